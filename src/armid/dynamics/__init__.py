@@ -1,0 +1,1 @@
+"""The numeric core: kinematics, regressor, dynamics, compact factor, base parameters."""

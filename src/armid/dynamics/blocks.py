@@ -1,0 +1,435 @@
+"""Compiled primitives of the numeric core, each working on one block of samples.
+
+A block holds `BLOCK` samples in structure-of-arrays layout: a scratch array is flat, its row *r* lies at
+``[r * BLOCK, (r + 1) * BLOCK)``, and the inner loop runs over the samples of the block so that it is the SIMD loop.
+Slices have constant stride on purpose: indices that the compiler cannot prove non-negative become gathers.
+
+Everything here happens in *joint frames*: frame *i* sits on the axis of joint *i*, moves with link *i*, and has its
+z axis along the joint's axis. Rows of a link's state:
+
+====  =====================================================================
+0-2   angular velocity w of the link [rad/s]
+3-5   angular acceleration e [rad/s^2]
+6-8   acceleration a of the frame's origin, minus gravity [m/s^2]
+9,10  sine and cosine of the joint angle (row 9: displacement if prismatic)
+====  =====================================================================
+
+A joint's screw axis (linear part v in rows 0-2, angular part z in rows 3-5) is carried outward from link to link; the
+torque of joint j caused by link i is then a product of screw and wrench in frame i. All accelerations include -gravity,
+so gravity needs no term of its own (Newton-Euler).
+"""
+
+import numpy as np
+from numba import njit
+
+BLOCK = 128
+STATE_ROWS = 11
+# Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
+_FAST = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy", "cache": True, "nogil": True}
+# Argument reduction must not be reassociated.
+_EXACT = {"fastmath": {"contract"}, "error_model": "numpy", "cache": True, "nogil": True}
+
+
+@njit(**_FAST)
+def load(samples, first, column, dst):
+    """Copy one column of a (samples, columns) array into a block row; rows past the end become zero."""
+    count = min(BLOCK, samples.shape[0] - first)
+    for b in range(count):
+        dst[b] = samples[first + b, column]
+    for b in range(count, BLOCK):
+        dst[b] = 0.0
+
+
+@njit(**_FAST)
+def copy(src, dst):
+    """Copy `src` to `dst` (same length)."""
+    for b in range(dst.shape[0]):
+        dst[b] = src[b]
+
+
+@njit(**_EXACT)
+def sine_cosine(angle, state):
+    """Write sin and cos of a block of angles [rad] to rows 9 and 10 of the state; error < 2e-16 for |angle| < 1e5.
+
+    Cody-Waite reduction to [-pi/4, pi/4] and minimax polynomials, without branches.
+    """
+    for b in range(BLOCK):
+        x = angle[b]
+        k = np.floor(x * 0.6366197723675814 + 0.5)
+        r = x - k * 1.5707963267341256
+        r = r - k * 6.0771005063039660e-11
+        r = r - k * 2.0222662487959506e-21
+        y = r * r
+        s = 2.75573137070700676789e-06 + y * (-2.50507602534068634195e-08 + y * 1.58969099521155010221e-10)
+        s = 8.33333333332248946124e-03 + y * (-1.98412698298579493134e-04 + y * s)
+        s = r + r * y * (-1.66666666666666324348e-01 + y * s)
+        c = -2.75573143513906633035e-07 + y * (2.08757232129817482790e-09 + y * -1.13596475577881948265e-11)
+        c = -1.38888888888741095749e-03 + y * (2.48015872894767294178e-05 + y * c)
+        c = 1.0 - 0.5 * y + y * y * (4.16666666666666019037e-02 + y * c)
+        quadrant = k - 4.0 * np.floor(k * 0.25)
+        half = np.floor(quadrant * 0.5)
+        odd = quadrant - 2.0 * half
+        following = quadrant + 1.0
+        following = following - 4.0 * np.floor(following * 0.25)
+        state[9 * BLOCK + b] = (1.0 - 2.0 * half) * (s + odd * (c - s))
+        state[10 * BLOCK + b] = (1.0 - 2.0 * np.floor(following * 0.5)) * (c + odd * (s - c))
+
+
+@njit(**_FAST)
+def base_state(gravity, state):
+    """State of the fixed base: at rest, accelerated against gravity."""
+    g0 = -gravity[0]
+    g1 = -gravity[1]
+    g2 = -gravity[2]
+    for b in range(6 * BLOCK):
+        state[b] = 0.0
+    for b in range(BLOCK):
+        state[6 * BLOCK + b] = g0
+        state[7 * BLOCK + b] = g1
+        state[8 * BLOCK + b] = g2
+
+
+@njit(**_FAST)
+def outward_revolute(R, p, state, velocity, acceleration):
+    """Turn the parent's state into the link's, in place; R, p place the joint in the parent's frame."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s = state[9 * BLOCK + b]
+        c = state[10 * BLOCK + b]
+        qd = velocity[b]
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        w2 = state[2 * BLOCK + b]
+        e0 = state[3 * BLOCK + b]
+        e1 = state[4 * BLOCK + b]
+        e2 = state[5 * BLOCK + b]
+        u0 = w1 * p2 - w2 * p1
+        u1 = w2 * p0 - w0 * p2
+        u2 = w0 * p1 - w1 * p0
+        a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
+        a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
+        a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
+        t0 = r00 * w0 + r10 * w1 + r20 * w2
+        t1 = r01 * w0 + r11 * w1 + r21 * w2
+        t2 = r02 * w0 + r12 * w1 + r22 * w2
+        x0 = c * t0 + s * t1
+        x1 = c * t1 - s * t0
+        state[b] = x0
+        state[BLOCK + b] = x1
+        state[2 * BLOCK + b] = t2 + qd
+        t0 = r00 * e0 + r10 * e1 + r20 * e2
+        t1 = r01 * e0 + r11 * e1 + r21 * e2
+        t2 = r02 * e0 + r12 * e1 + r22 * e2
+        state[3 * BLOCK + b] = c * t0 + s * t1 + x1 * qd
+        state[4 * BLOCK + b] = c * t1 - s * t0 - x0 * qd
+        state[5 * BLOCK + b] = t2 + acceleration[b]
+        t0 = r00 * a0 + r10 * a1 + r20 * a2
+        t1 = r01 * a0 + r11 * a1 + r21 * a2
+        t2 = r02 * a0 + r12 * a1 + r22 * a2
+        state[6 * BLOCK + b] = c * t0 + s * t1
+        state[7 * BLOCK + b] = c * t1 - s * t0
+        state[8 * BLOCK + b] = t2
+
+
+@njit(**_FAST)
+def outward_prismatic(R, p, state, velocity, acceleration):
+    """As `outward_revolute`, for a joint that slides along its z axis by the displacement in row 9."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    for b in range(BLOCK):
+        q = state[9 * BLOCK + b]
+        qd = velocity[b]
+        p0 = p[0] + r02 * q
+        p1 = p[1] + r12 * q
+        p2 = p[2] + r22 * q
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        w2 = state[2 * BLOCK + b]
+        e0 = state[3 * BLOCK + b]
+        e1 = state[4 * BLOCK + b]
+        e2 = state[5 * BLOCK + b]
+        u0 = w1 * p2 - w2 * p1
+        u1 = w2 * p0 - w0 * p2
+        u2 = w0 * p1 - w1 * p0
+        a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
+        a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
+        a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
+        x0 = r00 * w0 + r10 * w1 + r20 * w2
+        x1 = r01 * w0 + r11 * w1 + r21 * w2
+        x2 = r02 * w0 + r12 * w1 + r22 * w2
+        state[b] = x0
+        state[BLOCK + b] = x1
+        state[2 * BLOCK + b] = x2
+        state[3 * BLOCK + b] = r00 * e0 + r10 * e1 + r20 * e2
+        state[4 * BLOCK + b] = r01 * e0 + r11 * e1 + r21 * e2
+        state[5 * BLOCK + b] = r02 * e0 + r12 * e1 + r22 * e2
+        state[6 * BLOCK + b] = r00 * a0 + r10 * a1 + r20 * a2 + 2.0 * x1 * qd
+        state[7 * BLOCK + b] = r01 * a0 + r11 * a1 + r21 * a2 - 2.0 * x0 * qd
+        state[8 * BLOCK + b] = r02 * a0 + r12 * a1 + r22 * a2 + acceleration[b]
+
+
+@njit(**_FAST)
+def own_screw(prismatic, screw):
+    """Screw of a joint in its own frame: unit vector z, angular (revolute) or linear (prismatic)."""
+    for b in range(6 * BLOCK):
+        screw[b] = 0.0
+    row = 2 if prismatic else 5
+    for b in range(BLOCK):
+        screw[row * BLOCK + b] = 1.0
+
+
+@njit(**_FAST)
+def carry_revolute(R, p, state, screw):
+    """Carry a screw from the parent's frame to the link's, in place, across a revolute joint."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s = state[9 * BLOCK + b]
+        c = state[10 * BLOCK + b]
+        z0 = screw[3 * BLOCK + b]
+        z1 = screw[4 * BLOCK + b]
+        z2 = screw[5 * BLOCK + b]
+        v0 = screw[b] + z1 * p2 - z2 * p1
+        v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
+        v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
+        t0 = r00 * v0 + r10 * v1 + r20 * v2
+        t1 = r01 * v0 + r11 * v1 + r21 * v2
+        screw[b] = c * t0 + s * t1
+        screw[BLOCK + b] = c * t1 - s * t0
+        screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
+        t0 = r00 * z0 + r10 * z1 + r20 * z2
+        t1 = r01 * z0 + r11 * z1 + r21 * z2
+        screw[3 * BLOCK + b] = c * t0 + s * t1
+        screw[4 * BLOCK + b] = c * t1 - s * t0
+        screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+
+
+@njit(**_FAST)
+def carry_prismatic(R, p, state, screw):
+    """As `carry_revolute`, across a prismatic joint."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    for b in range(BLOCK):
+        q = state[9 * BLOCK + b]
+        p0 = p[0] + r02 * q
+        p1 = p[1] + r12 * q
+        p2 = p[2] + r22 * q
+        z0 = screw[3 * BLOCK + b]
+        z1 = screw[4 * BLOCK + b]
+        z2 = screw[5 * BLOCK + b]
+        v0 = screw[b] + z1 * p2 - z2 * p1
+        v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
+        v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
+        screw[b] = r00 * v0 + r10 * v1 + r20 * v2
+        screw[BLOCK + b] = r01 * v0 + r11 * v1 + r21 * v2
+        screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
+        screw[3 * BLOCK + b] = r00 * z0 + r10 * z1 + r20 * z2
+        screw[4 * BLOCK + b] = r01 * z0 + r11 * z1 + r21 * z2
+        screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+
+
+@njit(**_FAST)
+def inertial_columns(state, screw, columns):
+    """Ten rows: torque along `screw` per unit of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the link."""
+    for b in range(BLOCK):
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        w2 = state[2 * BLOCK + b]
+        e0 = state[3 * BLOCK + b]
+        e1 = state[4 * BLOCK + b]
+        e2 = state[5 * BLOCK + b]
+        a0 = state[6 * BLOCK + b]
+        a1 = state[7 * BLOCK + b]
+        a2 = state[8 * BLOCK + b]
+        v0 = screw[b]
+        v1 = screw[BLOCK + b]
+        v2 = screw[2 * BLOCK + b]
+        z0 = screw[3 * BLOCK + b]
+        z1 = screw[4 * BLOCK + b]
+        z2 = screw[5 * BLOCK + b]
+        wv = w0 * v0 + w1 * v1 + w2 * v2
+        ww = w0 * w0 + w1 * w1 + w2 * w2
+        u0 = z1 * w2 - z2 * w1
+        u1 = z2 * w0 - z0 * w2
+        u2 = z0 * w1 - z1 * w0
+        columns[b] = v0 * a0 + v1 * a1 + v2 * a2
+        columns[BLOCK + b] = v1 * e2 - v2 * e1 + w0 * wv - v0 * ww + a1 * z2 - a2 * z1
+        columns[2 * BLOCK + b] = v2 * e0 - v0 * e2 + w1 * wv - v1 * ww + a2 * z0 - a0 * z2
+        columns[3 * BLOCK + b] = v0 * e1 - v1 * e0 + w2 * wv - v2 * ww + a0 * z1 - a1 * z0
+        columns[4 * BLOCK + b] = z0 * e0 + u0 * w0
+        columns[5 * BLOCK + b] = z0 * e1 + z1 * e0 + u0 * w1 + u1 * w0
+        columns[6 * BLOCK + b] = z1 * e1 + u1 * w1
+        columns[7 * BLOCK + b] = z0 * e2 + z2 * e0 + u0 * w2 + u2 * w0
+        columns[8 * BLOCK + b] = z1 * e2 + z2 * e1 + u1 * w2 + u2 * w1
+        columns[9 * BLOCK + b] = z2 * e2 + u2 * w2
+
+
+@njit(**_FAST)
+def rate_of_momentum(phi, state, wrench):
+    """Force (rows 0-2) and moment about the frame's origin (rows 3-5) that move a link with inertia `phi`."""
+    m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
+    xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
+    for b in range(BLOCK):
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        w2 = state[2 * BLOCK + b]
+        e0 = state[3 * BLOCK + b]
+        e1 = state[4 * BLOCK + b]
+        e2 = state[5 * BLOCK + b]
+        a0 = state[6 * BLOCK + b]
+        a1 = state[7 * BLOCK + b]
+        a2 = state[8 * BLOCK + b]
+        wh = w0 * h0 + w1 * h1 + w2 * h2
+        ww = w0 * w0 + w1 * w1 + w2 * w2
+        wrench[b] = m * a0 + e1 * h2 - e2 * h1 + w0 * wh - h0 * ww
+        wrench[BLOCK + b] = m * a1 + e2 * h0 - e0 * h2 + w1 * wh - h1 * ww
+        wrench[2 * BLOCK + b] = m * a2 + e0 * h1 - e1 * h0 + w2 * wh - h2 * ww
+        l0 = xx * w0 + xy * w1 + xz * w2
+        l1 = xy * w0 + yy * w1 + yz * w2
+        l2 = xz * w0 + yz * w1 + zz * w2
+        wrench[3 * BLOCK + b] = h1 * a2 - h2 * a1 + xx * e0 + xy * e1 + xz * e2 + w1 * l2 - w2 * l1
+        wrench[4 * BLOCK + b] = h2 * a0 - h0 * a2 + xy * e0 + yy * e1 + yz * e2 + w2 * l0 - w0 * l2
+        wrench[5 * BLOCK + b] = h0 * a1 - h1 * a0 + xz * e0 + yz * e1 + zz * e2 + w0 * l1 - w1 * l0
+
+
+@njit(**_FAST)
+def momentum(phi, screw, wrench):
+    """Momentum of a link with inertia `phi` that moves with unit speed along `screw` (same rows as a wrench)."""
+    m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
+    xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
+    for b in range(BLOCK):
+        v0 = screw[b]
+        v1 = screw[BLOCK + b]
+        v2 = screw[2 * BLOCK + b]
+        z0 = screw[3 * BLOCK + b]
+        z1 = screw[4 * BLOCK + b]
+        z2 = screw[5 * BLOCK + b]
+        wrench[b] = m * v0 + z1 * h2 - z2 * h1
+        wrench[BLOCK + b] = m * v1 + z2 * h0 - z0 * h2
+        wrench[2 * BLOCK + b] = m * v2 + z0 * h1 - z1 * h0
+        wrench[3 * BLOCK + b] = h1 * v2 - h2 * v1 + xx * z0 + xy * z1 + xz * z2
+        wrench[4 * BLOCK + b] = h2 * v0 - h0 * v2 + xy * z0 + yy * z1 + yz * z2
+        wrench[5 * BLOCK + b] = h0 * v1 - h1 * v0 + xz * z0 + yz * z1 + zz * z2
+
+
+@njit(**_FAST)
+def add_power(screw, wrench, dst):
+    """Add the product of screw and wrench to `dst`: torque of the screw's joint."""
+    for b in range(BLOCK):
+        dst[b] += (
+            screw[b] * wrench[b]
+            + screw[BLOCK + b] * wrench[BLOCK + b]
+            + screw[2 * BLOCK + b] * wrench[2 * BLOCK + b]
+            + screw[3 * BLOCK + b] * wrench[3 * BLOCK + b]
+            + screw[4 * BLOCK + b] * wrench[4 * BLOCK + b]
+            + screw[5 * BLOCK + b] * wrench[5 * BLOCK + b]
+        )
+
+
+@njit(**_FAST)
+def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
+    """Reaction of a rotor with unit inertia, spinning with `ratio` times the joint's velocity in a carrier link.
+
+    Rows of `moment`: ratio (qdd z + qd w x z), what the carrier feels, in its frame. `own`: ratio z.e + ratio^2 qdd,
+    what the driven joint feels. From the kinetic energy k qd I z.w + k^2 qd^2 I / 2 (PA-10 (5), Powerball (5)).
+    """
+    n0, n1, n2 = axis[0], axis[1], axis[2]
+    for b in range(BLOCK):
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        w2 = state[2 * BLOCK + b]
+        spin = ratio * velocity[b]
+        rate = ratio * acceleration[b]
+        moment[b] = rate * n0 + spin * (w1 * n2 - w2 * n1)
+        moment[BLOCK + b] = rate * n1 + spin * (w2 * n0 - w0 * n2)
+        moment[2 * BLOCK + b] = rate * n2 + spin * (w0 * n1 - w1 * n0)
+        turning = state[3 * BLOCK + b] * n0 + state[4 * BLOCK + b] * n1 + state[5 * BLOCK + b] * n2
+        own[b] = ratio * (turning + rate)
+
+
+@njit(**_FAST)
+def add_moment_power(screw, moment, factor, dst):
+    """Add `factor` times the product of the screw's angular part and a moment to `dst`."""
+    for b in range(BLOCK):
+        dst[b] += factor * (
+            screw[3 * BLOCK + b] * moment[b]
+            + screw[4 * BLOCK + b] * moment[BLOCK + b]
+            + screw[5 * BLOCK + b] * moment[2 * BLOCK + b]
+        )
+
+
+@njit(**_FAST)
+def add_scaled(factor, src, dst):
+    """Add `factor` times `src` to `dst`."""
+    for b in range(BLOCK):
+        dst[b] += factor * src[b]
+
+
+@njit(**_FAST)
+def set_scaled(factor, src, dst):
+    """Set `dst` to `factor` times `src`."""
+    for b in range(BLOCK):
+        dst[b] = factor * src[b]
+
+
+@njit(**_FAST)
+def _tile(x, y, gram, row, column):
+    a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
+    a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
+    for b in range(BLOCK):
+        x0 = x[b]
+        x1 = x[BLOCK + b]
+        x2 = x[2 * BLOCK + b]
+        x3 = x[3 * BLOCK + b]
+        y0 = y[b]
+        y1 = y[BLOCK + b]
+        y2 = y[2 * BLOCK + b]
+        y3 = y[3 * BLOCK + b]
+        a00 += x0 * y0
+        a01 += x0 * y1
+        a02 += x0 * y2
+        a03 += x0 * y3
+        a10 += x1 * y0
+        a11 += x1 * y1
+        a12 += x1 * y2
+        a13 += x1 * y3
+        a20 += x2 * y0
+        a21 += x2 * y1
+        a22 += x2 * y2
+        a23 += x2 * y3
+        a30 += x3 * y0
+        a31 += x3 * y1
+        a32 += x3 * y2
+        a33 += x3 * y3
+    gram[row, column] += a00
+    gram[row, column + 1] += a01
+    gram[row, column + 2] += a02
+    gram[row, column + 3] += a03
+    gram[row + 1, column] += a10
+    gram[row + 1, column + 1] += a11
+    gram[row + 1, column + 2] += a12
+    gram[row + 1, column + 3] += a13
+    gram[row + 2, column] += a20
+    gram[row + 2, column + 1] += a21
+    gram[row + 2, column + 2] += a22
+    gram[row + 2, column + 3] += a23
+    gram[row + 3, column] += a30
+    gram[row + 3, column + 1] += a31
+    gram[row + 3, column + 2] += a32
+    gram[row + 3, column + 3] += a33
+
+
+@njit(**_FAST)
+def add_gram(rows, count, gram):
+    """Add the products of the first `count` block rows to the lower triangle (in 4 x 4 tiles) of `gram`."""
+    for r in range(0, count, 4):
+        x = rows[r * BLOCK : (r + 4) * BLOCK]
+        for c in range(0, r + 1, 4):
+            _tile(x, rows[c * BLOCK : (c + 4) * BLOCK], gram, r, c)

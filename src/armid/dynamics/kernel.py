@@ -1,0 +1,347 @@
+"""Compiled loops over blocks of samples: regressor, compact factor, inverse dynamics, mass matrix.
+
+Nothing compiled depends on the robot: one compilation, cached on disk, serves every arm. What a robot is reaches the
+loops as two tuples of plain arrays, `Tree` (kinematics) and `Columns` (which columns of the regressor are wanted and
+how they follow from what the block primitives compute).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from armid.dynamics.blocks import (
+    _FAST,
+    BLOCK,
+    STATE_ROWS,
+    add_gram,
+    add_moment_power,
+    add_power,
+    add_scaled,
+    base_state,
+    carry_prismatic,
+    carry_revolute,
+    copy,
+    inertial_columns,
+    load,
+    momentum,
+    outward_prismatic,
+    outward_revolute,
+    own_screw,
+    rate_of_momentum,
+    rotor_moment,
+    set_scaled,
+    sine_cosine,
+)
+
+# Kinds of local columns: functions of one coordinate u = weight . q alone.
+ACCELERATION, VELOCITY, SIGN, ONE, VELOCITY_UP, VELOCITY_DOWN, MOVING_UP, MOVING_DOWN, SPRING_STIFFNESS, SPRING_LENGTH = (
+    range(10)
+)
+
+
+class Tree(NamedTuple):
+    """Kinematic tree in joint frames, parents before children."""
+
+    parent: np.ndarray  # (n,) link the joint hangs on, -1 for the base
+    slot: np.ndarray  # (n,) scratch slot of each link; a parent's last child takes over its slot
+    path: np.ndarray  # (n, n) joints from the base to the link, in order
+    depth: np.ndarray  # (n,) how many of them
+    prismatic: np.ndarray  # (n,) bool
+    rotation: np.ndarray  # (n, 3, 3) joint frame at zero in the parent's joint frame
+    translation: np.ndarray  # (n, 3) [m]
+    gravity: np.ndarray  # (3,) [m/s^2]
+
+
+class Columns(NamedTuple):
+    """Wanted columns of the regressor, numbered 0 .. C-1."""
+
+    position: np.ndarray  # (n, C) row of the column in the joint's packed rows, -1 if the joint does not see it
+    count: np.ndarray  # (n,) packed rows in use for each joint
+    link_start: np.ndarray  # (n + 1,) range of each link in the next array
+    link_column: np.ndarray  # (E,) inertial columns, link by link
+    mix_start: np.ndarray  # (E + 1,) range of each inertial column in the next two arrays
+    mix_row: np.ndarray  # joint-frame parameters that a column is a combination of
+    mix_value: np.ndarray
+    rotor_start: np.ndarray  # (n + 1,) range of each carrier link in the next four arrays
+    rotor_column: np.ndarray
+    rotor_joint: np.ndarray
+    rotor_ratio: np.ndarray
+    rotor_axis: np.ndarray  # (r, 3) in the carrier's joint frame
+    local_column: np.ndarray
+    local_kind: np.ndarray
+    local_weight: np.ndarray  # (l, n)
+    local_constant: np.ndarray  # (l, 4) factor; a, b, phi of a spring
+
+
+@njit(**_FAST)
+def _load_inputs(q, qd, qdd, first, motion):
+    for j in range(q.shape[1]):
+        load(q, first, j, motion[j, :BLOCK])
+        load(qd, first, j, motion[j, BLOCK : 2 * BLOCK])
+        load(qdd, first, j, motion[j, 2 * BLOCK :])
+
+
+@njit(**_FAST)
+def _visit(tree, i, motion, state, screws):
+    """Bring state and screws of link i's slot from its parent to the link."""
+    slot = tree.slot[i]
+    parent = tree.parent[i]
+    kin = state[slot]
+    depth = tree.depth[i]
+    if parent < 0:
+        base_state(tree.gravity, kin)
+    elif tree.slot[parent] != slot:
+        copy(state[tree.slot[parent]], kin)
+        for d in range(depth - 1):
+            copy(screws[tree.slot[parent], d], screws[slot, d])
+    velocity = motion[i, BLOCK : 2 * BLOCK]
+    acceleration = motion[i, 2 * BLOCK :]
+    if tree.prismatic[i]:
+        copy(motion[i, :BLOCK], kin[9 * BLOCK : 10 * BLOCK])
+        for d in range(depth - 1):
+            carry_prismatic(tree.rotation[i], tree.translation[i], kin, screws[slot, d])
+        outward_prismatic(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+    else:
+        sine_cosine(motion[i, :BLOCK], kin)
+        for d in range(depth - 1):
+            carry_revolute(tree.rotation[i], tree.translation[i], kin, screws[slot, d])
+        outward_revolute(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+    own_screw(tree.prismatic[i], screws[slot, depth - 1])
+
+
+@njit(**_FAST)
+def _combine(motion, weight, derivative, dst):
+    """Weighted sum over joints of position (0), velocity (1) or acceleration (2)."""
+    for b in range(BLOCK):
+        dst[b] = 0.0
+    for j in range(weight.shape[0]):
+        if weight[j] != 0.0:
+            add_scaled(weight[j], motion[j, derivative * BLOCK : (derivative + 1) * BLOCK], dst)
+
+
+@njit(**_FAST)
+def _local_value(kind, constant, weight, motion, dst):
+    """One local column: torque per unit of its parameter and per unit of weight."""
+    factor = constant[0]
+    if kind == ONE:
+        for b in range(BLOCK):
+            dst[b] = factor
+        return
+    if kind >= SPRING_STIFFNESS:
+        _combine(motion, weight, 0, dst)
+        a, b_, phi = constant[1], constant[2], constant[3]
+        for b in range(BLOCK):
+            lever = a * b_ * np.sin(dst[b] - phi)
+            if kind == SPRING_LENGTH:
+                lever = -lever / np.sqrt(a * a + b_ * b_ - 2.0 * a * b_ * np.cos(dst[b] - phi))
+            dst[b] = factor * lever
+        return
+    _combine(motion, weight, 2 if kind == ACCELERATION else 1, dst)
+    for b in range(BLOCK):
+        u = dst[b]
+        up = 1.0 if u > 0.0 else 0.0
+        down = 1.0 if u < 0.0 else 0.0
+        if kind == SIGN:
+            u = up - down
+        elif kind == VELOCITY_UP:
+            u = u * up
+        elif kind == VELOCITY_DOWN:
+            u = u * down
+        elif kind == MOVING_UP:
+            u = up
+        elif kind == MOVING_DOWN:
+            u = -down
+        dst[b] = factor * u
+
+
+@njit(**_FAST)
+def _fill_inertial(tree, columns, i, state, screws, ten, packed):
+    slot = tree.slot[i]
+    first, last = columns.link_start[i], columns.link_start[i + 1]
+    if first == last:
+        return
+    for d in range(tree.depth[i]):
+        j = tree.path[i, d]
+        inertial_columns(state[slot], screws[slot, d], ten)
+        for e in range(first, last):
+            row = columns.position[j, columns.link_column[e]]
+            if row < 0:
+                continue
+            dst = packed[j, row * BLOCK : (row + 1) * BLOCK]
+            start = columns.mix_start[e]
+            c = columns.mix_row[start]
+            set_scaled(columns.mix_value[start], ten[c * BLOCK : (c + 1) * BLOCK], dst)
+            for k in range(start + 1, columns.mix_start[e + 1]):
+                c = columns.mix_row[k]
+                add_scaled(columns.mix_value[k], ten[c * BLOCK : (c + 1) * BLOCK], dst)
+
+
+@njit(**_FAST)
+def _fill_rotors(tree, columns, i, motion, state, screws, ten, packed):
+    slot = tree.slot[i]
+    for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
+        c = columns.rotor_column[r]
+        driven = columns.rotor_joint[r]
+        moment = ten[: 3 * BLOCK]
+        own = ten[3 * BLOCK : 4 * BLOCK]
+        velocity = motion[driven, BLOCK : 2 * BLOCK]
+        acceleration = motion[driven, 2 * BLOCK :]
+        rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], state[slot], velocity, acceleration, moment, own)
+        row = columns.position[driven, c]
+        set_scaled(1.0, own, packed[driven, row * BLOCK : (row + 1) * BLOCK])
+        for d in range(tree.depth[i]):
+            j = tree.path[i, d]
+            row = columns.position[j, c]
+            dst = packed[j, row * BLOCK : (row + 1) * BLOCK]
+            if j != driven:
+                set_scaled(0.0, own, dst)
+            add_moment_power(screws[slot, d], moment, 1.0, dst)
+
+
+@njit(**_FAST)
+def _fill_local(columns, motion, ten, packed):
+    value = ten[:BLOCK]
+    for k in range(columns.local_column.shape[0]):
+        _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)
+        for j in range(columns.local_weight.shape[1]):
+            weight = columns.local_weight[k, j]
+            if weight != 0.0:
+                row = columns.position[j, columns.local_column[k]]
+                set_scaled(weight, value, packed[j, row * BLOCK : (row + 1) * BLOCK])
+
+
+@njit(**_FAST)
+def _fill(tree, columns, motion, state, screws, ten, packed):
+    """All wanted columns of one block, packed per joint."""
+    for i in range(tree.parent.shape[0]):
+        _visit(tree, i, motion, state, screws)
+        _fill_inertial(tree, columns, i, state, screws, ten, packed)
+        _fill_rotors(tree, columns, i, motion, state, screws, ten, packed)
+    _fill_local(columns, motion, ten, packed)
+
+
+@njit(**_FAST)
+def _scratch(tree):
+    n = tree.parent.shape[0]
+    slots = tree.slot.max() + 1
+    motion = np.empty((n, 3 * BLOCK))
+    state = np.empty((slots, STATE_ROWS * BLOCK))
+    screws = np.empty((slots, n, 6 * BLOCK))
+    return motion, state, screws, np.empty(10 * BLOCK)
+
+
+@njit(**_FAST)
+def regressor(tree, columns, q, qd, qdd, begin, end, out):
+    """Write the wanted columns for samples [begin, end) to `out` (C, n, N); begin is a multiple of BLOCK."""
+    n = tree.parent.shape[0]
+    motion, state, screws, ten = _scratch(tree)
+    packed = np.zeros((n, columns.count.max() * BLOCK))
+    for first in range(begin, end, BLOCK):
+        _load_inputs(q, qd, qdd, first, motion)
+        _fill(tree, columns, motion, state, screws, ten, packed)
+        size = min(BLOCK, end - first)
+        for j in range(n):
+            for c in range(columns.position.shape[1]):
+                row = columns.position[j, c]
+                if row >= 0:
+                    copy(packed[j, row * BLOCK : row * BLOCK + size], out[c, j, first : first + size])
+
+
+@njit(**_FAST)
+def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
+    """Add the Gram matrix of each joint's [wanted columns | torque], samples [begin, end), to `out` (n, S, S).
+
+    The torque takes the row after the joint's last column. S is a multiple of 4; only the lower tiles are written.
+    """
+    n = tree.parent.shape[0]
+    motion, state, screws, ten = _scratch(tree)
+    packed = np.zeros((n, out.shape[1] * BLOCK))
+    for first in range(begin, end, BLOCK):
+        _load_inputs(q, qd, qdd, first, motion)
+        _fill(tree, columns, motion, state, screws, ten, packed)
+        size = min(BLOCK, end - first)
+        for j in range(n):
+            used = columns.count[j]
+            load(tau, first, j, packed[j, used * BLOCK : (used + 1) * BLOCK])
+            for row in range(used + 1):
+                for b in range(size, BLOCK):
+                    packed[j, row * BLOCK + b] = 0.0
+            add_gram(packed[j], used + 1, out[j])
+
+
+@njit(**_FAST)
+def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out):
+    """Torque for samples [begin, end) to `out` (N, n); phi (n, 10) in joint frames, rotor and local in column order."""
+    n = tree.parent.shape[0]
+    motion, state, screws, ten = _scratch(tree)
+    tau = np.empty((n, BLOCK))
+    for first in range(begin, end, BLOCK):
+        _load_inputs(q, qd, qdd, first, motion)
+        tau[:] = 0.0
+        for i in range(n):
+            _visit(tree, i, motion, state, screws)
+            slot = tree.slot[i]
+            rate_of_momentum(phi[i], state[slot], ten)
+            for d in range(tree.depth[i]):
+                add_power(screws[slot, d], ten, tau[tree.path[i, d]])
+            for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
+                driven = columns.rotor_joint[r]
+                velocity = motion[driven, BLOCK : 2 * BLOCK]
+                acceleration = motion[driven, 2 * BLOCK :]
+                moment = ten[: 3 * BLOCK]
+                own = ten[3 * BLOCK : 4 * BLOCK]
+                rotor_moment(
+                    columns.rotor_axis[r], columns.rotor_ratio[r], state[slot], velocity, acceleration, moment, own
+                )
+                add_scaled(rotor[r], own, tau[driven])
+                for d in range(tree.depth[i]):
+                    add_moment_power(screws[slot, d], moment, rotor[r], tau[tree.path[i, d]])
+        value = ten[:BLOCK]
+        for k in range(local.shape[0]):
+            _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)
+            for j in range(n):
+                if columns.local_weight[k, j] != 0.0:
+                    add_scaled(local[k] * columns.local_weight[k, j], value, tau[j])
+        for b in range(min(BLOCK, end - first)):
+            for j in range(n):
+                out[first + b, j] = tau[j, b]
+
+
+@njit(**_FAST)
+def mass_matrix(tree, columns, phi, rotor, reflected, q, begin, end, out):
+    """Joint-space mass matrix for samples [begin, end) to `out` (N, n, n); `reflected` (n, n) is its constant part."""
+    n = tree.parent.shape[0]
+    motion, state, screws, ten = _scratch(tree)
+    motion[:] = 0.0
+    mass = np.empty((n, n, BLOCK))
+    for first in range(begin, end, BLOCK):
+        for j in range(n):
+            load(q, first, j, motion[j, :BLOCK])
+        mass[:] = 0.0
+        for i in range(n):
+            _visit(tree, i, motion, state, screws)
+            slot = tree.slot[i]
+            for d in range(tree.depth[i]):
+                momentum(phi[i], screws[slot, d], ten)
+                for c in range(d + 1):
+                    add_power(screws[slot, c], ten, mass[tree.path[i, d], tree.path[i, c]])
+            for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
+                driven = columns.rotor_joint[r]
+                ratio = columns.rotor_ratio[r]
+                for b in range(BLOCK):
+                    mass[driven, driven, b] += rotor[r] * ratio * ratio
+                    for axis in range(3):
+                        ten[axis * BLOCK + b] = columns.rotor_axis[r, axis]
+                for d in range(tree.depth[i]):
+                    j = tree.path[i, d]
+                    twice = 2.0 if j == driven else 1.0
+                    add_moment_power(
+                        screws[slot, d], ten, twice * rotor[r] * ratio, mass[max(driven, j), min(driven, j)]
+                    )
+        for b in range(min(BLOCK, end - first)):
+            for j in range(n):
+                for k in range(j + 1):
+                    value = mass[j, k, b] + reflected[j, k]
+                    out[first + b, j, k] = value
+                    out[first + b, k, j] = value

@@ -1,0 +1,134 @@
+"""From a Robot to the plain arrays that the compiled loops read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armid.dynamics import kernel
+from armid.dynamics.parameters import CoupledRotor, Local, Parameter
+from armid.robot.inertia import Array, change_of_frame
+from armid.robot.robot import Robot
+
+_KINDS = {
+    "acceleration": kernel.ACCELERATION,
+    "velocity": kernel.VELOCITY,
+    "sign": kernel.SIGN,
+    "one": kernel.ONE,
+    "velocity_up": kernel.VELOCITY_UP,
+    "velocity_down": kernel.VELOCITY_DOWN,
+    "moving_up": kernel.MOVING_UP,
+    "moving_down": kernel.MOVING_DOWN,
+    "spring_stiffness": kernel.SPRING_STIFFNESS,
+    "spring_length": kernel.SPRING_LENGTH,
+}
+
+
+def tree_of(robot: Robot) -> kernel.Tree:
+    """Kinematic tree in joint frames."""
+    n = robot.n_joints
+    parent = np.array([joint.parent - 1 for joint in robot.joints])
+    path = np.zeros((n, n), dtype=np.int64)
+    depth = np.zeros(n, dtype=np.int64)
+    placements = np.empty((n, 4, 4))
+    for i, joint in enumerate(robot.joints):
+        joints = robot.path_to(i + 1)
+        depth[i] = len(joints)
+        path[i, : len(joints)] = joints
+        before = np.eye(4) if joint.parent == 0 else robot.joints[joint.parent - 1].link_frame
+        placements[i] = before @ joint.placement
+    return kernel.Tree(
+        parent=parent,
+        slot=_slots(parent),
+        path=path,
+        depth=depth,
+        prismatic=np.array([joint.prismatic for joint in robot.joints]),
+        rotation=np.ascontiguousarray(placements[:, :3, :3]),
+        translation=np.ascontiguousarray(placements[:, :3, 3]),
+        gravity=np.array(robot.gravity, dtype=float),
+    )
+
+
+def _slots(parent: np.ndarray) -> np.ndarray:
+    """Scratch slot of each link: the last child of a parent takes over the parent's, others get a new one."""
+    slot = np.zeros(len(parent), dtype=np.int64)
+    used = 0
+    for i, p in enumerate(parent):
+        if p >= 0 and i == np.flatnonzero(parent == p)[-1]:
+            slot[i] = slot[p]
+        else:
+            slot[i] = used
+            used += 1
+    return slot
+
+
+def frame_changes(robot: Robot) -> Array:
+    """(n, 10, 10): inertial parameters in the joint frame from those in the link frame."""
+    return np.array([change_of_frame(joint.link_frame) for joint in robot.joints])
+
+
+def columns_of(robot: Robot, wanted: Sequence[Parameter]) -> kernel.Columns:
+    """Layout of the wanted columns of the regressor, in the order given."""
+    n = robot.n_joints
+    mixes = frame_changes(robot)
+    seen = np.zeros((n, len(wanted)), dtype=bool)
+    inertial: list[list[tuple[int, Array]]] = [[] for _ in range(n)]
+    rotors: list[list[tuple[int, CoupledRotor]]] = [[] for _ in range(n)]
+    local: list[tuple[int, Local]] = []
+    for c, parameter in enumerate(wanted):
+        column = parameter.column
+        if isinstance(column, CoupledRotor):
+            rotors[column.carrier].append((c, column))
+            seen[list({*robot.path_to(column.carrier + 1), column.joint}), c] = True
+        elif isinstance(column, Local):
+            local.append((c, column))
+            seen[column.weight != 0.0, c] = True
+        else:
+            link = parameter.number - 1
+            inertial[link].append((c, mixes[link][:, column]))
+            seen[list(robot.path_to(link + 1)), c] = True
+    return kernel.Columns(
+        position=np.where(seen, np.cumsum(seen, axis=1) - 1, -1),
+        count=seen.sum(axis=1),
+        **_inertial_arrays(inertial),
+        **_rotor_arrays(robot, rotors),
+        **_local_arrays(n, local),
+    )
+
+
+def _starts(lists: Sequence[Sequence[object]]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum([len(entries) for entries in lists])]).astype(np.int64)
+
+
+def _inertial_arrays(inertial: list[list[tuple[int, Array]]]) -> dict[str, np.ndarray]:
+    flat = [entry for entries in inertial for entry in entries]
+    rows = [np.flatnonzero(mix) for _, mix in flat]
+    return {
+        "link_start": _starts(inertial),
+        "link_column": np.array([c for c, _ in flat], dtype=np.int64),
+        "mix_start": _starts(rows),
+        "mix_row": np.concatenate([np.zeros(0, dtype=np.int64), *rows]),
+        "mix_value": np.concatenate([np.zeros(0), *(mix[row] for (_, mix), row in zip(flat, rows, strict=True))]),
+    }
+
+
+def _rotor_arrays(robot: Robot, rotors: list[list[tuple[int, CoupledRotor]]]) -> dict[str, np.ndarray]:
+    flat = [entry for entries in rotors for entry in entries]
+    axes = [robot.joints[rotor.carrier].link_frame[:3, :3] @ rotor.axis for _, rotor in flat]
+    return {
+        "rotor_start": _starts(rotors),
+        "rotor_column": np.array([c for c, _ in flat], dtype=np.int64),
+        "rotor_joint": np.array([rotor.joint for _, rotor in flat], dtype=np.int64),
+        "rotor_ratio": np.array([rotor.ratio for _, rotor in flat], dtype=float),
+        "rotor_axis": np.array(axes, dtype=float).reshape(-1, 3),
+    }
+
+
+def _local_arrays(n: int, local: list[tuple[int, Local]]) -> dict[str, np.ndarray]:
+    return {
+        "local_column": np.array([c for c, _ in local], dtype=np.int64),
+        "local_kind": np.array([_KINDS[column.kind] for _, column in local], dtype=np.int64),
+        "local_weight": np.array([column.weight for _, column in local], dtype=float).reshape(-1, n),
+        "local_constant": np.array([column.constants for _, column in local], dtype=float).reshape(-1, 4),
+    }

@@ -1,0 +1,212 @@
+"""The dynamics of a robot, batched over samples and linear in its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.dynamics import kernel
+from armid.dynamics.layout import columns_of, frame_changes, tree_of
+from armid.dynamics.parameters import Parameter, parameters_of
+from armid.dynamics.threads import over_samples
+from armid.errors import DataShapeError, UnknownNameError
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from armid.dynamics.base import BaseParameters
+
+
+class Motion(NamedTuple):
+    """Joint positions, velocities and accelerations, each (samples, joints), contiguous."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+class Model:
+    """Torque of a robot as a linear function of its parameters: tau = W(q, qd, qdd) theta.
+
+    Positions are in rad (m for prismatic joints), torques in N m (N). Arrays are (samples, joints).
+
+    Attributes:
+        robot: the robot.
+        parameters: all parameters in standard order, known and zero ones included.
+        names: their names.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Prepare the model of `robot`."""
+        self.robot = robot
+        self.parameters: tuple[Parameter, ...] = parameters_of(robot)
+        self.names: tuple[str, ...] = tuple(parameter.name for parameter in self.parameters)
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self._tree = tree_of(robot)
+        self._layout = lru_cache(maxsize=8)(self._columns)
+
+    @property
+    def known(self) -> dict[str, float]:
+        """Parameters that need no estimation: zeros, stated values, known rotor inertias."""
+        known = dict.fromkeys((name for name in self.names if name in self.robot.zero), 0.0)
+        for index, drive in enumerate(self.robot.drives):
+            if drive.rotor_inertia is not None:
+                known[f"Im{index + 1}"] = drive.rotor_inertia
+        return {**known, **{name: value for name, value in self.robot.known.items() if name in self._index}}
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the parameters to be estimated, in standard order."""
+        known = self.known
+        return tuple(name for name in self.names if name not in known)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The identifiable combinations of the unknown parameters."""
+        from armid.dynamics.base import base_parameters
+
+        return base_parameters(self)
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, parameters: Sequence[str] | None = None
+    ) -> Array:
+        """The matrix W: torque per unit of each parameter.
+
+        Args:
+            q: positions (samples, joints).
+            qd: velocities.
+            qdd: accelerations.
+            parameters: names of the wanted columns, in any order (default: all).
+
+        Returns:
+            Array (samples, joints, parameters); a view of memory ordered by parameter, joint, sample.
+        """
+        motion = self.motion(q, qd, qdd)
+        columns = self.columns(parameters)
+        samples, joints = motion.q.shape
+        out = np.zeros((columns.position.shape[1], joints, samples))
+        over_samples(lambda _, a, b: kernel.regressor(self._tree, columns, *motion, a, b, out), samples)
+        return out.transpose(2, 1, 0)
+
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, values: ArrayLike | Mapping[str, float]
+    ) -> Array:
+        """Torque (samples, joints) that produces the motion, for parameter `values` (standard order, or by name)."""
+        return self._torque(self.motion(q, qd, qdd), self._tree, self.vector(values), local=True)
+
+    def gravity_torque(self, q: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
+        """Torque (samples, joints) that holds the links against gravity."""
+        still = self.motion(q, np.zeros_like(q, dtype=float), np.zeros_like(q, dtype=float))
+        return self._torque(still, self._tree, self.vector(values), local=False)
+
+    def coriolis_torque(self, q: ArrayLike, qd: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
+        """Coriolis and centrifugal torque (samples, joints), rotors included."""
+        motion = self.motion(q, qd, np.zeros_like(q, dtype=float))
+        return self._torque(motion, self._weightless, self.vector(values), local=False)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
+        """The matrix C (samples, joints, joints) of Christoffel symbols: C qd is the Coriolis torque, M' - 2 C is skew.
+
+        The torque b(q, v) is quadratic in v, so that C(q, u) v = (b(u + v) - b(u) - b(v)) / 2.
+        """
+        motion = self.motion(q, qd, np.zeros_like(q, dtype=float))
+        at_velocity = self.coriolis_torque(motion.q, motion.qd, values)
+        result = np.empty((*motion.q.shape, motion.q.shape[1]))
+        for j, unit in enumerate(np.eye(motion.q.shape[1])):
+            both = self.coriolis_torque(motion.q, motion.qd + unit, values)
+            alone = self.coriolis_torque(motion.q, np.broadcast_to(unit, motion.q.shape), values)
+            result[:, :, j] = 0.5 * (both - at_velocity - alone)
+        return result
+
+    def mass_matrix(self, q: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
+        """Joint-space mass matrix (samples, joints, joints), rotors included."""
+        positions = self.motion(q, q, q).q
+        phi, rotor, local, columns = self._split(self.vector(values))
+        mask = columns.local_kind == kernel.ACCELERATION
+        weight = columns.local_weight[mask]
+        reflected = np.einsum("k,ki,kj->ij", local[mask] * columns.local_constant[mask, 0], weight, weight)
+        samples, joints = positions.shape
+        out = np.empty((samples, joints, joints))
+        over_samples(
+            lambda _, a, b: kernel.mass_matrix(self._tree, columns, phi, rotor, reflected, positions, a, b, out), samples
+        )
+        return out
+
+    def forward_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, torque: ArrayLike, values: ArrayLike | Mapping[str, float]
+    ) -> Array:
+        """Acceleration (samples, joints) caused by joint torques, friction and springs included."""
+        motion = self.motion(q, qd, np.zeros_like(q, dtype=float))
+        applied = self.motion(torque, torque, torque).q
+        bias = self.inverse_dynamics(*motion, values)
+        return np.linalg.solve(self.mass_matrix(motion.q, values), (applied - bias)[..., None])[..., 0]
+
+    def vector(self, values: ArrayLike | Mapping[str, float]) -> Array:
+        """Parameter values in standard order; names left out of a mapping take their known value or zero."""
+        if not isinstance(values, Mapping):
+            vector = np.asarray(values, dtype=float)
+            if vector.shape != (len(self.names),):
+                raise DataShapeError(f"parameter values have shape {vector.shape}; {len(self.names)} are needed")
+            return vector
+        result = np.zeros(len(self.names))
+        for name, value in {**self.known, **values}.items():
+            if name not in self._index:
+                raise UnknownNameError("parameter", name, self.names)
+            result[self._index[name]] = value
+        return result
+
+    def motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Motion:
+        """Check shapes and make the arrays contiguous."""
+        arrays = [np.ascontiguousarray(array, dtype=np.float64) for array in (q, qd, qdd)]
+        for array in arrays:
+            if array.ndim != 2 or array.shape[1] != self.robot.n_joints or array.shape != arrays[0].shape:
+                shapes = ", ".join(str(a.shape) for a in arrays)
+                raise DataShapeError(
+                    f"motion has shapes {shapes}; all must be (samples, {self.robot.n_joints}) for {self.robot.name}"
+                )
+        return Motion(*arrays)
+
+    def columns(self, parameters: Sequence[str] | None = None) -> kernel.Columns:
+        """Layout of the wanted columns for the compiled loops."""
+        return self._layout(self.names if parameters is None else tuple(parameters))
+
+    @property
+    def tree(self) -> kernel.Tree:
+        """Kinematics for the compiled loops."""
+        return self._tree
+
+    def _columns(self, names: tuple[str, ...]) -> kernel.Columns:
+        for name in names:
+            if name not in self._index:
+                raise UnknownNameError("parameter", name, self.names)
+        return columns_of(self.robot, [self.parameters[self._index[name]] for name in names])
+
+    @cached_property
+    def _weightless(self) -> kernel.Tree:
+        return self._tree._replace(gravity=np.zeros(3))
+
+    @cached_property
+    def _frame_changes(self) -> Array:
+        return frame_changes(self.robot)
+
+    def _split(self, vector: Array) -> tuple[Array, Array, Array, kernel.Columns]:
+        """Parameter values as the loops want them: inertia in joint frames, rotors, local columns."""
+        columns = self.columns()
+        links = vector[: 10 * self.robot.n_joints].reshape(-1, 10)
+        phi = np.ascontiguousarray(np.einsum("nij,nj->ni", self._frame_changes, links))
+        return phi, vector[columns.rotor_column], vector[columns.local_column], columns
+
+    def _torque(self, motion: Motion, tree: kernel.Tree, vector: Array, *, local: bool) -> Array:
+        phi, rotor, extra, columns = self._split(vector)
+        if not local:
+            inertia = columns.local_kind == kernel.ACCELERATION
+            extra = np.where(inertia, extra, 0.0)
+        out = np.empty_like(motion.q)
+        over_samples(
+            lambda _, a, b: kernel.inverse_dynamics(tree, columns, phi, rotor, extra, *motion, a, b, out), len(motion.q)
+        )
+        return out

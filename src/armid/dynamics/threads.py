@@ -1,0 +1,67 @@
+"""Running compiled loops: over threads, and saying so when they have to be compiled first."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from numba.core import event
+
+from armid.dynamics.blocks import BLOCK
+
+_log = logging.getLogger(__name__)
+_MINIMUM = 16 * BLOCK  # samples per thread below which a second thread does not pay
+_count = 0
+
+
+def available_threads() -> int:
+    """Threads in use: as set, else the processors this process may use."""
+    if _count:
+        return _count
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_threads(count: int) -> None:
+    """Use `count` threads in the numeric core; 0 returns to all available processors."""
+    global _count
+    _count = max(0, count)
+
+
+def over_samples(loop: Callable[[int, int, int], None], samples: int) -> None:
+    """Call ``loop(part, begin, end)`` for ranges that cover all samples, in parallel where it pays."""
+    parts = max(1, min(available_threads(), samples // _MINIMUM))
+    blocks = -(-samples // BLOCK)
+    bounds = [min(samples, BLOCK * (blocks * part // parts)) for part in range(parts + 1)]
+    if parts == 1:
+        loop(0, 0, samples)
+        return
+    with ThreadPoolExecutor(parts) as pool:
+        for future in [pool.submit(loop, part, bounds[part], bounds[part + 1]) for part in range(parts)]:
+            future.result()
+
+
+def parts_of(samples: int) -> int:
+    """How many parts `over_samples` makes."""
+    return max(1, min(available_threads(), samples // _MINIMUM))
+
+
+class _Announcer(event.Listener):
+    """Says once that kernels are being compiled."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        """Compilation of one function begins; nothing found in the cache."""
+        if not self._said and event.data["dispatcher"].py_func.__module__.startswith("armid."):
+            self._said = True
+            _log.warning("compiling kernels, once (about 20 s; cached for later runs)")
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Announcer())

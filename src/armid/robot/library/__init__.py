@@ -1,0 +1,1 @@
+"""Descriptions of the library's robots, as data files."""

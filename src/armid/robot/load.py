@@ -1,0 +1,80 @@
+"""From a name or a path to a Robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+
+from armid.errors import DescriptionError, UnknownNameError
+from armid.robot.description import reflected_drives, robot_from_yaml
+from armid.robot.friction import LAWS, Friction
+from armid.robot.mjcf import read_mjcf
+from armid.robot.robot import Robot
+from armid.robot.schema import read_text
+from armid.robot.urdf import read_urdf
+from armid.robot.xml import parse_xml
+
+_SUFFIXES = (".yaml", ".yml", ".urdf", ".xml", ".mjcf")
+
+
+def library_names() -> tuple[str, ...]:
+    """Names of the robots that come with armid."""
+    folder = resources.files("armid.robot.library")
+    return tuple(sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".yaml")))
+
+
+def load_robot(
+    robot: str | Path,
+    *,
+    links: int | None = None,
+    rotors: bool = True,
+    gravity: Sequence[float] | None = None,
+    simplify: str | None = None,
+) -> Robot:
+    """Load a robot from the library or from a ``.yaml``, ``.urdf`` or MJCF ``.xml`` file.
+
+    Args:
+        robot: library name or path.
+        links: use only the first links (default: as described).
+        rotors: False leaves rotor inertias out.
+        gravity: gravity in the base frame [m/s^2] (default: as described).
+        simplify: named set of zero parameters, or ``none`` (default: ``published`` where the description has it).
+
+    Returns:
+        The robot with these choices applied.
+    """
+    result = _read(str(robot), links)
+    if simplify is None:
+        simplify = "published" if "published" in result.simplifications else "none"
+    result = result.simplified(simplify)
+    if gravity is not None:
+        result = result.with_gravity(gravity)
+    return result if rotors else result.without_rotors()
+
+
+def _read(name: str, links: int | None) -> Robot:
+    path = Path(name)
+    if path.suffix.lower() not in _SUFFIXES and not path.exists():
+        if name not in library_names():
+            raise UnknownNameError("robot", name, (*library_names(), *(f"FILE{suffix}" for suffix in _SUFFIXES[::2])))
+        folder = resources.files("armid.robot.library")
+        return robot_from_yaml(folder.joinpath(f"{name}.yaml").read_text("utf-8"), name, Path(), links)
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml"):
+        return robot_from_yaml(read_text(path), name, path.parent, links)
+    if suffix in (".urdf", ".xml", ".mjcf"):
+        bare = read_mjcf(path) if parse_xml(path).tag == "mujoco" else read_urdf(path)
+        full = _with_defaults(bare)
+        return full if links is None else full.first_links(links)
+    raise DescriptionError(name, "", f"has the ending {suffix!r}; armid reads {', '.join(_SUFFIXES)}")
+
+
+def _with_defaults(robot: Robot) -> Robot:
+    """What a bare URDF or MJCF file does not say: reflected rotors, Coulomb and viscous friction with an offset."""
+    friction = Friction(LAWS["coulomb-viscous"], offset=True)
+    return replace(robot, drives=reflected_drives(robot), friction=(friction,) * robot.n_joints)
+
+

@@ -1,0 +1,158 @@
+"""MJCF through MuJoCo's own compiler (extra `sim`)."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, MissingExtraError
+from armid.robot.geometry import about_z, along, inverse, placement
+from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
+from armid.robot.robot import Joint, Length, Limits, Robot
+from armid.robot.xml import parse_xml
+
+_SNAP = 2e-5  # rotations this near to a right angle were meant as one (four printed decimals)
+
+
+def read_mjcf(path: Path) -> Robot:
+    """Read an MJCF file: hinge and slide joints, gravity, ranges, damping, frictionloss, inertia."""
+    root = parse_xml(path)  # refuses malformed files and entity bombs before MuJoCo sees them
+    if root.tag != "mujoco":
+        raise DescriptionError(str(path), f"<{root.tag}>", "is not an MJCF; its first element must be <mujoco>")
+    return _build(path, _compile(path))
+
+
+def _compile(path: Path) -> Any:
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError("reading MJCF", "sim") from None
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        problem = _one_line(error)
+    spec = mujoco.MjSpec.from_file(str(path))
+    if not _drop_meshes(spec):
+        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({problem})")
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({_one_line(error)})") from None
+
+
+def _drop_meshes(spec: Any) -> bool:
+    """Remove meshes, which dynamics does not need where bodies state their inertia; whether there were any."""
+    import mujoco
+
+    geoms = [geom for geom in spec.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]
+    if not geoms or not all(geom.parent.explicitinertial for geom in geoms):
+        return False
+    for geom in geoms:
+        spec.delete(geom)
+    for mesh in list(spec.meshes):
+        spec.delete(mesh)
+    return True
+
+
+def _one_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error)).strip()
+
+
+def _build(path: Path, model: Any) -> Robot:
+    import mujoco
+
+    source = str(path)
+    hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
+    places: dict[int, tuple[int, Array]] = {0: (0, np.eye(4))}
+    joints: list[Joint] = []
+    lengths: list[Length] = []
+    rows: list[list[float]] = []
+    inertia: list[Array] = []
+    for body in range(1, model.nbody):
+        link, frame = places[int(model.body_parentid[body])]
+        frame = frame @ placement(_rotation(model.body_quat[body]), model.body_pos[body])
+        for index in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
+            name = model.joint(index).name or f"joint{index + 1}"
+            kind = int(model.jnt_type[index])
+            if kind not in (hinge, slide):
+                raise DescriptionError(source, f"joint {name!r}", "is free or ball; hinge and slide are supported")
+            axis = placement(along(model.jnt_axis[index]), model.jnt_pos[index])
+            near = frame @ axis @ _displacement(-float(model.qpos0[model.jnt_qposadr[index]]), kind == slide)
+            joints.append(Joint(name, model.body(body).name or f"link{len(joints) + 1}", link, kind == slide, near, inverse(axis)))
+            for letter, value, direction in zip("xyz", near[:3, 3], np.eye(3), strict=True):
+                if abs(value) > 1e-9:
+                    lengths.append(Length(f"{letter}{len(joints)}", float(value), len(joints) - 1, False, direction))
+            rows.append(_joint_data(model, index))
+            inertia.append(np.zeros(10))
+            link, frame = len(joints), np.eye(4)
+        places[body] = link, frame
+        if link:
+            inertia[link - 1] += change_of_frame(frame) @ _body_inertia(source, model, body)
+    if not joints:
+        raise DescriptionError(source, "<joint>", "none can move, so there are no links to identify")
+    if model.neq or model.ntendon:
+        message = f"{source}: equality constraints and tendons are ignored; armid models the tree alone"
+        warnings.warn(ArmidWarning(message), stacklevel=2)
+    lower, upper, effort, damping, loss = np.array(rows).T
+    unknown = np.full(len(joints), np.nan)
+    meant = tuple(Joint(j.name, j.link_name, j.parent, j.prismatic, _snapped(j.placement), _snapped(j.link_frame)) for j in joints)
+    return Robot(
+        name=re.sub(r"\W+", "_", model.names[: model.names.index(b"\0")].decode() or path.stem),
+        source=source,
+        joints=tuple(joints),
+        gravity=np.array(model.opt.gravity),
+        lengths=tuple(lengths),
+        limits=Limits(lower, upper, unknown, unknown.copy(), effort),
+        nominal_inertia=np.array(inertia),
+        nominal_friction=np.column_stack([damping, loss]),
+        nominal_joints=meant,
+    )
+
+
+def _rotation(quaternion: Array) -> Array:
+    """Rotation (3, 3) of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def _displacement(q: float, prismatic: bool) -> Array:
+    return placement(None, [0.0, 0.0, q]) if prismatic else placement(about_z(q))
+
+
+def _snapped(matrix: Array) -> Array:
+    """The placement with its rotation replaced by a signed permutation if it is one up to rounding."""
+    nearest = np.rint(matrix[:3, :3])
+    exact = np.abs(matrix[:3, :3] - nearest).max() < _SNAP and np.array_equal(nearest @ nearest.T, np.eye(3))
+    return placement(nearest, matrix[:3, 3]) if exact else matrix
+
+
+def _joint_data(model: Any, index: int) -> list[float]:
+    """Lower, upper, effort, damping, frictionloss of a joint; NaN for unknown limits."""
+    dof = model.jnt_dofadr[index]
+    limited = bool(model.jnt_limited[index])
+    lower, upper = model.jnt_range[index] if limited else (math.nan, math.nan)
+    effort = float(np.abs(model.jnt_actfrcrange[index]).max()) if model.jnt_actfrclimited[index] else math.nan
+    damping = float(np.ravel(model.dof_damping[dof])[0])
+    return [float(lower), float(upper), effort, damping, float(model.dof_frictionloss[dof])]
+
+
+def _body_inertia(source: str, model: Any, body: int) -> Array:
+    rotation = _rotation(model.body_iquat[body])
+    tensor = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
+    phi = from_com(float(model.body_mass[body]), model.body_ipos[body], tensor)
+    reason = impossibility(phi)
+    if reason is not None:
+        name = model.body(body).name
+        warnings.warn(ImpossibleInertiaWarning(f"{source}: body {name!r} is impossible: {reason}"), stacklevel=3)
+    return phi

@@ -1,0 +1,337 @@
+"""What a robot is: an immutable description, independent of the file it came from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.errors import DescriptionError, UnknownNameError
+from armid.robot.friction import Friction
+from armid.robot.inertia import INERTIAL_NAMES, Array
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One joint and the link it moves.
+
+    The joint frame has the joint's axis as z. At joint position q the link's frame in the parent link's frame is
+    ``placement @ (rotation about z by q, or translation along z by q) @ link_frame``.
+
+    Attributes:
+        name: joint name.
+        link_name: name of the link it moves.
+        parent: number of the link it hangs on, 0 for the base; always smaller than its own number.
+        prismatic: slides along z instead of turning about it.
+        placement: joint frame at q = 0 in the parent link's frame, (4, 4).
+        link_frame: link frame in the joint frame, (4, 4); the identity with modified DH.
+    """
+
+    name: str
+    link_name: str
+    parent: int
+    prismatic: bool
+    placement: Array
+    link_frame: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Length:
+    """A named geometric constant: `value` times `direction` is part of a placement's translation.
+
+    Attributes:
+        name: such as ``a2`` or ``d3``.
+        value: length [m].
+        joint: index of the joint, from 0.
+        in_link_frame: part of the joint's `link_frame` (standard DH) instead of its `placement`.
+        direction: unit vector, in the frame the placement is expressed in.
+    """
+
+    name: str
+    value: float
+    joint: int
+    in_link_frame: bool
+    direction: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits per joint, NaN where unknown; `box` holds two corners for the tool [m] or is None.
+
+    Attributes:
+        lower, upper: position [rad or m].
+        velocity: largest speed [rad/s or m/s].
+        acceleration: largest acceleration [rad/s^2 or m/s^2].
+        torque: largest torque [N m or N].
+        box: (2, 3) lower and upper corner, base frame.
+        assumed: names of the fields nobody has published.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    torque: Array
+    box: Array | None = None
+    assumed: frozenset[str] = frozenset()
+
+    @classmethod
+    def unknown(cls, joints: int) -> Limits:
+        """No limit known."""
+        lower, upper, velocity, acceleration, torque = np.full((5, joints), np.nan)
+        return cls(lower, upper, velocity, acceleration, torque)
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """Motor and gear of one joint.
+
+    Attributes:
+        gear_ratio: motor turns per joint turn (rad per m for a prismatic joint).
+        rotor_inertia: about the rotor's axis, motor side [kg m^2]; None if it is to be estimated.
+        carrier: number of the link the rotor sits on, 0 for the base.
+        axis: unit vector of the rotor axis in the carrier's frame.
+        coupled: feels the carrier's rotation; otherwise a reflected inertia on the joint alone.
+    """
+
+    gear_ratio: float
+    rotor_inertia: float | None
+    carrier: int
+    axis: Array
+    coupled: bool
+
+
+@dataclass(frozen=True)
+class GravitySpring:
+    """Preloaded spring between a link and its parent, compensating gravity on the joint between them.
+
+    With one end at distance `a` and the other at distance `b` from the axis, its length is
+    l = sqrt(a^2 + b^2 - 2 a b cos(q - phi)) and it loads the joint with k a b sin(q - phi) (1 - l0 / l): linear in
+    the stiffness k and in k l0. The form is ours; Swevers et al. print none (erratum SW-9).
+    """
+
+    joint: int
+    a: float
+    b: float
+    phi: float
+
+
+@dataclass(frozen=True, eq=False)
+class Counterbalance:
+    """Known torque of a counterbalance on one joint, tabulated over its position."""
+
+    joint: int
+    position: Array
+    torque: Array
+
+
+@dataclass(frozen=True)
+class Simplification:
+    """Parameters that are zero by symmetry, or because a link is neglected."""
+
+    zero: frozenset[str]
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Virtual:
+    """Ground truth for simulation.
+
+    Attributes:
+        inertia: (links, 10), in link frames.
+        rotor_inertia: (links,), motor side [kg m^2].
+        friction: law per joint.
+        coefficients: friction coefficients per joint, joint side.
+        springs: stiffness k [N/m] and free length l0 [m] of each gravity spring.
+        load_loss: slope and offset [N m, joint side] per joint of the torque lost in proportion to the load.
+        torque_noise: standard deviation per joint [N m].
+        encoder_resolution: [rad or m], 0 for none.
+        payload: ten parameters in the tool frame, or None.
+        note: where the numbers come from.
+    """
+
+    inertia: Array
+    rotor_inertia: Array
+    friction: tuple[Friction, ...]
+    coefficients: tuple[Mapping[str, float], ...]
+    springs: tuple[tuple[float, float], ...]
+    load_loss: Array
+    torque_noise: Array
+    encoder_resolution: float
+    payload: Array | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a number comes from."""
+
+    field: str
+    status: str
+    source: str = ""
+    note: str = ""
+    errata: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A robot arm as data. Methods return changed copies.
+
+    Attributes:
+        name, title: short name and one line for people.
+        source: library name or path it was read from.
+        joints: one entry per joint, parents first.
+        gravity: in the base frame [m/s^2].
+        tool: tool frame in the last link's frame, (4, 4).
+        lengths: named geometric constants.
+        limits: of position, velocity, acceleration, torque, workspace.
+        drives: one per joint; empty when rotors are left out.
+        coupling: (n, n) matrix R with q_motor = R q_joint, or None.
+        current_gain: per joint a polynomial from current [A] to joint torque [N m], lowest power first; or None.
+        friction: law per joint.
+        springs: gravity-compensating springs with unknown parameters.
+        counterbalances: known torques.
+        simplifications: named sets of zero parameters; `zero` holds the active one.
+        known: values of parameters that need no estimation.
+        nominal_inertia: (n, 10) inertial parameters stated by a URDF or MJCF file, or None.
+        nominal_friction: (n, 2) viscous and Coulomb friction stated by such a file, or None.
+        nominal_joints: the joints with rounded angles replaced by what was meant, for rank decisions.
+        published: named sets from the literature, as in the description.
+        virtual: ground truth for simulation, or None.
+        provenance: where the numbers come from.
+    """
+
+    name: str
+    source: str
+    joints: tuple[Joint, ...]
+    title: str = ""
+    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    tool: Array = field(default_factory=lambda: np.eye(4))
+    lengths: tuple[Length, ...] = ()
+    limits: Limits = field(default_factory=lambda: Limits.unknown(0))
+    drives: tuple[Drive, ...] = ()
+    coupling: Array | None = None
+    current_gain: tuple[tuple[float, ...], ...] | None = None
+    friction: tuple[Friction, ...] = ()
+    springs: tuple[GravitySpring, ...] = ()
+    counterbalances: tuple[Counterbalance, ...] = ()
+    simplifications: Mapping[str, Simplification] = field(default_factory=dict)
+    zero: frozenset[str] = frozenset()
+    known: Mapping[str, float] = field(default_factory=dict)
+    nominal_inertia: Array | None = None
+    nominal_friction: Array | None = None
+    nominal_joints: tuple[Joint, ...] | None = None
+    published: Mapping[str, Any] = field(default_factory=dict)
+    virtual: Virtual | None = None
+    provenance: tuple[Provenance, ...] = ()
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints in use."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints in use."""
+        return tuple(joint.name for joint in self.joints)
+
+    def path_to(self, link: int) -> tuple[int, ...]:
+        """Indices (from 0) of the joints between the base and link number `link`, base first."""
+        path: list[int] = []
+        while link > 0:
+            path.append(link - 1)
+            link = self.joints[link - 1].parent
+        return tuple(reversed(path))
+
+    def first_links(self, count: int) -> Robot:
+        """The robot without the links after the first `count`."""
+        if not 1 <= count <= self.n_joints:
+            raise DescriptionError(self.source, "links", f"is {count}; use 1 to {self.n_joints}, the joints there are")
+        if count == self.n_joints:
+            return self
+        names = {name for name in self.zero if _number(name) <= count}
+        cut: dict[str, Any] = {
+            "joints": self.joints[:count],
+            "tool": np.eye(4),
+            "lengths": tuple(length for length in self.lengths if length.joint < count),
+            "limits": _cut_limits(self.limits, count),
+            "drives": self.drives[:count],
+            "coupling": None if self.coupling is None else self.coupling[:count, :count],
+            "current_gain": None if self.current_gain is None else self.current_gain[:count],
+            "friction": self.friction[:count],
+            "springs": tuple(spring for spring in self.springs if spring.joint <= count),
+            "counterbalances": tuple(known for known in self.counterbalances if known.joint <= count),
+            "zero": frozenset(names),
+            "known": {name: value for name, value in self.known.items() if _number(name) <= count},
+            "virtual": None if self.virtual is None else _cut_virtual(self.virtual, self.springs, count),
+        }
+        for name in ("nominal_inertia", "nominal_friction", "nominal_joints"):
+            value = getattr(self, name)
+            cut[name] = None if value is None else value[:count]
+        return replace(self, **cut)
+
+    def without_rotors(self) -> Robot:
+        """The robot with rotor inertias left out."""
+        return replace(self, drives=())
+
+    def with_gravity(self, gravity: ArrayLike) -> Robot:
+        """The robot in another mounting; `gravity` in the base frame [m/s^2]."""
+        vector = np.array(gravity, dtype=float)
+        if vector.shape != (3,) or not np.all(np.isfinite(vector)):
+            raise DescriptionError(self.source, "gravity", "must be three finite numbers, such as 0 0 -9.81")
+        return replace(self, gravity=vector)
+
+    def simplified(self, name: str) -> Robot:
+        """The robot with the named set of zeros, or with none of them for ``none``."""
+        if name == "none":
+            return replace(self, zero=frozenset())
+        if name not in self.simplifications:
+            raise UnknownNameError(f"simplification of {self.name}", name, ("none", *self.simplifications))
+        zero = {name for name in self.simplifications[name].zero if _number(name) <= self.n_joints}
+        return replace(self, zero=frozenset(zero))
+
+    def with_lengths(self, values: Mapping[str, float]) -> Robot:
+        """The robot with other geometric constants; those not named keep their value."""
+        lengths = tuple(replace(length, value=values.get(length.name, length.value)) for length in self.lengths)
+        joints = list(self.joints)
+        for index, joint in enumerate(joints):
+            for in_link_frame, name in ((False, "placement"), (True, "link_frame")):
+                parts = [p for p in lengths if p.joint == index and p.in_link_frame == in_link_frame]
+                if parts:
+                    matrix = getattr(joint, name).copy()
+                    matrix[:3, 3] = sum(part.value * part.direction for part in parts)
+                    joint = replace(joint, **{name: matrix})
+            joints[index] = joint
+        return replace(self, lengths=lengths, joints=tuple(joints), nominal_joints=None)
+
+    def for_rank(self) -> Robot:
+        """The robot with rounded angles replaced by what was meant, for rank decisions only."""
+        return self if self.nominal_joints is None else replace(self, joints=self.nominal_joints, nominal_joints=None)
+
+
+def inertial_names(link: int) -> tuple[str, ...]:
+    """Names of the ten inertial parameters of link number `link`."""
+    return tuple(f"{name}{link}" for name in INERTIAL_NAMES)
+
+
+def _number(name: str) -> int:
+    match = re.search(r"(\d+)[pn]?$", name)
+    return int(match.group(1)) if match else 0
+
+
+def _cut_limits(limits: Limits, count: int) -> Limits:
+    per_joint = {name: getattr(limits, name)[:count] for name in ("lower", "upper", "velocity", "acceleration", "torque")}
+    return replace(limits, **per_joint)
+
+
+def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: int) -> Virtual:
+    names = ("inertia", "rotor_inertia", "friction", "coefficients", "load_loss", "torque_noise")
+    cut: dict[str, Any] = {name: getattr(virtual, name)[:count] for name in names}
+    pairs = zip(virtual.springs, springs, strict=True)
+    return replace(virtual, **cut, springs=tuple(truth for truth, spring in pairs if spring.joint <= count))

@@ -1,0 +1,213 @@
+"""Strict reading of YAML: every field is checked, unknown keys are refused, errors name file and field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import yaml
+
+from armid.errors import DescriptionError, nearest
+from armid.robot.inertia import Array
+from armid.robot.quantities import number
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Safe loader that refuses a key given twice."""
+
+
+def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+    for (key_node, _), key in zip(node.value, keys, strict=True):
+        if not isinstance(key, str | int | float):
+            raise yaml.constructor.ConstructorError(problem="a key is not a name", problem_mark=key_node.start_mark)
+        if keys.count(key) > 1:
+            raise yaml.constructor.ConstructorError(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
+    return loader.construct_mapping(node, deep=True)
+
+
+_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
+
+
+def read_text(path: Path) -> str:
+    """Text of a file; a missing, unreadable or binary file is a DescriptionError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DescriptionError(str(path), "", "there is no such file") from None
+    except IsADirectoryError:
+        raise DescriptionError(str(path), "", "is a folder; give a .yaml, .urdf or .xml file") from None
+    except UnicodeDecodeError:
+        raise DescriptionError(str(path), "", "is not a text file; give a .yaml, .urdf or .xml file") from None
+    except OSError as error:
+        raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
+
+
+def parse_yaml(text: str, source: str) -> Fields:
+    """Parse YAML text into checked fields."""
+    try:
+        data = _StrictLoader(text).get_single_data()  # type: ignore[no-untyped-call]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise DescriptionError(source, where, f"is not valid YAML ({error.problem})") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise DescriptionError(source, "", f"is not valid YAML ({str(error).splitlines()[0]})") from None
+    if not isinstance(data, dict):
+        raise DescriptionError(source, "", "holds no fields; a robot file needs at least name and kinematics")
+    return Fields(data, source)
+
+
+class Fields:
+    """A mapping whose entries are taken one by one; `finish` refuses what was not taken."""
+
+    def __init__(self, data: dict[Any, Any], source: str, path: str = "") -> None:
+        """Wrap `data`, found at `path` of `source`."""
+        self._data, self.source, self.path = data, source, path
+        self._taken: set[str] = set()
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the key is there (and not null)."""
+        return self._data.get(key) is not None
+
+    def where(self, key: str) -> str:
+        """Path of an entry."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def fail(self, key: str, problem: str) -> NoReturn:
+        """Raise an error about an entry."""
+        raise DescriptionError(self.source, self.where(key), problem)
+
+    def take(self, key: str, default: Any = None) -> Any:
+        """The raw entry, or `default`."""
+        self._taken.add(key)
+        value = self._data.get(key)
+        return default if value is None else value
+
+    def require(self, key: str) -> Any:
+        """The raw entry, which must be there."""
+        if key not in self:
+            self._taken.add(key)
+            self.fail(key, f"is missing{nearest(key, (str(k) for k in self._data))}")
+        return self.take(key)
+
+    def finish(self) -> None:
+        """Refuse entries that were never asked for."""
+        for key in self._data:
+            if key not in self._taken:
+                hint = nearest(str(key), self._taken) or f"; valid: {', '.join(sorted(self._taken))}"
+                self.fail(str(key), f"is not a known key{hint}")
+
+    def section(self, key: str) -> Fields:
+        """A nested mapping, empty if absent."""
+        value = self.take(key, {})
+        if not isinstance(value, dict):
+            self.fail(key, "must be a mapping of names to values")
+        return Fields(value, self.source, self.where(key))
+
+    def sections(self, key: str) -> list[Fields]:
+        """A list of mappings, empty if absent."""
+        items = self.items(key)
+        for index, item in enumerate(items):
+            if not isinstance(item, dict):
+                self.fail(f"{key}[{index + 1}]", "must be a mapping of names to values")
+        return [Fields(item, self.source, f"{self.where(key)}[{i + 1}]") for i, item in enumerate(items)]
+
+    def names(self) -> list[str]:
+        """All keys."""
+        return [str(name) for name in self._data]
+
+    def named_sections(self, key: str) -> dict[str, Fields]:
+        """A mapping from names to mappings."""
+        section = self.section(key)
+        return {name: section.section(name) for name in section.names()}
+
+    def items(self, key: str) -> list[Any]:
+        """A list, empty if absent."""
+        value = self.take(key, [])
+        if not isinstance(value, list):
+            self.fail(key, "must be a list")
+        return value
+
+    def text(self, key: str, default: str = "") -> str:
+        """A string."""
+        value = self.take(key, default)
+        if not isinstance(value, str):
+            self.fail(key, f"must be text, not {value!r}")
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        """A list of strings."""
+        values = self.items(key)
+        for index, value in enumerate(values):
+            if not isinstance(value, str):
+                self.fail(f"{key}[{index + 1}]", f"must be text, not {value!r}")
+        return values
+
+    def choice(self, key: str, valid: Sequence[str], default: str | None = None) -> str:
+        """One of the `valid` strings."""
+        value = self.require(key) if default is None else self.take(key, default)
+        return self.checked_choice(key, value, valid)
+
+    def checked_choice(self, key: str, value: object, valid: Sequence[str]) -> str:
+        """`value`, which must be one of the `valid` strings."""
+        if not isinstance(value, str) or value not in valid:
+            self.fail(key, f"is {value!r}{nearest(str(value), valid)}; valid: {', '.join(valid)}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.take(key, default)
+        if not isinstance(value, bool):
+            self.fail(key, f"must be true or false, not {value!r}")
+        return value
+
+    def integer(self, key: str) -> int:
+        """A whole number."""
+        return self.checked_integer(key, self.require(key))
+
+    def checked_integer(self, key: str, value: object) -> int:
+        """`value`, which must be a whole number."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.fail(key, f"must be a whole number, not {value!r}")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A finite number."""
+        return self.checked_number(key, self.require(key) if default is None else self.take(key, default))
+
+    def checked_number(self, key: str, value: object) -> float:
+        """`value` as a finite number."""
+        try:
+            return number(value)
+        except ValueError as error:
+            self.fail(key, f"{value!r} {error}")
+
+    def vector(self, key: str, length: int, default: Sequence[float] | None = None) -> Array:
+        """A list of `length` numbers."""
+        value = self.require(key) if default is None else self.take(key, list(default))
+        return self.checked_vector(key, value, length)
+
+    def checked_vector(self, key: str, value: object, length: int) -> Array:
+        """`value` as `length` finite numbers."""
+        if not isinstance(value, list) or len(value) != length:
+            self.fail(key, f"must be a list of {length} numbers")
+        return np.array([self.checked_number(f"{key}[{i + 1}]", item) for i, item in enumerate(value)])
+
+    def per_joint(self, key: str, joints: int, read: Callable[[str, object], Any], default: object = None) -> list[Any]:
+        """One value for all joints, or a list with one for each; `read(key, value)` checks a value."""
+        value = self.take(key, default)
+        if not isinstance(value, list):
+            return [read(key, value)] * joints
+        if len(value) != joints:
+            self.fail(key, f"has {len(value)} entries for {joints} joints; give one value or one for each joint")
+        return [read(f"{key}[{i + 1}]", item) for i, item in enumerate(value)]
+
+    def numbers_per_joint(self, key: str, joints: int, default: float = np.nan) -> Array:
+        """Numbers, one per joint."""
+        if key not in self:
+            self.take(key)
+            return np.full(joints, default)
+        return np.array(self.per_joint(key, joints, self.checked_number))

@@ -1,0 +1,268 @@
+"""URDF without ROS and without meshes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from armid.errors import DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
+from armid.robot.geometry import along, from_rpy, inverse, placement
+from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
+from armid.robot.quantities import rounded_angle
+from armid.robot.robot import Joint, Length, Limits, Robot
+from armid.robot.xml import numbers, parse_xml
+
+_MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # type: is it prismatic?
+_SUPPORTED = "revolute, continuous, prismatic and fixed"
+
+
+class _Edge(NamedTuple):
+    """One <joint> element."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    element: Element
+    origin: Array
+    meant: Array  # origin with rounded angles replaced
+    rounded: float  # largest rounding [rad]
+
+
+class _Place(NamedTuple):
+    """Where a link of the file ended up: number of the moving link and its frame therein."""
+
+    link: int
+    frame: Array
+    meant: Array
+
+
+def read_urdf(path: Path) -> Robot:
+    """Read a URDF file (xacro already expanded). Fixed joints are merged with their inertia."""
+    root = parse_xml(path)
+    if root.tag != "robot":
+        raise DescriptionError(str(path), f"<{root.tag}>", "is not a URDF; its first element must be <robot>")
+    return _Reader(str(path), root).robot(path.stem)
+
+
+class _Reader:
+    """Walks the tree of one file and collects what the Robot needs."""
+
+    def __init__(self, source: str, root: Element) -> None:
+        self.source = source
+        self.root = root
+        self._refuse_xacro()
+        self.links = self._named("link")
+        self.edges = [self._edge(element) for element in self._named("joint").values()]
+        self.places: dict[str, _Place] = {}
+        self.joints: list[Joint] = []
+        self.meant: list[Joint] = []
+        self.lengths: list[Length] = []
+        self.limits: list[tuple[float, float, float, float]] = []
+        self.friction: list[tuple[float, float]] = []
+        self.inertia: list[Array] = []
+
+    def robot(self, default_name: str) -> Robot:
+        """Build the Robot."""
+        root_link = self._root_link()
+        self.places[root_link] = _Place(0, np.eye(4), np.eye(4))
+        for edge in self._outward(root_link):
+            self._add(edge)
+        if not self.joints:
+            raise DescriptionError(
+                self.source, "<joint>", f"none can move, so there are no links to identify; {_SUPPORTED} are supported"
+            )
+        for name, element in self.links.items():
+            self._add_inertia(name, element)
+        self._warn_of_rounding()
+        lower, upper, velocity, effort = np.array(self.limits).T
+        limits = Limits(lower, upper, velocity, np.full(len(self.joints), np.nan), effort)
+        return Robot(
+            name=self.root.get("name") or default_name,
+            source=self.source,
+            joints=tuple(self.joints),
+            lengths=tuple(self.lengths),
+            limits=limits,
+            nominal_inertia=np.array(self.inertia),
+            nominal_friction=np.array(self.friction),
+            nominal_joints=tuple(self.meant) if any(edge.rounded > 0.0 for edge in self.edges) else None,
+        )
+
+    def _refuse_xacro(self) -> None:
+        for element in self.root.iter():
+            if isinstance(element.tag, str) and "xacro" in element.tag:
+                raise DescriptionError(
+                    self.source, element.tag.split("}")[-1], "is a xacro macro; expand the file first (xacro in > out)"
+                )
+
+    def _named(self, tag: str) -> dict[str, Element]:
+        found: dict[str, Element] = {}
+        for element in self.root.findall(tag):
+            name = element.get("name")
+            if not name:
+                raise DescriptionError(self.source, f"<{tag}>", "has no name")
+            if name in found:
+                raise DescriptionError(self.source, f"{tag} {name!r}", "is defined twice")
+            found[name] = element
+        return found
+
+    def _edge(self, element: Element) -> _Edge:
+        name, kind = element.get("name", ""), element.get("type", "")
+        where = f"joint {name!r}"
+        if kind != "fixed" and kind not in _MOVING:
+            raise DescriptionError(self.source, where, f"has type {kind!r}; {_SUPPORTED} are supported")
+        ends = []
+        for tag in ("parent", "child"):
+            end = element.find(tag)
+            link = end.get("link", "") if end is not None else ""
+            if link not in self.links:
+                raise DescriptionError(self.source, where, f"names {link!r} as its {tag}, which is no link of the file")
+            ends.append(link)
+        origin, meant, rounded = self._origin(element, where)
+        return _Edge(name, kind, ends[0], ends[1], element, origin, meant, rounded)
+
+    def _origin(self, element: Element, where: str) -> tuple[Array, Array, float]:
+        origin = element.find("origin")
+        if origin is None:
+            return np.eye(4), np.eye(4), 0.0
+        xyz = numbers(self.source, origin, where, "xyz", "0 0 0", 3)
+        rpy = numbers(self.source, origin, where, "rpy", "0 0 0", 3)
+        exact = [rounded_angle(text) for text in origin.get("rpy", "0 0 0").split()]
+        meant = [angle if fixed is None else fixed for angle, fixed in zip(rpy, exact, strict=True)]
+        error = max(abs(angle - fixed) for angle, fixed in zip(rpy, meant, strict=True))
+        return placement(from_rpy(rpy), xyz), placement(from_rpy(meant), xyz), error
+
+    def _root_link(self) -> str:
+        children: set[str] = set()
+        for edge in self.edges:
+            if edge.child in children:
+                raise DescriptionError(
+                    self.source,
+                    f"link {edge.child!r}",
+                    "has two parent joints, which makes a loop; armid needs a tree, so remove one of them",
+                )
+            children.add(edge.child)
+        roots = [name for name in self.links if name not in children]
+        if not roots:
+            raise DescriptionError(self.source, "<joint>", "the links form a loop; armid needs a tree with one base link")
+        if len(roots) > 1:
+            raise DescriptionError(
+                self.source, "<link>", f"there are several base links ({', '.join(roots)}); join them or remove all but one"
+            )
+        return roots[0]
+
+    def _outward(self, root: str) -> Iterator[_Edge]:
+        """Edges from the base outwards, depth first, in the file's order."""
+        stack = [edge for edge in reversed(self.edges) if edge.parent == root]
+        seen = {root}
+        while stack:
+            edge = stack.pop()
+            seen.add(edge.child)
+            yield edge
+            stack.extend(e for e in reversed(self.edges) if e.parent == edge.child)
+        lost = [name for name in self.links if name not in seen]
+        if lost:
+            raise DescriptionError(self.source, f"link {lost[0]!r}", "is part of a loop that does not reach the base")
+
+    def _add(self, edge: _Edge) -> None:
+        parent = self.places[edge.parent]
+        origin, meant = parent.frame @ edge.origin, parent.meant @ edge.meant
+        mimics = edge.element.find("mimic") is not None
+        if mimics:
+            warnings.warn(
+                ImpossibleInertiaWarning(f"{self.source}: joint {edge.name!r} mimics another; it is locked at zero"),
+                stacklevel=2,
+            )
+        if edge.kind == "fixed" or mimics:
+            self.places[edge.child] = _Place(parent.link, origin, meant)
+            return
+        axis = self._axis(edge)
+        turn = placement(along(axis))
+        number = len(self.joints) + 1
+        for joints, near in ((self.joints, origin), (self.meant, meant)):
+            joints.append(
+                Joint(edge.name, edge.child, parent.link, _MOVING[edge.kind], near @ turn, inverse(turn))
+            )
+        for letter, value, direction in zip("xyz", meant[:3, 3], np.eye(3), strict=True):
+            if abs(value) > 1e-9:
+                self.lengths.append(Length(f"{letter}{number}", float(value), number - 1, False, direction))
+        self.limits.append(self._limits(edge))
+        self.friction.append(self._dynamics(edge))
+        self.inertia.append(np.zeros(10))
+        self.places[edge.child] = _Place(number, np.eye(4), np.eye(4))
+
+    def _axis(self, edge: _Edge) -> Array:
+        element = edge.element.find("axis")
+        if element is None:
+            return np.array([1.0, 0.0, 0.0])
+        axis = np.array(numbers(self.source, element, f"joint {edge.name!r}", "xyz", "1 0 0", 3))
+        if np.linalg.norm(axis) < 1e-9:
+            raise DescriptionError(self.source, f"joint {edge.name!r}", "has an axis of zero length")
+        return axis
+
+    def _limits(self, edge: _Edge) -> tuple[float, float, float, float]:
+        """Lower, upper, velocity, effort; NaN where the file gives none (a zero is a placeholder, not a limit)."""
+        element = edge.element.find("limit")
+        where = f"joint {edge.name!r}"
+        if element is None:
+            return (np.nan,) * 4
+        values = {
+            name: numbers(self.source, element, where, name, "nan" if name not in element.attrib else "0", 1)[0]
+            if name in element.attrib
+            else np.nan
+            for name in ("lower", "upper", "velocity", "effort")
+        }
+        lower, upper = values["lower"], values["upper"]
+        if edge.kind == "continuous" or (lower == 0.0 and upper == 0.0):
+            lower = upper = np.nan
+        if lower > upper:
+            raise DescriptionError(self.source, where, f"has its limits reversed (lower {lower:g} > upper {upper:g})")
+        velocity, effort = (values[name] if values[name] > 0.0 else np.nan for name in ("velocity", "effort"))
+        return lower, upper, velocity, effort
+
+    def _dynamics(self, edge: _Edge) -> tuple[float, float]:
+        element = edge.element.find("dynamics")
+        if element is None:
+            return 0.0, 0.0
+        where = f"joint {edge.name!r}"
+        damping, friction = (numbers(self.source, element, where, key, "0", 1)[0] for key in ("damping", "friction"))
+        return damping, friction
+
+    def _add_inertia(self, name: str, element: Element) -> None:
+        inertial = element.find("inertial")
+        place = self.places[name]
+        if inertial is None or place.link == 0:
+            return
+        where = f"link {name!r}"
+        mass_element, tensor_element = inertial.find("mass"), inertial.find("inertia")
+        if mass_element is None or tensor_element is None:
+            raise DescriptionError(self.source, where, "has an <inertial> without <mass> or <inertia>")
+        mass = numbers(self.source, mass_element, where, "value", "0", 1)[0]
+        keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        xx, xy, xz, yy, yz, zz = (numbers(self.source, tensor_element, where, key, "0", 1)[0] for key in keys)
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        origin = self._origin(inertial, where)[0]
+        rotation, com = origin[:3, :3], origin[:3, 3]
+        phi = from_com(mass, com, rotation @ tensor @ rotation.T)
+        reason = impossibility(phi)
+        if reason is not None:
+            warnings.warn(ImpossibleInertiaWarning(f"{self.source}: {where} is impossible: {reason}"), stacklevel=2)
+        self.inertia[place.link - 1] += change_of_frame(place.frame) @ phi
+
+    def _warn_of_rounding(self) -> None:
+        rounded = [edge for edge in self.edges if edge.rounded > 1e-9]
+        if rounded:
+            names = ", ".join(edge.name for edge in rounded)
+            largest = max(edge.rounded for edge in rounded)
+            warnings.warn(
+                RoundedAngleWarning(
+                    f"{self.source}: angles of {names} look rounded (by up to {largest:.1e} rad); base parameters are "
+                    "those of the exact angles, torques use the file's"
+                ),
+                stacklevel=2,
+            )
