@@ -1,0 +1,56 @@
+"""armid finds out how a robot arm really moves: from a description and recorded motion to a dynamic model.
+
+Public names are imported when they are first used, so that ``import armid`` is instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from armid._version import __version__ as __version__
+from armid.errors import ArmidError as ArmidError
+
+if TYPE_CHECKING:
+    from armid.dynamics import BaseParameters as BaseParameters
+    from armid.dynamics import CompactFactor as CompactFactor
+    from armid.dynamics import Group as Group
+    from armid.dynamics import Model as Model
+    from armid.dynamics import accumulate as accumulate
+    from armid.dynamics import compact_factor as compact_factor
+    from armid.dynamics import jacobian as jacobian
+    from armid.dynamics import link_frames as link_frames
+    from armid.dynamics import set_threads as set_threads
+    from armid.dynamics import tool_frame as tool_frame
+    from armid.dynamics import view as view
+    from armid.robot import Robot as Robot
+    from armid.robot import library_names as library_names
+    from armid.robot import load_robot as load_robot
+
+_HOMES = {
+    "armid.robot": ("Robot", "library_names", "load_robot"),
+    "armid.dynamics": (
+        "BaseParameters",
+        "CompactFactor",
+        "Group",
+        "Model",
+        "accumulate",
+        "compact_factor",
+        "jacobian",
+        "link_frames",
+        "set_threads",
+        "tool_frame",
+        "view",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["ArmidError", "__version__", *_HOME_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'armid' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -35,9 +35,18 @@ from armid.dynamics.blocks import (
 )
 
 # Kinds of local columns: functions of one coordinate u = weight . q alone.
-ACCELERATION, VELOCITY, SIGN, ONE, VELOCITY_UP, VELOCITY_DOWN, MOVING_UP, MOVING_DOWN, SPRING_STIFFNESS, SPRING_LENGTH = (
-    range(10)
-)
+(
+    ACCELERATION,
+    VELOCITY,
+    SIGN,
+    ONE,
+    VELOCITY_UP,
+    VELOCITY_DOWN,
+    MOVING_UP,
+    MOVING_DOWN,
+    SPRING_STIFFNESS,
+    SPRING_LENGTH,
+) = range(10)
 
 
 class Tree(NamedTuple):

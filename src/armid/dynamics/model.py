@@ -71,9 +71,7 @@ class Model:
 
         return base_parameters(self)
 
-    def regressor(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, parameters: Sequence[str] | None = None
-    ) -> Array:
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, parameters: Sequence[str] | None = None) -> Array:
         """The matrix W: torque per unit of each parameter.
 
         Args:
@@ -132,7 +130,8 @@ class Model:
         samples, joints = positions.shape
         out = np.empty((samples, joints, joints))
         over_samples(
-            lambda _, a, b: kernel.mass_matrix(self._tree, columns, phi, rotor, reflected, positions, a, b, out), samples
+            lambda _, a, b: kernel.mass_matrix(self._tree, columns, phi, rotor, reflected, positions, a, b, out),
+            samples,
         )
         return out
 

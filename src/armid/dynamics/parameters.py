@@ -128,7 +128,9 @@ def _coupled_drives(robot: Robot) -> list[Parameter]:
         if linear_friction(robot.friction[index]).law.coefficients:
             for name, kind in (("fvc", "velocity"), ("fcc", "sign")):
                 unit = _FRICTION_UNITS[name[:2]]
-                result.append(Parameter(f"{name}{index + 1}", FRICTION, index + 1, unit, Local(kind, weight, constants)))
+                result.append(
+                    Parameter(f"{name}{index + 1}", FRICTION, index + 1, unit, Local(kind, weight, constants))
+                )
     return result
 
 

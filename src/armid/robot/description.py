@@ -59,7 +59,9 @@ def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = No
     robot = _with_drives(fields, robot)
     robot = replace(robot, friction=tuple(_friction(fields.section("friction"), robot.n_joints)))
     robot = _with_springs(fields, robot)
-    simplifications = {key: _simplification(section, robot) for key, section in fields.named_sections("simplify").items()}
+    simplifications = {
+        key: _simplification(section, robot) for key, section in fields.named_sections("simplify").items()
+    }
     robot = replace(
         robot,
         simplifications=simplifications,
@@ -94,7 +96,9 @@ def _kinematics(fields: Fields, folder: Path) -> Robot:
             fields.fail(key, f"has {len(values)} entries for {len(rows)} rows")
     for index, parent in enumerate(parents):
         if not 0 <= parent <= index:
-            fields.fail(f"parents[{index + 1}]", f"is {parent}; a parent is 0 (base) or an earlier link, so loops are out")
+            fields.fail(
+                f"parents[{index + 1}]", f"is {parent}; a parent is 0 (base) or an earlier link, so loops are out"
+            )
     if len(set(names)) != len(names):
         fields.fail("joint_names", "holds a name twice")
     fields.finish()
@@ -183,7 +187,11 @@ def _with_drives(parent: Fields, robot: Robot) -> Robot:
         if np.linalg.norm(axes[index]) < 1e-9:
             fields.fail(f"axis[{index + 1}]", "has zero length; give the rotor's direction in the carrier's frame")
     coupling = _coupling(fields, n)
-    gain = fields.per_joint("current_gain", n, lambda key, v: _polynomial(fields, key, v)) if "current_gain" in fields else None
+    gain = (
+        fields.per_joint("current_gain", n, lambda key, v: _polynomial(fields, key, v))
+        if "current_gain" in fields
+        else None
+    )
     fields.finish()
     drives = tuple(
         Drive(float(ratio), inertia, carrier, axis / np.linalg.norm(axis), couples)
@@ -195,9 +203,7 @@ def _with_drives(parent: Fields, robot: Robot) -> Robot:
 def reflected_drives(robot: Robot) -> tuple[Drive, ...]:
     """Drives of a bare URDF or MJCF: unknown reflected inertias on the joint side, without coupling."""
     axes = [_default_axis(robot, index, joint.parent) for index, joint in enumerate(robot.joints)]
-    return tuple(
-        Drive(1.0, None, joint.parent, axis, False) for joint, axis in zip(robot.joints, axes, strict=True)
-    )
+    return tuple(Drive(1.0, None, joint.parent, axis, False) for joint, axis in zip(robot.joints, axes, strict=True))
 
 
 def _default_axis(robot: Robot, index: int, carrier: int) -> Array:
@@ -285,7 +291,9 @@ def _with_springs(parent: Fields, robot: Robot) -> Robot:
 def _parameter_name(fields: Fields, key: str, name: object, robot: Robot) -> str:
     match = _PARAMETER.fullmatch(str(name))
     if match is None or not 1 <= int(match.group(1)) <= robot.n_joints:
-        fields.fail(key, f"{name!r} is no parameter of this robot; names look like Ixx3, my2, Im1 (1 to {robot.n_joints})")
+        fields.fail(
+            key, f"{name!r} is no parameter of this robot; names look like Ixx3, my2, Im1 (1 to {robot.n_joints})"
+        )
     return str(name)
 
 
@@ -311,7 +319,10 @@ def _published(fields: Fields) -> Mapping[str, Any]:
         entry = {
             "name": row.require("name"),
             "value": row.number("value"),
-            **{key: row.take(key) for key in ("id", "formula", "printed", "printed_formula", "unit", "std", "experiments")},
+            **{
+                key: row.take(key)
+                for key in ("id", "formula", "printed", "printed_formula", "unit", "std", "experiments")
+            },
             **{key: row.take(key) for key in ("known", "scope", "errata", "note")},
         }
         row.finish()
@@ -334,7 +345,9 @@ def _virtual(fields: Fields, robot: Robot) -> Virtual:
     laws = _friction(section, count, default="none")
     names = coefficient_fields.names()
     lists = {name: coefficient_fields.numbers_per_joint(name, count) for name in names}
-    coefficients = tuple(_joint_side(law, {n: float(lists[n][i]) for n in names}, float(side[i])) for i, law in enumerate(laws))
+    coefficients = tuple(
+        _joint_side(law, {n: float(lists[n][i]) for n in names}, float(side[i])) for i, law in enumerate(laws)
+    )
     for index, law in enumerate(laws):
         missing = [name for name in law.coefficient_names if name not in coefficients[index]]
         if missing:

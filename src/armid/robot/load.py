@@ -76,5 +76,3 @@ def _with_defaults(robot: Robot) -> Robot:
     """What a bare URDF or MJCF file does not say: reflected rotors, Coulomb and viscous friction with an offset."""
     friction = Friction(LAWS["coulomb-viscous"], offset=True)
     return replace(robot, drives=reflected_drives(robot), friction=(friction,) * robot.n_joints)
-
-

@@ -83,7 +83,9 @@ def _build(path: Path, model: Any) -> Robot:
                 raise DescriptionError(source, f"joint {name!r}", "is free or ball; hinge and slide are supported")
             axis = placement(along(model.jnt_axis[index]), model.jnt_pos[index])
             near = frame @ axis @ _displacement(-float(model.qpos0[model.jnt_qposadr[index]]), kind == slide)
-            joints.append(Joint(name, model.body(body).name or f"link{len(joints) + 1}", link, kind == slide, near, inverse(axis)))
+            joints.append(
+                Joint(name, model.body(body).name or f"link{len(joints) + 1}", link, kind == slide, near, inverse(axis))
+            )
             for letter, value, direction in zip("xyz", near[:3, 3], np.eye(3), strict=True):
                 if abs(value) > 1e-9:
                     lengths.append(Length(f"{letter}{len(joints)}", float(value), len(joints) - 1, False, direction))
@@ -100,7 +102,9 @@ def _build(path: Path, model: Any) -> Robot:
         warnings.warn(ArmidWarning(message), stacklevel=2)
     lower, upper, effort, damping, loss = np.array(rows).T
     unknown = np.full(len(joints), np.nan)
-    meant = tuple(Joint(j.name, j.link_name, j.parent, j.prismatic, _snapped(j.placement), _snapped(j.link_frame)) for j in joints)
+    meant = tuple(
+        Joint(j.name, j.link_name, j.parent, j.prismatic, _snapped(j.placement), _snapped(j.link_frame)) for j in joints
+    )
     return Robot(
         name=re.sub(r"\W+", "_", model.names[: model.names.index(b"\0")].decode() or path.stem),
         source=source,

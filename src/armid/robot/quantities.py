@@ -51,4 +51,8 @@ def rounded_angle(text: str) -> float | None:
     if exact == 0.0 or exact == value or digits >= 15:
         return None
     unit = 10.0**-digits
-    return exact if abs(value - exact) <= 0.5001 * unit or abs(math.trunc(exact / unit) * unit - value) < 1e-3 * unit else None
+    return (
+        exact
+        if abs(value - exact) <= 0.5001 * unit or abs(math.trunc(exact / unit) * unit - value) < 1e-3 * unit
+        else None
+    )

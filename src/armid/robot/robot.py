@@ -326,7 +326,9 @@ def _number(name: str) -> int:
 
 
 def _cut_limits(limits: Limits, count: int) -> Limits:
-    per_joint = {name: getattr(limits, name)[:count] for name in ("lower", "upper", "velocity", "acceleration", "torque")}
+    per_joint = {
+        name: getattr(limits, name)[:count] for name in ("lower", "upper", "velocity", "acceleration", "torque")
+    }
     return replace(limits, **per_joint)
 
 

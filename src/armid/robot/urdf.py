@@ -149,10 +149,14 @@ class _Reader:
             children.add(edge.child)
         roots = [name for name in self.links if name not in children]
         if not roots:
-            raise DescriptionError(self.source, "<joint>", "the links form a loop; armid needs a tree with one base link")
+            raise DescriptionError(
+                self.source, "<joint>", "the links form a loop; armid needs a tree with one base link"
+            )
         if len(roots) > 1:
             raise DescriptionError(
-                self.source, "<link>", f"there are several base links ({', '.join(roots)}); join them or remove all but one"
+                self.source,
+                "<link>",
+                f"there are several base links ({', '.join(roots)}); join them or remove all but one",
             )
         return roots[0]
 
@@ -185,9 +189,7 @@ class _Reader:
         turn = placement(along(axis))
         number = len(self.joints) + 1
         for joints, near in ((self.joints, origin), (self.meant, meant)):
-            joints.append(
-                Joint(edge.name, edge.child, parent.link, _MOVING[edge.kind], near @ turn, inverse(turn))
-            )
+            joints.append(Joint(edge.name, edge.child, parent.link, _MOVING[edge.kind], near @ turn, inverse(turn)))
         for letter, value, direction in zip("xyz", meant[:3, 3], np.eye(3), strict=True):
             if abs(value) > 1e-9:
                 self.lengths.append(Length(f"{letter}{number}", float(value), number - 1, False, direction))

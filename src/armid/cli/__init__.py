@@ -1,0 +1,3 @@
+"""The command line: ``armid COMMAND``. One file per command, no logic."""
+
+from armid.cli.main import main as main

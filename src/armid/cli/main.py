@@ -1,0 +1,76 @@
+"""Entry point: parses arguments, runs a command, turns errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import TextIO
+
+from armid._version import __version__
+from armid.cli import model, new, robots
+from armid.errors import ArmidError, ArmidWarning
+
+DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
+_COMMANDS = (robots, model, new)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    result = argparse.ArgumentParser(
+        prog="armid",
+        description="Find out how a robot arm really moves: from a description and recorded motion to a dynamic model.",
+        epilog="`armid COMMAND --help` explains a command. Start with: armid robots; armid model pa10",
+    )
+    result.add_argument("--version", action="version", version=f"armid {__version__}")
+    commands = result.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in _COMMANDS:
+        command = module.add_parser(commands)
+        command.add_argument("--quiet", action="store_true", help="no warnings and notes")
+        command.set_defaults(run=module.run)
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run armid with `arguments` (default: the process's own); returns the exit code."""
+    options = parser().parse_args(arguments)
+    _speak(options.quiet)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except ArmidError as error:
+        sys.stderr.write(f"armid: error: {error}\n")
+        return BAD_INPUT
+    except BrokenPipeError:
+        # The reader of our output has gone (`armid model pa10 | head`): not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        sys.stderr.write("armid: interrupted\n")
+        return 130
+    return code
+
+
+def _speak(quiet: bool) -> None:
+    """Warnings and notes go to standard error, one line each, or nowhere."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("armid: %(message)s"))
+    log = logging.getLogger("armid")
+    log.handlers = [logging.NullHandler() if quiet else handler]
+    log.propagate = False
+    warnings.simplefilter("ignore" if quiet else "always", ArmidWarning)
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        sys.stderr.write(f"armid: warning: {message}\n")
+
+    warnings.showwarning = show

@@ -1,0 +1,153 @@
+"""armid model: which parameters a robot has, and which combinations a motion can reveal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
+
+if TYPE_CHECKING:
+    from armid.dynamics import BaseParameters, Model, View
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "model",
+        help="show the base parameters of a robot, in words",
+        description="Show which parameters of a robot can be identified alone, which only in combination, which not at all.",
+    )
+    add_robot_options(command)
+    command.add_argument(
+        "--view",
+        metavar="NAME",
+        help="another list of parameters: barycentric, modified-newton-euler, or a published set",
+    )
+    add_json_option(command)
+    return command
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    robot = robot_from(options)
+    from armid.dynamics import Model, view
+
+    model = Model(robot)
+    other = view(model, options.view) if options.view else None
+    if options.json:
+        data = _as_data(model)
+        print_json(data if other is None else {**data, "view": _view_data(other, model.base)})
+    else:
+        lines = _describe(model) if other is None else _describe_view(other, model.base)
+        sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _standard(model: Model) -> int:
+    return sum(parameter.kind in ("inertial", "rotor") for parameter in model.parameters)
+
+
+def _friction_count(model: Model) -> int:
+    """Coefficients of the described laws, which need not be linear, and of coupled drives."""
+    coupled = sum(p.kind == "friction" and p.name[2] == "c" for p in model.parameters)
+    return coupled + sum(len(friction.coefficient_names) for friction in model.robot.friction)
+
+
+def _springs(model: Model) -> int:
+    return sum(parameter.kind == "spring" for parameter in model.parameters)
+
+
+def _as_data(model: Model) -> dict[str, Any]:
+    base = model.base
+    inertial = {p.name for p in model.parameters if p.kind in ("inertial", "rotor")}
+    return {
+        "robot": model.robot.name,
+        "joints": model.robot.n_joints,
+        "joint_names": list(model.robot.joint_names),
+        "gravity": model.robot.gravity.tolist(),
+        "standard_parameters": _standard(model),
+        "base_parameters": base.count,
+        "friction_parameters": _friction_count(model),
+        "spring_parameters": _springs(model),
+        "groups": [
+            {
+                "name": group.name,
+                "expression": group.expression,
+                "unit": group.unit,
+                "terms": [{"parameter": name, "coefficient": value} for name, value in group.terms],
+            }
+            for group in base.groups_of("inertial", "rotor")
+        ],
+        "alone": [name for name in base.alone if name in inertial],
+        "combined": [name for name in base.combined if name in inertial],
+        "unidentifiable": list(base.no_effect),
+        "zero": sorted(model.robot.zero),
+        "disagreement": base.disagreement(),
+    }
+
+
+def _describe(model: Model) -> Iterable[str]:
+    robot, base = model.robot, model.base
+    yield f"{robot.name}: {robot.title}" if robot.title else robot.name
+    friction, springs = _friction_count(model), _springs(model)
+    total = base.count + friction + springs
+    parts = f"{base.count} base + {friction} friction"
+    yield (
+        f"{robot.n_joints} joints, {_standard(model)} standard parameters, {parts}"
+        + (f" + {springs} spring" if springs else "")
+        + f" = {total} to identify"
+    )
+    if robot.zero:
+        yield f"{len(robot.zero)} parameters are taken as zero (--simplify none keeps them)"
+    yield ""
+    groups = base.groups_of("inertial", "rotor")
+    width = max(len(group.name) for group in groups)
+    for number, group in enumerate(groups, start=1):
+        words = f"= {group.expression}" if len(group.terms) > 1 else "  alone"
+        yield f"{number:>3}  {group.name:<{width}} {words}"
+    yield ""
+    yield f"no effect on any torque: {', '.join(base.no_effect) or 'none'}"
+    for group in base.groups_of("spring", "friction"):
+        if len(group.terms) > 1:
+            yield f"not separable: {group.name} = {group.expression}"
+    yield (
+        f"grouped and full model agree to {base.disagreement():.0e}; weakest column kept {base.weakest_kept:.1e}, "
+        f"strongest absorbed {base.strongest_absorbed:.0e}"
+    )
+
+
+def _view_data(view: View, base: BaseParameters) -> dict[str, Any]:
+    names = view.model.names
+    alone = view.identifiable(base)
+    return {
+        "name": view.name,
+        "identifiable_combinations": view.identifiable_combinations(base),
+        "entries": [
+            {
+                "name": entry,
+                "unit": view.units[i],
+                "identifiable": bool(alone[i]),
+                "terms": [
+                    {"parameter": names[c], "coefficient": float(view.matrix[i, c])}
+                    for c in view.matrix[i].nonzero()[0]
+                ],
+            }
+            for i, entry in enumerate(view.entries)
+        ],
+    }
+
+
+def _describe_view(view: View, base: BaseParameters) -> Iterable[str]:
+    alone = view.identifiable(base)
+    combinations = view.identifiable_combinations(base)
+    yield f"{view.model.robot.name}, {view.name}: {len(view.entries)} parameters, {combinations} identifiable combinations"
+    width = max(len(entry) for entry in view.entries)
+    for i, entry in enumerate(view.entries):
+        terms = [(view.model.names[c], view.matrix[i, c]) for c in view.matrix[i].nonzero()[0]]
+        words = " + ".join(name if value == 1.0 else f"{value:.6g} {name}" for name, value in terms).replace(
+            "+ -", "− "
+        )
+        yield f"  {entry:<{width}}  {'alone   ' if alone[i] else 'combined'}  {words or '0'}"

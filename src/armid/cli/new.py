@@ -1,0 +1,37 @@
+"""armid new: start a description for your own arm."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from armid.errors import ArmidError
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "new",
+        help="start a description for your own arm",
+        description="Write a commented robot file to start from: for a URDF or MJCF file, or with a DH table to fill in.",
+    )
+    command.add_argument("file", metavar="FILE", help="arm.urdf or arm.xml to describe, or arm.yaml for a DH template")
+    command.add_argument("-o", "--output", metavar="FILE", help="file to write (default: FILE with the ending .yaml)")
+    command.add_argument("--force", action="store_true", help="overwrite an existing file")
+    return command
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from armid.robot.template import description_for
+    from armid.robot.write import write_text
+
+    source = Path(options.file)
+    target = Path(options.output) if options.output else source.with_suffix(".yaml")
+    if target.exists() and not options.force:
+        raise ArmidError(f"{target}: exists already; choose another name with -o or overwrite it with --force")
+    write_text(target, description_for(source, target))
+    sys.stdout.write(f"wrote {target}; edit it, then: armid model {target}\n")
+    return 0

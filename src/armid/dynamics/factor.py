@@ -1,0 +1,150 @@
+"""The compact factor: all that linear estimation needs to know about a log, in a few small matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from armid.dynamics import kernel
+from armid.dynamics.model import Model
+from armid.dynamics.threads import over_samples, parts_of
+from armid.errors import DataShapeError
+from armid.robot.inertia import Array
+
+_QR_ROWS = 4096  # samples that the triangular factor takes in at a time
+
+
+@dataclass(frozen=True, eq=False)
+class CompactFactor:
+    """Sufficient statistics of regressor and torque, joint by joint; factors of other data can be added.
+
+    For each joint there is one matrix of the columns it sees, followed by its torque: either the Gram matrix
+    [W_j | tau_j]^T [W_j | tau_j], or the triangular factor whose Gram matrix that is. Gram matrices are faster and good
+    for column-scaled condition numbers up to about 2e5; triangular factors keep full precision, for rank decisions.
+
+    Attributes:
+        names: parameters, in the order of the columns.
+        columns: for each joint the indices of the parameters it sees.
+        matrices: for each joint the matrix described above.
+        samples: number of samples.
+        triangular: whether the matrices are triangular factors.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Array, ...]
+    matrices: tuple[Array, ...]
+    samples: int
+    triangular: bool = False
+
+    def __add__(self, other: CompactFactor) -> CompactFactor:
+        """The factor of both data sets together."""
+        if self.names != other.names or self.triangular != other.triangular:
+            raise DataShapeError("compact factors of different parameters or kinds cannot be added")
+        pairs = zip(self.matrices, other.matrices, strict=True)
+        if self.triangular:
+            matrices = tuple(_triangle(np.vstack(pair)) for pair in pairs)
+        else:
+            matrices = tuple(mine + theirs for mine, theirs in pairs)
+        return CompactFactor(self.names, self.columns, matrices, self.samples + other.samples, self.triangular)
+
+    def gram(self, joint: int) -> Array:
+        """Gram matrix of one joint's columns and torque."""
+        matrix = self.matrices[joint]
+        return matrix.T @ matrix if self.triangular else matrix
+
+    def normal_equations(self, weights: ArrayLike | None = None) -> tuple[Array, Array, float]:
+        """Sums over joints, weighted by `weights` (1 / noise variance per joint; default 1): W'W, W'tau, tau'tau."""
+        weight = np.ones(len(self.matrices)) if weights is None else np.asarray(weights, dtype=float)
+        matrix = np.zeros((len(self.names), len(self.names)))
+        vector, power = np.zeros(len(self.names)), 0.0
+        for joint, columns in enumerate(self.columns):
+            gram = weight[joint] * self.gram(joint)
+            matrix[np.ix_(columns, columns)] += gram[:-1, :-1]
+            vector[columns] += gram[:-1, -1]
+            power += float(gram[-1, -1])
+        return matrix, vector, power
+
+
+def compact_factor(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    torque: ArrayLike,
+    parameters: Sequence[str] | None = None,
+    *,
+    triangular: bool = False,
+) -> CompactFactor:
+    """Compact factor of one data set, all arrays (samples, joints); memory does not grow with a regressor.
+
+    Args:
+        model: the model.
+        q: positions.
+        qd: velocities.
+        qdd: accelerations.
+        torque: measured torques.
+        parameters: names of the columns (default: the model's unknown parameters).
+        triangular: keep triangular factors instead of Gram matrices.
+    """
+    names = model.unknown if parameters is None else tuple(parameters)
+    motion = model.motion(q, qd, qdd)
+    tau = np.ascontiguousarray(torque, dtype=np.float64)
+    if tau.shape != motion.q.shape:
+        raise DataShapeError(f"torque has shape {tau.shape}; it must be {motion.q.shape}, as the motion")
+    layout = model.columns(names)
+    columns = tuple(np.flatnonzero(row >= 0) for row in layout.position)
+    matrices = _triangles(model, names, columns, motion, tau) if triangular else _grams(model, layout, motion, tau)
+    return CompactFactor(names, columns, matrices, len(tau), triangular)
+
+
+def accumulate(
+    model: Model,
+    blocks: Iterable[tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]],
+    parameters: Sequence[str] | None = None,
+    *,
+    triangular: bool = False,
+) -> CompactFactor:
+    """Compact factor of a stream of (q, qd, qdd, torque) blocks, in constant memory."""
+    total: CompactFactor | None = None
+    for block in blocks:
+        factor = compact_factor(model, *block, parameters, triangular=triangular)
+        total = factor if total is None else total + factor
+    if total is None:
+        raise DataShapeError("there are no data: the stream of blocks is empty")
+    return total
+
+
+def _grams(model: Model, layout: kernel.Columns, motion: Sequence[Array], tau: Array) -> tuple[Array, ...]:
+    samples, joints = tau.shape
+    size = -(-(int(layout.count.max()) + 1) // 4) * 4
+    parts = np.zeros((parts_of(samples), joints, size, size))
+    over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, tau, a, b, parts[p]), samples)
+    lower = np.tril(parts.sum(axis=0))
+    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+    return tuple(full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.count))
+
+
+def _triangles(
+    model: Model, names: tuple[str, ...], columns: Sequence[Array], motion: Sequence[Array], tau: Array
+) -> tuple[Array, ...]:
+    triangles = [np.zeros((0, len(seen) + 1)) for seen in columns]
+    # Two BLAS threads on small matrices are slower than one.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for first in range(0, len(tau), _QR_ROWS):
+            rows = slice(first, first + _QR_ROWS)
+            regressor = model.regressor(*(array[rows] for array in motion), names)
+            for j, seen in enumerate(columns):
+                stacked = np.column_stack([regressor[:, j, seen], tau[rows, j]])
+                triangles[j] = _triangle(np.vstack([triangles[j], stacked]))
+    return tuple(triangles)
+
+
+def _triangle(matrix: Array) -> Array:
+    """Triangular factor; short data are padded so that all factors of a joint have one shape."""
+    upper = np.linalg.qr(matrix, mode="r")
+    missing = matrix.shape[1] - upper.shape[0]
+    return np.vstack([upper, np.zeros((missing, matrix.shape[1]))]) if missing > 0 else upper

@@ -1,0 +1,72 @@
+"""Forward kinematics and Jacobian, batched over samples."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.errors import DataShapeError
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+
+
+def link_frames(robot: Robot, q: ArrayLike) -> Array:
+    """Frames of all links in the base frame: (samples, joints, 4, 4) for positions (samples, joints)."""
+    return _frames(robot, q)[1]
+
+
+def tool_frame(robot: Robot, q: ArrayLike) -> Array:
+    """The tool's frame in the base frame, (samples, 4, 4); the tool sits on the last link."""
+    return link_frames(robot, q)[:, -1] @ robot.tool
+
+
+def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLike | None = None) -> Array:
+    """Geometric Jacobian (samples, 6, joints) in the base frame: linear velocity first, then angular.
+
+    Args:
+        robot: the robot.
+        q: positions (samples, joints).
+        link: number of the link, from 1 (default: the last).
+        point: point in the link's frame [m] whose velocity is meant (default: its origin; the tool's for the last link).
+    """
+    joint_frames, frames = _frames(robot, q)
+    number = robot.n_joints if link is None else link
+    if not 1 <= number <= robot.n_joints:
+        raise DataShapeError(f"there is no link {number}; links are numbered 1 to {robot.n_joints}")
+    local = np.asarray(robot.tool[:3, 3] if point is None and link is None else (0, 0, 0) if point is None else point)
+    target = frames[:, number - 1, :3, :3] @ local + frames[:, number - 1, :3, 3]
+    result = np.zeros((len(target), 6, robot.n_joints))
+    for j in robot.path_to(number):
+        axis = joint_frames[:, j, :3, 2]
+        if robot.joints[j].prismatic:
+            result[:, :3, j] = axis
+        else:
+            result[:, :3, j] = np.cross(axis, target - joint_frames[:, j, :3, 3])
+            result[:, 3:, j] = axis
+    return result
+
+
+def _frames(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
+    """Joint frames (before the joint's motion, which leaves z and the axis in place) and link frames."""
+    positions = np.asarray(q, dtype=float)
+    if positions.ndim != 2 or positions.shape[1] != robot.n_joints:
+        raise DataShapeError(f"positions have shape {positions.shape}; they must be (samples, {robot.n_joints})")
+    samples = len(positions)
+    joint_frames = np.empty((samples, robot.n_joints, 4, 4))
+    frames = np.empty_like(joint_frames)
+    for j, joint in enumerate(robot.joints):
+        near = joint.placement if joint.parent == 0 else frames[:, joint.parent - 1] @ joint.placement
+        joint_frames[:, j] = near
+        frames[:, j] = near @ _moved(positions[:, j], joint.prismatic) @ joint.link_frame
+    return joint_frames, frames
+
+
+def _moved(q: Array, prismatic: bool) -> Array:
+    motion = np.zeros((len(q), 4, 4))
+    motion[:] = np.eye(4)
+    if prismatic:
+        motion[:, 2, 3] = q
+    else:
+        c, s = np.cos(q), np.sin(q)
+        motion[:, 0, 0], motion[:, 0, 1], motion[:, 1, 0], motion[:, 1, 1] = c, -s, s, c
+    return motion

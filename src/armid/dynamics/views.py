@@ -1,0 +1,161 @@
+"""The same dynamics in other people's parameters: barycentric, modified Newton-Euler, and the lists of the papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armid.dynamics.base import BaseParameters
+from armid.dynamics.expressions import ratio_symbol
+from armid.dynamics.formula import linear_terms
+from armid.dynamics.model import Model
+from armid.errors import ArmidError, UnknownNameError
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, change_of_frame
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A list of parameters, each a linear combination of the model's.
+
+    Attributes:
+        name: of the view.
+        model: the model.
+        entries: names of the view's parameters.
+        units: their units.
+        matrix: (entries, parameters of the model); values are ``matrix @ model values``.
+    """
+
+    name: str
+    model: Model
+    entries: tuple[str, ...]
+    units: tuple[str, ...]
+    matrix: Array
+
+    def values(self, values: Array | Mapping[str, float]) -> Array:
+        """The view's parameters for given values of the model's."""
+        return self.matrix @ self.model.vector(values)
+
+    def identifiable(self, base: BaseParameters) -> Array:
+        """Which entries can be identified: combinations of base parameters (boolean, one per entry)."""
+        columns = [self.model.names.index(name) for name in base.names]
+        rows = self.matrix[:, columns]
+        weights = np.linalg.lstsq(base.matrix.T, rows.T, rcond=None)[0]
+        left = np.abs(base.matrix.T @ weights - rows.T).max(axis=0)
+        return (left <= 1e-9 * np.abs(rows).max(axis=1)) & (np.abs(rows).max(axis=1) > 0.0)
+
+    def identifiable_combinations(self, base: BaseParameters) -> int:
+        """How many independent combinations of the entries can be identified: the rank of a regressor in this list."""
+        columns = [self.model.names.index(name) for name in base.names]
+        rows = self.matrix[:, columns]
+        scale = np.abs(rows).max(axis=1, keepdims=True)
+        own = rows[scale[:, 0] > 0.0] / scale[scale > 0.0][:, None]
+        other = base.matrix / np.abs(base.matrix).max(axis=1, keepdims=True)
+        together = np.linalg.matrix_rank(np.vstack([own, other]), tol=1e-9)
+        return int(np.linalg.matrix_rank(own, tol=1e-9) + np.linalg.matrix_rank(other, tol=1e-9) - together)
+
+
+def modified_newton_euler(model: Model) -> View:
+    """Mass, first and second moments of each link in a frame at its joint axis (Swevers et al.).
+
+    With modified DH and URDF axes along z these are armid's own parameters; with standard DH the frame moves from the
+    far end of the link to its joint.
+    """
+    robot = model.robot
+    blocks = [change_of_frame(joint.link_frame) for joint in robot.joints]
+    return _per_link("modified-newton-euler", model, blocks)
+
+
+def barycentric(model: Model) -> View:
+    """Barycentric parameters: each link with the masses of all links beyond it concentrated at the joints they hang on.
+
+    In the frame at the link's joint axis: the augmented mass, and first and second moments with the masses carried
+    beyond each following joint placed at that joint's origin (Swevers et al.; Renaud's augmented body).
+    """
+    robot = model.robot
+    if any(joint.prismatic for joint in robot.joints):
+        raise ArmidError(f"{robot.name} has prismatic joints; barycentric parameters are defined for revolute joints")
+    view = modified_newton_euler(model)
+    matrix = view.matrix.copy()
+    carried = _carried_masses(robot)
+    for number, joint in enumerate(robot.joints, start=1):
+        if joint.parent == 0:
+            continue
+        origin = robot.joints[joint.parent - 1].link_frame @ joint.placement
+        point_mass = change_of_frame(origin)[:, 0]
+        rows = slice(10 * (joint.parent - 1), 10 * joint.parent)
+        for link in carried[number]:
+            matrix[rows, model.names.index(f"m{link}")] += point_mass
+    return View("barycentric", model, view.entries, view.units, matrix)
+
+
+def published(model: Model, name: str) -> View:
+    """A published set of the robot's description, by its formulas; entries without a formula are left out."""
+    robot = model.robot
+    if name not in robot.published:
+        raise UnknownNameError(f"published set of {robot.name}", name, robot.published)
+    rows = [row for row in robot.published[name]["parameters"] if "formula" in row]
+    constants = _constants(robot, robot.published[name])
+    matrix = np.zeros((len(rows), len(model.names)))
+    for i, row in enumerate(rows):
+        for parameter, value in linear_terms(str(row["formula"]), _is_parameter, constants).items():
+            if parameter in model.names:
+                matrix[i, model.names.index(parameter)] = value
+    entries = tuple(str(row["name"]) for row in rows)
+    return View(name, model, entries, tuple(str(row.get("unit", "")) for row in rows), matrix)
+
+
+_GENERAL: dict[str, Callable[[Model], View]] = {
+    "barycentric": barycentric,
+    "modified-newton-euler": modified_newton_euler,
+}
+
+
+def view_names(robot: Robot) -> tuple[str, ...]:
+    """Views a robot has: the general ones and its published lists with formulas."""
+    lists = (name for name, rows in robot.published.items() if any("formula" in row for row in rows["parameters"]))
+    return (*_GENERAL, *lists)
+
+
+def view(model: Model, name: str) -> View:
+    """The view called `name`."""
+    if name not in view_names(model.robot):
+        raise UnknownNameError(f"view of {model.robot.name}", name, view_names(model.robot))
+    return _GENERAL[name](model) if name in _GENERAL else published(model, name)
+
+
+def _is_parameter(name: str) -> bool:
+    return re.fullmatch(r"(m|mx|my|mz|Ixx|Ixy|Iyy|Ixz|Iyz|Izz|Im|fv|fc|fo)\d+", name) is not None
+
+
+def _constants(robot: Robot, published_set: Mapping[str, Any]) -> dict[str, float]:
+    lengths = {length.name: length.value for length in robot.lengths}
+    own = published_set.get("gear_ratio")
+    ratios = {}
+    for i, drive in enumerate(robot.drives):
+        value = drive.gear_ratio if own is None else float(own)
+        ratios[f"kr{i + 1}"] = value
+        ratios[ratio_symbol(robot, i)] = value
+    gravity = {"g0": float(np.linalg.norm(robot.gravity))}
+    return {**lengths, **ratios, **gravity, **published_set.get("constants", {})}
+
+
+def _per_link(name: str, model: Model, blocks: list[Array]) -> View:
+    links = model.robot.n_joints
+    matrix = np.zeros((10 * links, len(model.names)))
+    for i, block in enumerate(blocks):
+        matrix[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = block
+    entries = tuple(f"{entry}{link}" for link in range(1, links + 1) for entry in INERTIAL_NAMES)
+    return View(name, model, entries, INERTIAL_UNITS * links, matrix)
+
+
+def _carried_masses(robot: Robot) -> dict[int, tuple[int, ...]]:
+    """For each link the links whose mass it carries, itself included."""
+    return {
+        number: tuple(other for other in range(1, robot.n_joints + 1) if number - 1 in robot.path_to(other))
+        for number in range(1, robot.n_joints + 1)
+    }
