@@ -18,7 +18,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         "model",
         help="show the base parameters of a robot, in words",
-        description="Show which parameters of a robot can be identified alone, which only in combination, which not at all.",
+        description="Show which parameters can be identified alone, which only in combination, which not at all.",
     )
     add_robot_options(command)
     command.add_argument(
@@ -143,7 +143,7 @@ def _view_data(view: View, base: BaseParameters) -> dict[str, Any]:
 def _describe_view(view: View, base: BaseParameters) -> Iterable[str]:
     alone = view.identifiable(base)
     combinations = view.identifiable_combinations(base)
-    yield f"{view.model.robot.name}, {view.name}: {len(view.entries)} parameters, {combinations} identifiable combinations"
+    yield f"{view.model.robot.name}, {view.name}: {len(view.entries)} parameters, {combinations} can be identified"
     width = max(len(entry) for entry in view.entries)
     for i, entry in enumerate(view.entries):
         terms = [(view.model.names[c], view.matrix[i, c]) for c in view.matrix[i].nonzero()[0]]

@@ -15,7 +15,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         "new",
         help="start a description for your own arm",
-        description="Write a commented robot file to start from: for a URDF or MJCF file, or with a DH table to fill in.",
+        description="Write a commented robot file to start from: for a URDF or MJCF file, or with a DH table.",
     )
     command.add_argument("file", metavar="FILE", help="arm.urdf or arm.xml to describe, or arm.yaml for a DH template")
     command.add_argument("-o", "--output", metavar="FILE", help="file to write (default: FILE with the ending .yaml)")

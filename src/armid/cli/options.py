@@ -39,7 +39,8 @@ def robot_from(options: argparse.Namespace) -> Robot:
 
     if options.gravity is not None and not any(options.gravity):
         raise ArmidError(
-            "--gravity 0 0 0: has zero length, so gravity parameters cannot be found; a robot file may say `gravity: none`"
+            "--gravity 0 0 0: has zero length, so gravity parameters cannot be found; "
+            "if that is meant, write `gravity: none` in a robot file"
         )
     return load_robot(
         options.robot,

@@ -18,7 +18,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         "robots",
         help="list or describe the built-in robots",
-        description="List the built-in robots, or describe one: its frames, limits, drives, and where each number is from.",
+        description="List the built-in robots, or describe one: joints, limits, drives, and where each number is from.",
     )
     command.add_argument("name", nargs="?", metavar="NAME", help="library name or a description file")
     add_json_option(command)

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armid.dynamics.expressions import Group, readable_groups
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING
-from armid.robot.inertia import Array
+from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Joint, Robot
 
 # A column is zero if it is this small against the largest of its kind: cos(pi/2) is 6e-17, not 0.
@@ -95,7 +96,7 @@ class BaseParameters:
         motion = random_motion(robot, max(48, 3 * len(self.kept) // robot.n_joints), np.random.default_rng(3))
         stacked = Model(robot).regressor(*motion, self.names).reshape(-1, len(self.names))
         columns = [self.names.index(name) for name in self.kept]
-        return np.linalg.lstsq(stacked[:, columns], stacked, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(stacked[:, columns], stacked, rcond=None)[0], dtype=float)
 
     def disagreement(self, seed: int = 1) -> float:
         """Largest difference of torque between grouped and full model on random motion, relative to the torque."""
@@ -146,7 +147,7 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     )
 
 
-def _zero_columns(names: tuple[str, ...], kinds: dict[str, str], size: Array) -> Array:
+def _zero_columns(names: tuple[str, ...], kinds: dict[str, str], size: Array) -> NDArray[np.bool_]:
     """Columns that are zero up to round-off, against the largest of their kind; they would raise the rank if scaled."""
     zero = np.zeros(len(names), dtype=bool)
     for kind in (INERTIAL, ROTOR, FRICTION, SPRING):
@@ -202,7 +203,7 @@ def _choose(columns: Array, order: list[int]) -> _Choice:
     return _Choice(kept, weakest, strongest)
 
 
-def _grouping(stacked: Array, kept: Array, alive: Array, size: Array) -> Array:
+def _grouping(stacked: Array, kept: Indices, alive: Indices, size: Array) -> Array:
     """Coefficients (kept, alive) that express every living column by the kept ones."""
     scaled = stacked / np.where(size > 0.0, size, 1.0)
     coefficients = np.linalg.lstsq(scaled[:, kept], scaled[:, alive], rcond=None)[0]

@@ -19,18 +19,20 @@ torque of joint j caused by link i is then a product of screw and wrench in fram
 so gravity needs no term of its own (Newton-Euler).
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 BLOCK = 128
 STATE_ROWS = 11
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
-_FAST = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy", "cache": True, "nogil": True}
-# Argument reduction must not be reassociated.
-_EXACT = {"fastmath": {"contract"}, "error_model": "numpy", "cache": True, "nogil": True}
+compiled: Any = njit(fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy", cache=True, nogil=True)
+# The reduction of angles must not be reassociated.
+_in_order: Any = njit(fastmath={"contract"}, error_model="numpy", cache=True, nogil=True)
 
 
-@njit(**_FAST)
+@compiled
 def load(samples, first, column, dst):
     """Copy one column of a (samples, columns) array into a block row; rows past the end become zero."""
     count = min(BLOCK, samples.shape[0] - first)
@@ -40,14 +42,14 @@ def load(samples, first, column, dst):
         dst[b] = 0.0
 
 
-@njit(**_FAST)
+@compiled
 def copy(src, dst):
     """Copy `src` to `dst` (same length)."""
     for b in range(dst.shape[0]):
         dst[b] = src[b]
 
 
-@njit(**_EXACT)
+@_in_order
 def sine_cosine(angle, state):
     """Write sin and cos of a block of angles [rad] to rows 9 and 10 of the state; error < 2e-16 for |angle| < 1e5.
 
@@ -75,7 +77,7 @@ def sine_cosine(angle, state):
         state[10 * BLOCK + b] = (1.0 - 2.0 * np.floor(following * 0.5)) * (c + odd * (s - c))
 
 
-@njit(**_FAST)
+@compiled
 def base_state(gravity, state):
     """State of the fixed base: at rest, accelerated against gravity."""
     g0 = -gravity[0]
@@ -89,7 +91,7 @@ def base_state(gravity, state):
         state[8 * BLOCK + b] = g2
 
 
-@njit(**_FAST)
+@compiled
 def outward_revolute(R, p, state, velocity, acceleration):
     """Turn the parent's state into the link's, in place; R, p place the joint in the parent's frame."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -134,7 +136,7 @@ def outward_revolute(R, p, state, velocity, acceleration):
         state[8 * BLOCK + b] = t2
 
 
-@njit(**_FAST)
+@compiled
 def outward_prismatic(R, p, state, velocity, acceleration):
     """As `outward_revolute`, for a joint that slides along its z axis by the displacement in row 9."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -172,7 +174,7 @@ def outward_prismatic(R, p, state, velocity, acceleration):
         state[8 * BLOCK + b] = r02 * a0 + r12 * a1 + r22 * a2 + acceleration[b]
 
 
-@njit(**_FAST)
+@compiled
 def own_screw(prismatic, screw):
     """Screw of a joint in its own frame: unit vector z, angular (revolute) or linear (prismatic)."""
     for b in range(6 * BLOCK):
@@ -182,7 +184,7 @@ def own_screw(prismatic, screw):
         screw[row * BLOCK + b] = 1.0
 
 
-@njit(**_FAST)
+@compiled
 def carry_revolute(R, p, state, screw):
     """Carry a screw from the parent's frame to the link's, in place, across a revolute joint."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -210,7 +212,7 @@ def carry_revolute(R, p, state, screw):
         screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
 
 
-@njit(**_FAST)
+@compiled
 def carry_prismatic(R, p, state, screw):
     """As `carry_revolute`, across a prismatic joint."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -235,7 +237,7 @@ def carry_prismatic(R, p, state, screw):
         screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
 
 
-@njit(**_FAST)
+@compiled
 def inertial_columns(state, screw, columns):
     """Ten rows: torque along `screw` per unit of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the link."""
     for b in range(BLOCK):
@@ -271,7 +273,7 @@ def inertial_columns(state, screw, columns):
         columns[9 * BLOCK + b] = z2 * e2 + u2 * w2
 
 
-@njit(**_FAST)
+@compiled
 def rate_of_momentum(phi, state, wrench):
     """Force (rows 0-2) and moment about the frame's origin (rows 3-5) that move a link with inertia `phi`."""
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
@@ -299,7 +301,7 @@ def rate_of_momentum(phi, state, wrench):
         wrench[5 * BLOCK + b] = h0 * a1 - h1 * a0 + xz * e0 + yz * e1 + zz * e2 + w0 * l1 - w1 * l0
 
 
-@njit(**_FAST)
+@compiled
 def momentum(phi, screw, wrench):
     """Momentum of a link with inertia `phi` that moves with unit speed along `screw` (same rows as a wrench)."""
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
@@ -319,7 +321,7 @@ def momentum(phi, screw, wrench):
         wrench[5 * BLOCK + b] = h0 * v1 - h1 * v0 + xz * z0 + yz * z1 + zz * z2
 
 
-@njit(**_FAST)
+@compiled
 def add_power(screw, wrench, dst):
     """Add the product of screw and wrench to `dst`: torque of the screw's joint."""
     for b in range(BLOCK):
@@ -333,7 +335,7 @@ def add_power(screw, wrench, dst):
         )
 
 
-@njit(**_FAST)
+@compiled
 def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
     """Reaction of a rotor with unit inertia, spinning with `ratio` times the joint's velocity in a carrier link.
 
@@ -354,7 +356,7 @@ def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
         own[b] = ratio * (turning + rate)
 
 
-@njit(**_FAST)
+@compiled
 def add_moment_power(screw, moment, factor, dst):
     """Add `factor` times the product of the screw's angular part and a moment to `dst`."""
     for b in range(BLOCK):
@@ -365,21 +367,21 @@ def add_moment_power(screw, moment, factor, dst):
         )
 
 
-@njit(**_FAST)
+@compiled
 def add_scaled(factor, src, dst):
     """Add `factor` times `src` to `dst`."""
     for b in range(BLOCK):
         dst[b] += factor * src[b]
 
 
-@njit(**_FAST)
+@compiled
 def set_scaled(factor, src, dst):
     """Set `dst` to `factor` times `src`."""
     for b in range(BLOCK):
         dst[b] = factor * src[b]
 
 
-@njit(**_FAST)
+@compiled
 def _tile(x, y, gram, row, column):
     a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
     a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
@@ -426,7 +428,7 @@ def _tile(x, y, gram, row, column):
     gram[row + 3, column + 3] += a33
 
 
-@njit(**_FAST)
+@compiled
 def add_gram(rows, count, gram):
     """Add the products of the first `count` block rows to the lower triangle (in 4 x 4 tiles) of `gram`."""
     for r in range(0, count, 4):

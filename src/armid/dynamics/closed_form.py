@@ -11,8 +11,8 @@ from armid.robot.robot import Robot, inertial_names
 def closed_form_grouping(robot: Robot) -> tuple[tuple[str, ...], Array]:
     """Regroup Iyy, mz and m of each link into the link before it, from the last link to the first.
 
-    PA-10 (15), for tensor elements and with M_jz for the misprinted N_jz (errata PA-3, PA-4). Gravity parameters of link 1
-    that never act are not removed; for consecutive parallel axes further groupings exist that this rule does not know.
+    PA-10 (15), for tensor elements and with M_jz for the misprinted N_jz (errata PA-3, PA-4). Parameters of link 1 that
+    never act are not removed; for consecutive parallel axes further groupings exist that this rule does not know.
 
     Returns:
         Names of all inertial parameters and the matrix (10 n, 10 n) that maps their values to regrouped values.

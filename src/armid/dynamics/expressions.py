@@ -150,7 +150,7 @@ def _fit(design: Array, target: Array, basis: Sequence[Monomial]) -> Polynomial:
 
 
 def _sentence(name: str, words: Sequence[tuple[Parameter, Polynomial]]) -> str:
-    """Write ``name + coefficient term ...``: positive terms first, terms with one coefficient in brackets, rotors last."""
+    """Write ``name + coefficient term ...``: positive first, one coefficient's terms in brackets, rotors last."""
     bundles: dict[tuple[bool, bool, int, str], list[Parameter]] = {}
     for parameter, polynomial in words:
         negative = all(factor < 0.0 for factor in polynomial.values())

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from armid.dynamics import kernel
-from armid.dynamics.model import Model
+from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import over_samples, parts_of
 from armid.errors import DataShapeError
-from armid.robot.inertia import Array
+from armid.robot.inertia import Array, Indices
 
 _QR_ROWS = 4096  # samples that the triangular factor takes in at a time
 
@@ -35,7 +35,7 @@ class CompactFactor:
     """
 
     names: tuple[str, ...]
-    columns: tuple[Array, ...]
+    columns: tuple[Indices, ...]
     matrices: tuple[Array, ...]
     samples: int
     triangular: bool = False
@@ -118,25 +118,25 @@ def accumulate(
     return total
 
 
-def _grams(model: Model, layout: kernel.Columns, motion: Sequence[Array], tau: Array) -> tuple[Array, ...]:
+def _grams(model: Model, layout: kernel.Columns, motion: Motion, tau: Array) -> tuple[Array, ...]:
     samples, joints = tau.shape
-    size = -(-(int(layout.count.max()) + 1) // 4) * 4
+    size = -(-(int(layout.used.max()) + 1) // 4) * 4
     parts = np.zeros((parts_of(samples), joints, size, size))
     over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, tau, a, b, parts[p]), samples)
     lower = np.tril(parts.sum(axis=0))
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-    return tuple(full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.count))
+    return tuple(full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.used))
 
 
 def _triangles(
-    model: Model, names: tuple[str, ...], columns: Sequence[Array], motion: Sequence[Array], tau: Array
+    model: Model, names: tuple[str, ...], columns: Sequence[Indices], motion: Motion, tau: Array
 ) -> tuple[Array, ...]:
     triangles = [np.zeros((0, len(seen) + 1)) for seen in columns]
     # Two BLAS threads on small matrices are slower than one.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(tau), _QR_ROWS):
             rows = slice(first, first + _QR_ROWS)
-            regressor = model.regressor(*(array[rows] for array in motion), names)
+            regressor = model.regressor(motion.q[rows], motion.qd[rows], motion.qdd[rows], names)
             for j, seen in enumerate(columns):
                 stacked = np.column_stack([regressor[:, j, seen], tau[rows, j]])
                 triangles[j] = _triangle(np.vstack([triangles[j], stacked]))
@@ -145,6 +145,6 @@ def _triangles(
 
 def _triangle(matrix: Array) -> Array:
     """Triangular factor; short data are padded so that all factors of a joint have one shape."""
-    upper = np.linalg.qr(matrix, mode="r")
+    upper = np.asarray(np.linalg.qr(matrix, mode="r"))
     missing = matrix.shape[1] - upper.shape[0]
     return np.vstack([upper, np.zeros((missing, matrix.shape[1]))]) if missing > 0 else upper

@@ -8,10 +8,8 @@ how they follow from what the block primitives compute).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from armid.dynamics.blocks import (
-    _FAST,
     BLOCK,
     STATE_ROWS,
     add_gram,
@@ -21,6 +19,7 @@ from armid.dynamics.blocks import (
     base_state,
     carry_prismatic,
     carry_revolute,
+    compiled,
     copy,
     inertial_columns,
     load,
@@ -66,7 +65,7 @@ class Columns(NamedTuple):
     """Wanted columns of the regressor, numbered 0 .. C-1."""
 
     position: np.ndarray  # (n, C) row of the column in the joint's packed rows, -1 if the joint does not see it
-    count: np.ndarray  # (n,) packed rows in use for each joint
+    used: np.ndarray  # (n,) packed rows in use for each joint
     link_start: np.ndarray  # (n + 1,) range of each link in the next array
     link_column: np.ndarray  # (E,) inertial columns, link by link
     mix_start: np.ndarray  # (E + 1,) range of each inertial column in the next two arrays
@@ -83,7 +82,7 @@ class Columns(NamedTuple):
     local_constant: np.ndarray  # (l, 4) factor; a, b, phi of a spring
 
 
-@njit(**_FAST)
+@compiled
 def _load_inputs(q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
         load(q, first, j, motion[j, :BLOCK])
@@ -91,7 +90,7 @@ def _load_inputs(q, qd, qdd, first, motion):
         load(qdd, first, j, motion[j, 2 * BLOCK :])
 
 
-@njit(**_FAST)
+@compiled
 def _visit(tree, i, motion, state, screws):
     """Bring state and screws of link i's slot from its parent to the link."""
     slot = tree.slot[i]
@@ -119,7 +118,7 @@ def _visit(tree, i, motion, state, screws):
     own_screw(tree.prismatic[i], screws[slot, depth - 1])
 
 
-@njit(**_FAST)
+@compiled
 def _combine(motion, weight, derivative, dst):
     """Weighted sum over joints of position (0), velocity (1) or acceleration (2)."""
     for b in range(BLOCK):
@@ -129,7 +128,7 @@ def _combine(motion, weight, derivative, dst):
             add_scaled(weight[j], motion[j, derivative * BLOCK : (derivative + 1) * BLOCK], dst)
 
 
-@njit(**_FAST)
+@compiled
 def _local_value(kind, constant, weight, motion, dst):
     """One local column: torque per unit of its parameter and per unit of weight."""
     factor = constant[0]
@@ -164,7 +163,7 @@ def _local_value(kind, constant, weight, motion, dst):
         dst[b] = factor * u
 
 
-@njit(**_FAST)
+@compiled
 def _fill_inertial(tree, columns, i, state, screws, ten, packed):
     slot = tree.slot[i]
     first, last = columns.link_start[i], columns.link_start[i + 1]
@@ -186,7 +185,7 @@ def _fill_inertial(tree, columns, i, state, screws, ten, packed):
                 add_scaled(columns.mix_value[k], ten[c * BLOCK : (c + 1) * BLOCK], dst)
 
 
-@njit(**_FAST)
+@compiled
 def _fill_rotors(tree, columns, i, motion, state, screws, ten, packed):
     slot = tree.slot[i]
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
@@ -208,7 +207,7 @@ def _fill_rotors(tree, columns, i, motion, state, screws, ten, packed):
             add_moment_power(screws[slot, d], moment, 1.0, dst)
 
 
-@njit(**_FAST)
+@compiled
 def _fill_local(columns, motion, ten, packed):
     value = ten[:BLOCK]
     for k in range(columns.local_column.shape[0]):
@@ -220,7 +219,7 @@ def _fill_local(columns, motion, ten, packed):
                 set_scaled(weight, value, packed[j, row * BLOCK : (row + 1) * BLOCK])
 
 
-@njit(**_FAST)
+@compiled
 def _fill(tree, columns, motion, state, screws, ten, packed):
     """All wanted columns of one block, packed per joint."""
     for i in range(tree.parent.shape[0]):
@@ -230,7 +229,7 @@ def _fill(tree, columns, motion, state, screws, ten, packed):
     _fill_local(columns, motion, ten, packed)
 
 
-@njit(**_FAST)
+@compiled
 def _scratch(tree):
     n = tree.parent.shape[0]
     slots = tree.slot.max() + 1
@@ -240,12 +239,12 @@ def _scratch(tree):
     return motion, state, screws, np.empty(10 * BLOCK)
 
 
-@njit(**_FAST)
+@compiled
 def regressor(tree, columns, q, qd, qdd, begin, end, out):
     """Write the wanted columns for samples [begin, end) to `out` (C, n, N); begin is a multiple of BLOCK."""
     n = tree.parent.shape[0]
     motion, state, screws, ten = _scratch(tree)
-    packed = np.zeros((n, columns.count.max() * BLOCK))
+    packed = np.zeros((n, columns.used.max() * BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(q, qd, qdd, first, motion)
         _fill(tree, columns, motion, state, screws, ten, packed)
@@ -257,7 +256,7 @@ def regressor(tree, columns, q, qd, qdd, begin, end, out):
                     copy(packed[j, row * BLOCK : row * BLOCK + size], out[c, j, first : first + size])
 
 
-@njit(**_FAST)
+@compiled
 def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
     """Add the Gram matrix of each joint's [wanted columns | torque], samples [begin, end), to `out` (n, S, S).
 
@@ -271,7 +270,7 @@ def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
         _fill(tree, columns, motion, state, screws, ten, packed)
         size = min(BLOCK, end - first)
         for j in range(n):
-            used = columns.count[j]
+            used = columns.used[j]
             load(tau, first, j, packed[j, used * BLOCK : (used + 1) * BLOCK])
             for row in range(used + 1):
                 for b in range(size, BLOCK):
@@ -279,7 +278,7 @@ def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
             add_gram(packed[j], used + 1, out[j])
 
 
-@njit(**_FAST)
+@compiled
 def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out):
     """Torque for samples [begin, end) to `out` (N, n); phi (n, 10) in joint frames, rotor and local in column order."""
     n = tree.parent.shape[0]
@@ -317,7 +316,7 @@ def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, o
                 out[first + b, j] = tau[j, b]
 
 
-@njit(**_FAST)
+@compiled
 def mass_matrix(tree, columns, phi, rotor, reflected, q, begin, end, out):
     """Joint-space mass matrix for samples [begin, end) to `out` (N, n, n); `reflected` (n, n) is its constant part."""
     n = tree.parent.shape[0]

@@ -27,7 +27,7 @@ def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLi
         robot: the robot.
         q: positions (samples, joints).
         link: number of the link, from 1 (default: the last).
-        point: point in the link's frame [m] whose velocity is meant (default: its origin; the tool's for the last link).
+        point: point in the link's frame [m] that moves (default: its origin; the tool's if `link` is not given).
     """
     joint_frames, frames = _frames(robot, q)
     number = robot.n_joints if link is None else link

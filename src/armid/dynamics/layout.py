@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 import numpy as np
 
 from armid.dynamics import kernel
 from armid.dynamics.parameters import CoupledRotor, Local, Parameter
-from armid.robot.inertia import Array, change_of_frame
+from armid.robot.inertia import Array, Indices, change_of_frame
 from armid.robot.robot import Robot
 
 _KINDS = {
@@ -50,7 +50,7 @@ def tree_of(robot: Robot) -> kernel.Tree:
     )
 
 
-def _slots(parent: np.ndarray) -> np.ndarray:
+def _slots(parent: Indices) -> Indices:
     """Scratch slot of each link: the last child of a parent takes over the parent's, others get a new one."""
     slot = np.zeros(len(parent), dtype=np.int64)
     used = 0
@@ -90,14 +90,14 @@ def columns_of(robot: Robot, wanted: Sequence[Parameter]) -> kernel.Columns:
             seen[list(robot.path_to(link + 1)), c] = True
     return kernel.Columns(
         position=np.where(seen, np.cumsum(seen, axis=1) - 1, -1),
-        count=seen.sum(axis=1),
+        used=seen.sum(axis=1),
         **_inertial_arrays(inertial),
         **_rotor_arrays(robot, rotors),
         **_local_arrays(n, local),
     )
 
 
-def _starts(lists: Sequence[Sequence[object]]) -> np.ndarray:
+def _starts(lists: Sequence[Sized]) -> Indices:
     return np.concatenate([[0], np.cumsum([len(entries) for entries in lists])]).astype(np.int64)
 
 

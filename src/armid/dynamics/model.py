@@ -142,7 +142,8 @@ class Model:
         motion = self.motion(q, qd, np.zeros_like(q, dtype=float))
         applied = self.motion(torque, torque, torque).q
         bias = self.inverse_dynamics(*motion, values)
-        return np.linalg.solve(self.mass_matrix(motion.q, values), (applied - bias)[..., None])[..., 0]
+        mass = self.mass_matrix(motion.q, values)
+        return np.asarray(np.linalg.solve(mass, (applied - bias)[..., None])[..., 0], dtype=float)
 
     def vector(self, values: ArrayLike | Mapping[str, float]) -> Array:
         """Parameter values in standard order; names left out of a mapping take their known value or zero."""

@@ -76,7 +76,7 @@ def linear_friction(friction: Friction) -> Friction:
 
 def parameters_of(robot: Robot) -> tuple[Parameter, ...]:
     """All parameters in their standard order: links, rotors, friction, springs."""
-    return tuple([*_links(robot), *_rotors(robot), *_frictions(robot), *_coupled_drives(robot), *_springs(robot)])
+    return (*_links(robot), *_rotors(robot), *_frictions(robot), *_coupled_drives(robot), *_springs(robot))
 
 
 def _links(robot: Robot) -> list[Parameter]:

@@ -27,7 +27,7 @@ def dh_joints(
 ) -> tuple[tuple[Joint, ...], tuple[Length, ...]]:
     """Joints and named lengths of a DH table.
 
-    Modified: frame i in frame i-1 is Rx(alpha) Tx(a) Rz(theta + q) Tz(d) (PA-10 (1)); the link frame is the joint frame.
+    Modified: frame i in frame i-1 is Rx(alpha) Tx(a) Rz(theta + q) Tz(d) (PA-10 (1)); link and joint frame coincide.
     Standard: Rz(theta + q) Tz(d) Tx(a) Rx(alpha) (Powerball (1)); the link frame sits at the far end of the link.
     """
     joints, lengths = [], []

@@ -7,9 +7,9 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-
 from armid.errors import DescriptionError, UnknownNameError
-from armid.robot.description import reflected_drives, robot_from_yaml
+from armid.robot.description import robot_from_yaml
+from armid.robot.drives import reflected_drives
 from armid.robot.friction import LAWS, Friction
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import Robot

@@ -36,7 +36,7 @@ def _parse(text: str) -> float:
 
 
 def rounded_angle(text: str) -> float | None:
-    """The exact angle that `text` is a rounding of, if it is one: right angles to two, multiples of 15 deg to four digits.
+    """The exact angle that `text` rounds: a right angle to two decimals or more, a multiple of 15 deg to four.
 
     Returns None for angles that are exact already or that are nobody's rounding.
     """

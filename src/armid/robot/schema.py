@@ -19,7 +19,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
     for (key_node, _), key in zip(node.value, keys, strict=True):
         if not isinstance(key, str | int | float):
             raise yaml.constructor.ConstructorError(problem="a key is not a name", problem_mark=key_node.start_mark)
@@ -48,7 +48,7 @@ def read_text(path: Path) -> str:
 def parse_yaml(text: str, source: str) -> Fields:
     """Parse YAML text into checked fields."""
     try:
-        data = _StrictLoader(text).get_single_data()  # type: ignore[no-untyped-call]
+        data = _StrictLoader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -157,9 +157,8 @@ class Fields:
             self.fail(key, f"is {value!r}{nearest(str(value), valid)}; valid: {', '.join(valid)}")
         return value
 
-    def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
-        value = self.take(key, default)
+    def checked_flag(self, key: str, value: object) -> bool:
+        """`value`, which must be true or false."""
         if not isinstance(value, bool):
             self.fail(key, f"must be true or false, not {value!r}")
         return value

@@ -17,7 +17,7 @@ from armid.robot.quantities import rounded_angle
 from armid.robot.robot import Joint, Length, Limits, Robot
 from armid.robot.xml import numbers, parse_xml
 
-_MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # type: is it prismatic?
+_MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # whether the type slides
 _SUPPORTED = "revolute, continuous, prismatic and fixed"
 
 
