@@ -185,56 +185,60 @@ def own_screw(prismatic, screw):
 
 
 @compiled
-def carry_revolute(R, p, state, screw):
-    """Carry a screw from the parent's frame to the link's, in place, across a revolute joint."""
+def carry_revolute(R, p, state, screws, count):
+    """Carry the first `count` screws from the parent's frame to the link's, in place, across a revolute joint."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
     r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
     r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
     p0, p1, p2 = p[0], p[1], p[2]
-    for b in range(BLOCK):
-        s = state[9 * BLOCK + b]
-        c = state[10 * BLOCK + b]
-        z0 = screw[3 * BLOCK + b]
-        z1 = screw[4 * BLOCK + b]
-        z2 = screw[5 * BLOCK + b]
-        v0 = screw[b] + z1 * p2 - z2 * p1
-        v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
-        v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
-        t0 = r00 * v0 + r10 * v1 + r20 * v2
-        t1 = r01 * v0 + r11 * v1 + r21 * v2
-        screw[b] = c * t0 + s * t1
-        screw[BLOCK + b] = c * t1 - s * t0
-        screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
-        t0 = r00 * z0 + r10 * z1 + r20 * z2
-        t1 = r01 * z0 + r11 * z1 + r21 * z2
-        screw[3 * BLOCK + b] = c * t0 + s * t1
-        screw[4 * BLOCK + b] = c * t1 - s * t0
-        screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+    for d in range(count):
+        screw = screws[d]
+        for b in range(BLOCK):
+            s = state[9 * BLOCK + b]
+            c = state[10 * BLOCK + b]
+            z0 = screw[3 * BLOCK + b]
+            z1 = screw[4 * BLOCK + b]
+            z2 = screw[5 * BLOCK + b]
+            v0 = screw[b] + z1 * p2 - z2 * p1
+            v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
+            v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
+            t0 = r00 * v0 + r10 * v1 + r20 * v2
+            t1 = r01 * v0 + r11 * v1 + r21 * v2
+            screw[b] = c * t0 + s * t1
+            screw[BLOCK + b] = c * t1 - s * t0
+            screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
+            t0 = r00 * z0 + r10 * z1 + r20 * z2
+            t1 = r01 * z0 + r11 * z1 + r21 * z2
+            screw[3 * BLOCK + b] = c * t0 + s * t1
+            screw[4 * BLOCK + b] = c * t1 - s * t0
+            screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
 
 
 @compiled
-def carry_prismatic(R, p, state, screw):
+def carry_prismatic(R, p, state, screws, count):
     """As `carry_revolute`, across a prismatic joint."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
     r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
     r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    for b in range(BLOCK):
-        q = state[9 * BLOCK + b]
-        p0 = p[0] + r02 * q
-        p1 = p[1] + r12 * q
-        p2 = p[2] + r22 * q
-        z0 = screw[3 * BLOCK + b]
-        z1 = screw[4 * BLOCK + b]
-        z2 = screw[5 * BLOCK + b]
-        v0 = screw[b] + z1 * p2 - z2 * p1
-        v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
-        v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
-        screw[b] = r00 * v0 + r10 * v1 + r20 * v2
-        screw[BLOCK + b] = r01 * v0 + r11 * v1 + r21 * v2
-        screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
-        screw[3 * BLOCK + b] = r00 * z0 + r10 * z1 + r20 * z2
-        screw[4 * BLOCK + b] = r01 * z0 + r11 * z1 + r21 * z2
-        screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+    for d in range(count):
+        screw = screws[d]
+        for b in range(BLOCK):
+            q = state[9 * BLOCK + b]
+            p0 = p[0] + r02 * q
+            p1 = p[1] + r12 * q
+            p2 = p[2] + r22 * q
+            z0 = screw[3 * BLOCK + b]
+            z1 = screw[4 * BLOCK + b]
+            z2 = screw[5 * BLOCK + b]
+            v0 = screw[b] + z1 * p2 - z2 * p1
+            v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
+            v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
+            screw[b] = r00 * v0 + r10 * v1 + r20 * v2
+            screw[BLOCK + b] = r01 * v0 + r11 * v1 + r21 * v2
+            screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
+            screw[3 * BLOCK + b] = r00 * z0 + r10 * z1 + r20 * z2
+            screw[4 * BLOCK + b] = r01 * z0 + r11 * z1 + r21 * z2
+            screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
 
 
 @compiled
@@ -325,14 +329,11 @@ def momentum(phi, screw, wrench):
 def add_power(screw, wrench, dst):
     """Add the product of screw and wrench to `dst`: torque of the screw's joint."""
     for b in range(BLOCK):
-        dst[b] += (
-            screw[b] * wrench[b]
-            + screw[BLOCK + b] * wrench[BLOCK + b]
-            + screw[2 * BLOCK + b] * wrench[2 * BLOCK + b]
-            + screw[3 * BLOCK + b] * wrench[3 * BLOCK + b]
-            + screw[4 * BLOCK + b] * wrench[4 * BLOCK + b]
-            + screw[5 * BLOCK + b] * wrench[5 * BLOCK + b]
+        linear = (
+            screw[b] * wrench[b] + screw[BLOCK + b] * wrench[BLOCK + b] + screw[2 * BLOCK + b] * wrench[2 * BLOCK + b]
         )
+        angular = screw[3 * BLOCK + b] * wrench[3 * BLOCK + b] + screw[4 * BLOCK + b] * wrench[4 * BLOCK + b]
+        dst[b] += linear + angular + screw[5 * BLOCK + b] * wrench[5 * BLOCK + b]
 
 
 @compiled
@@ -359,7 +360,7 @@ def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
 @compiled
 def add_moment_power(screw, moment, factor, dst):
     """Add `factor` times the product of the screw's angular part and a moment to `dst`."""
-    for b in range(BLOCK):
+    for b in range(dst.shape[0]):
         dst[b] += factor * (
             screw[3 * BLOCK + b] * moment[b]
             + screw[4 * BLOCK + b] * moment[BLOCK + b]
@@ -370,68 +371,69 @@ def add_moment_power(screw, moment, factor, dst):
 @compiled
 def add_scaled(factor, src, dst):
     """Add `factor` times `src` to `dst`."""
-    for b in range(BLOCK):
+    for b in range(dst.shape[0]):
         dst[b] += factor * src[b]
 
 
 @compiled
 def set_scaled(factor, src, dst):
     """Set `dst` to `factor` times `src`."""
-    for b in range(BLOCK):
+    for b in range(dst.shape[0]):
         dst[b] = factor * src[b]
 
 
 @compiled
-def _tile(x, y, gram, row, column):
-    a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
-    a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
-    for b in range(BLOCK):
-        x0 = x[b]
-        x1 = x[BLOCK + b]
-        x2 = x[2 * BLOCK + b]
-        x3 = x[3 * BLOCK + b]
-        y0 = y[b]
-        y1 = y[BLOCK + b]
-        y2 = y[2 * BLOCK + b]
-        y3 = y[3 * BLOCK + b]
-        a00 += x0 * y0
-        a01 += x0 * y1
-        a02 += x0 * y2
-        a03 += x0 * y3
-        a10 += x1 * y0
-        a11 += x1 * y1
-        a12 += x1 * y2
-        a13 += x1 * y3
-        a20 += x2 * y0
-        a21 += x2 * y1
-        a22 += x2 * y2
-        a23 += x2 * y3
-        a30 += x3 * y0
-        a31 += x3 * y1
-        a32 += x3 * y2
-        a33 += x3 * y3
-    gram[row, column] += a00
-    gram[row, column + 1] += a01
-    gram[row, column + 2] += a02
-    gram[row, column + 3] += a03
-    gram[row + 1, column] += a10
-    gram[row + 1, column + 1] += a11
-    gram[row + 1, column + 2] += a12
-    gram[row + 1, column + 3] += a13
-    gram[row + 2, column] += a20
-    gram[row + 2, column + 1] += a21
-    gram[row + 2, column + 2] += a22
-    gram[row + 2, column + 3] += a23
-    gram[row + 3, column] += a30
-    gram[row + 3, column + 1] += a31
-    gram[row + 3, column + 2] += a32
-    gram[row + 3, column + 3] += a33
+def spread(rows, dst, terms, values, first, last):
+    """Set `dst` to the sum of value times row over the terms [first, last); as many samples as `dst` holds."""
+    size = dst.shape[0]
+    r, v = terms[first], values[first]
+    for b in range(size):
+        dst[b] = v * rows[r, b]
+    for k in range(first + 1, last):
+        r, v = terms[k], values[k]
+        for b in range(size):
+            dst[b] += v * rows[r, b]
 
 
 @compiled
 def add_gram(rows, count, gram):
-    """Add the products of the first `count` block rows to the lower triangle (in 4 x 4 tiles) of `gram`."""
+    """Add the products of the first `count` of the (rows, BLOCK) to the lower triangle of `gram`, in 4 x 4 tiles."""
     for r in range(0, count, 4):
-        x = rows[r * BLOCK : (r + 4) * BLOCK]
         for c in range(0, r + 1, 4):
-            _tile(x, rows[c * BLOCK : (c + 4) * BLOCK], gram, r, c)
+            a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
+            a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
+            for b in range(BLOCK):
+                x0, x1, x2, x3 = rows[r, b], rows[r + 1, b], rows[r + 2, b], rows[r + 3, b]
+                y0, y1, y2, y3 = rows[c, b], rows[c + 1, b], rows[c + 2, b], rows[c + 3, b]
+                a00 += x0 * y0
+                a01 += x0 * y1
+                a02 += x0 * y2
+                a03 += x0 * y3
+                a10 += x1 * y0
+                a11 += x1 * y1
+                a12 += x1 * y2
+                a13 += x1 * y3
+                a20 += x2 * y0
+                a21 += x2 * y1
+                a22 += x2 * y2
+                a23 += x2 * y3
+                a30 += x3 * y0
+                a31 += x3 * y1
+                a32 += x3 * y2
+                a33 += x3 * y3
+            gram[r, c] += a00
+            gram[r, c + 1] += a01
+            gram[r, c + 2] += a02
+            gram[r, c + 3] += a03
+            gram[r + 1, c] += a10
+            gram[r + 1, c + 1] += a11
+            gram[r + 1, c + 2] += a12
+            gram[r + 1, c + 3] += a13
+            gram[r + 2, c] += a20
+            gram[r + 2, c + 1] += a21
+            gram[r + 2, c + 2] += a22
+            gram[r + 2, c + 3] += a23
+            gram[r + 3, c] += a30
+            gram[r + 3, c + 1] += a31
+            gram[r + 3, c + 2] += a32
+            gram[r + 3, c + 3] += a33

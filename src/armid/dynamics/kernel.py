@@ -31,6 +31,7 @@ from armid.dynamics.blocks import (
     rotor_moment,
     set_scaled,
     sine_cosine,
+    spread,
 )
 
 # Kinds of local columns: functions of one coordinate u = weight . q alone.
@@ -64,8 +65,8 @@ class Tree(NamedTuple):
 class Columns(NamedTuple):
     """Wanted columns of the regressor, numbered 0 .. C-1."""
 
-    position: np.ndarray  # (n, C) row of the column in the joint's packed rows, -1 if the joint does not see it
-    used: np.ndarray  # (n,) packed rows in use for each joint
+    position: np.ndarray  # (n, C) number of the column among those the joint sees, -1 if it does not
+    used: np.ndarray  # (n,) how many columns each joint sees
     link_start: np.ndarray  # (n + 1,) range of each link in the next array
     link_column: np.ndarray  # (E,) inertial columns, link by link
     mix_start: np.ndarray  # (E + 1,) range of each inertial column in the next two arrays
@@ -107,13 +108,11 @@ def _visit(tree, i, motion, state, screws):
     acceleration = motion[i, 2 * BLOCK :]
     if tree.prismatic[i]:
         copy(motion[i, :BLOCK], kin[9 * BLOCK : 10 * BLOCK])
-        for d in range(depth - 1):
-            carry_prismatic(tree.rotation[i], tree.translation[i], kin, screws[slot, d])
+        carry_prismatic(tree.rotation[i], tree.translation[i], kin, screws[slot], depth - 1)
         outward_prismatic(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
     else:
         sine_cosine(motion[i, :BLOCK], kin)
-        for d in range(depth - 1):
-            carry_revolute(tree.rotation[i], tree.translation[i], kin, screws[slot, d])
+        carry_revolute(tree.rotation[i], tree.translation[i], kin, screws[slot], depth - 1)
         outward_revolute(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
     own_screw(tree.prismatic[i], screws[slot, depth - 1])
 
@@ -164,29 +163,25 @@ def _local_value(kind, constant, weight, motion, dst):
 
 
 @compiled
-def _fill_inertial(tree, columns, i, state, screws, ten, packed):
-    slot = tree.slot[i]
+def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, begin, end):
+    link_column, mix_start = columns.link_column, columns.mix_start
+    mix_row, mix_value = columns.mix_row, columns.mix_value
     first, last = columns.link_start[i], columns.link_start[i + 1]
     if first == last:
         return
+    slot = tree.slot[i]
+    kin, own = state[slot], screws[slot]
+    rows = ten.reshape((10, BLOCK))
     for d in range(tree.depth[i]):
-        j = tree.path[i, d]
-        inertial_columns(state[slot], screws[slot, d], ten)
+        inertial_columns(kin, own[d], ten)
+        row = place[tree.path[i, d]]
         for e in range(first, last):
-            row = columns.position[j, columns.link_column[e]]
-            if row < 0:
-                continue
-            dst = packed[j, row * BLOCK : (row + 1) * BLOCK]
-            start = columns.mix_start[e]
-            c = columns.mix_row[start]
-            set_scaled(columns.mix_value[start], ten[c * BLOCK : (c + 1) * BLOCK], dst)
-            for k in range(start + 1, columns.mix_start[e + 1]):
-                c = columns.mix_row[k]
-                add_scaled(columns.mix_value[k], ten[c * BLOCK : (c + 1) * BLOCK], dst)
+            target = dst[row[link_column[e]], begin:end]
+            spread(rows, target, mix_row, mix_value, mix_start[e], mix_start[e + 1])
 
 
 @compiled
-def _fill_rotors(tree, columns, i, motion, state, screws, ten, packed):
+def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, begin, end):
     slot = tree.slot[i]
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         c = columns.rotor_column[r]
@@ -196,37 +191,34 @@ def _fill_rotors(tree, columns, i, motion, state, screws, ten, packed):
         velocity = motion[driven, BLOCK : 2 * BLOCK]
         acceleration = motion[driven, 2 * BLOCK :]
         rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], state[slot], velocity, acceleration, moment, own)
-        row = columns.position[driven, c]
-        set_scaled(1.0, own, packed[driven, row * BLOCK : (row + 1) * BLOCK])
+        set_scaled(1.0, own, dst[place[driven, c], begin:end])
         for d in range(tree.depth[i]):
             j = tree.path[i, d]
-            row = columns.position[j, c]
-            dst = packed[j, row * BLOCK : (row + 1) * BLOCK]
+            target = dst[place[j, c], begin:end]
             if j != driven:
-                set_scaled(0.0, own, dst)
-            add_moment_power(screws[slot, d], moment, 1.0, dst)
+                set_scaled(0.0, own, target)
+            add_moment_power(screws[slot, d], moment, 1.0, target)
 
 
 @compiled
-def _fill_local(columns, motion, ten, packed):
+def _fill_local(columns, place, motion, ten, dst, begin, end):
     value = ten[:BLOCK]
     for k in range(columns.local_column.shape[0]):
         _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)
         for j in range(columns.local_weight.shape[1]):
             weight = columns.local_weight[k, j]
             if weight != 0.0:
-                row = columns.position[j, columns.local_column[k]]
-                set_scaled(weight, value, packed[j, row * BLOCK : (row + 1) * BLOCK])
+                set_scaled(weight, value, dst[place[j, columns.local_column[k]], begin:end])
 
 
 @compiled
-def _fill(tree, columns, motion, state, screws, ten, packed):
-    """All wanted columns of one block, packed per joint."""
+def _fill(tree, columns, place, motion, state, screws, ten, dst, begin, end):
+    """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], begin:end]``."""
     for i in range(tree.parent.shape[0]):
         _visit(tree, i, motion, state, screws)
-        _fill_inertial(tree, columns, i, state, screws, ten, packed)
-        _fill_rotors(tree, columns, i, motion, state, screws, ten, packed)
-    _fill_local(columns, motion, ten, packed)
+        _fill_inertial(tree, columns, place, i, state, screws, ten, dst, begin, end)
+        _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, begin, end)
+    _fill_local(columns, place, motion, ten, dst, begin, end)
 
 
 @compiled
@@ -241,19 +233,18 @@ def _scratch(tree):
 
 @compiled
 def regressor(tree, columns, q, qd, qdd, begin, end, out):
-    """Write the wanted columns for samples [begin, end) to `out` (C, n, N); begin is a multiple of BLOCK."""
+    """Write the wanted columns for samples [begin, end) to `out` (C, n, N); begin is a multiple of BLOCK.
+
+    Only what a joint sees is written: `out` must be zero elsewhere.
+    """
     n = tree.parent.shape[0]
     motion, state, screws, ten = _scratch(tree)
-    packed = np.zeros((n, columns.used.max() * BLOCK))
+    wanted = out.shape[0]
+    place = np.arange(n).reshape((n, 1)) + n * np.arange(wanted)
+    rows = out.reshape((wanted * n, out.shape[2]))
     for first in range(begin, end, BLOCK):
         _load_inputs(q, qd, qdd, first, motion)
-        _fill(tree, columns, motion, state, screws, ten, packed)
-        size = min(BLOCK, end - first)
-        for j in range(n):
-            for c in range(columns.position.shape[1]):
-                row = columns.position[j, c]
-                if row >= 0:
-                    copy(packed[j, row * BLOCK : row * BLOCK + size], out[c, j, first : first + size])
+        _fill(tree, columns, place, motion, state, screws, ten, rows, first, min(first + BLOCK, end))
 
 
 @compiled
@@ -264,17 +255,17 @@ def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
     """
     n = tree.parent.shape[0]
     motion, state, screws, ten = _scratch(tree)
-    packed = np.zeros((n, out.shape[1] * BLOCK))
+    size = out.shape[1]
+    place = columns.position + size * np.arange(n).reshape((n, 1))
+    packed = np.zeros((n, size, BLOCK))
+    rows = packed.reshape((n * size, BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(q, qd, qdd, first, motion)
-        _fill(tree, columns, motion, state, screws, ten, packed)
-        size = min(BLOCK, end - first)
+        _fill(tree, columns, place, motion, state, screws, ten, rows, 0, BLOCK)
         for j in range(n):
             used = columns.used[j]
-            load(tau, first, j, packed[j, used * BLOCK : (used + 1) * BLOCK])
-            for row in range(used + 1):
-                for b in range(size, BLOCK):
-                    packed[j, row * BLOCK + b] = 0.0
+            load(tau, first, j, packed[j, used])
+            packed[j, : used + 1, min(BLOCK, end - first) :] = 0.0
             add_gram(packed[j], used + 1, out[j])
 
 

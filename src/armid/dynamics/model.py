@@ -71,7 +71,15 @@ class Model:
 
         return base_parameters(self)
 
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, parameters: Sequence[str] | None = None) -> Array:
+    def regressor(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        parameters: Sequence[str] | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
         """The matrix W: torque per unit of each parameter.
 
         Args:
@@ -79,6 +87,7 @@ class Model:
             qd: velocities.
             qdd: accelerations.
             parameters: names of the wanted columns, in any order (default: all).
+            out: what an earlier call for the same parameters and number of samples returned, to be overwritten.
 
         Returns:
             Array (samples, joints, parameters); a view of memory ordered by parameter, joint, sample.
@@ -86,9 +95,14 @@ class Model:
         motion = self.motion(q, qd, qdd)
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
-        out = np.zeros((columns.position.shape[1], joints, samples))
-        over_samples(lambda _, a, b: kernel.regressor(self._tree, columns, *motion, a, b, out), samples)
-        return out.transpose(2, 1, 0)
+        shape = (columns.position.shape[1], joints, samples)
+        memory = np.zeros(shape) if out is None else out.transpose(2, 1, 0)
+        if memory.shape != shape or not memory.flags.c_contiguous:
+            raise DataShapeError(
+                f"out has shape {memory.shape[::-1]}; it must be what a call for {shape[::-1]} returned"
+            )
+        over_samples(lambda _, a, b: kernel.regressor(self._tree, columns, *motion, a, b, memory), samples)
+        return memory.transpose(2, 1, 0)
 
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, values: ArrayLike | Mapping[str, float]

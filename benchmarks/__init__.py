@@ -1,0 +1,1 @@
+"""Speed of armid against its peers, measured in the same run: ``make bench``."""

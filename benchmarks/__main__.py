@@ -1,0 +1,168 @@
+"""Measure armid against its peers and write benchmarks/results.json. Ratios, in one run, on one thread."""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import armid
+from armid.dynamics import kernel
+from armid.dynamics.base import random_motion
+from armid.dynamics.warm import warm
+from benchmarks import peers
+
+SAMPLES = 100_000
+REPEATS = 5
+
+
+def best(*work: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+    """Smallest time of each piece of work [s]; they take turns, so that a busy machine hurts all alike."""
+    times = [[] for _ in work]
+    for _ in range(repeats):
+        for index, call in enumerate(work):
+            start = time.perf_counter()
+            call()
+            times[index].append(time.perf_counter() - start)
+    return [min(values) for values in times]
+
+
+def setting():
+    """PA-10 with all links, without rotors: 7 joints, 45 base columns, which Pinocchio can compute too."""
+    robot = armid.load_robot("pa10", rotors=False, simplify="none")
+    model = armid.Model(robot)
+    inertial = [parameter.name for parameter in model.parameters if parameter.kind == "inertial"]
+    names = tuple(name for name in model.base.kept if name in inertial)
+    columns = np.array([inertial.index(name) for name in names])
+    motion = random_motion(robot, SAMPLES, np.random.default_rng(0))
+    tau = np.random.default_rng(1).normal(size=motion.q.shape)
+    return robot, model, names, columns, motion, tau
+
+
+def dgemm_rate() -> float:
+    """Floating-point operations per second of a large matrix product on one thread."""
+    a = np.random.default_rng(0).normal(size=(1200, 1200))
+    seconds = best(lambda: a @ a)[0]
+    return 2.0 * 1200**3 / seconds
+
+
+def regressor(results: dict, model, names, columns, motion, pinocchio) -> None:
+    """One matrix per sample, base columns: ours into one array, Pinocchio's in its loop."""
+    layout = model.columns(names)
+    out = np.zeros((len(names), model.robot.n_joints, SAMPLES))
+    peer_out = np.zeros((SAMPLES, model.robot.n_joints, len(names)))
+
+    def ours() -> None:
+        kernel.regressor(model.tree, layout, *motion, 0, SAMPLES, out)
+
+    def theirs() -> None:
+        peers.regressor_loop(pinocchio, *motion, columns, peer_out)
+
+    ours_s, public_s, theirs_s, bare_s = best(
+        ours,
+        lambda: model.regressor(*motion, names),
+        theirs,
+        lambda: peers.bare_loop(pinocchio, *motion),
+    )
+    difference = np.abs(out.transpose(2, 1, 0) - peer_out).max() / np.abs(peer_out).max()
+    results["regressor_vs_pinocchio"] = theirs_s / ours_s
+    results["regressor"] = {
+        "armid_us_per_sample": 1e6 * ours_s / SAMPLES,
+        "armid_with_allocation_us_per_sample": 1e6 * public_s / SAMPLES,
+        "pinocchio_us_per_sample": 1e6 * theirs_s / SAMPLES,
+        "pinocchio_calls_alone_us_per_sample": 1e6 * bare_s / SAMPLES,
+        "largest_relative_difference": difference,
+    }
+
+
+def factor(results: dict, model, names, columns, motion, tau, pinocchio) -> None:
+    """Samples to the compact factor: ours in Gram form, Pinocchio's loop with a QR per block."""
+    ours_s, theirs_s = best(
+        lambda: armid.compact_factor(model, *motion, tau, names),
+        lambda: peers.blocked_qr(pinocchio, *motion, tau, columns),
+        repeats=3,
+    )
+    compact = armid.compact_factor(model, *motion, tau, names)
+    peer_factor = peers.blocked_qr(pinocchio, *motion, tau, columns)
+    gram = peer_factor.T @ peer_factor
+    matrix, vector, _ = compact.normal_equations()
+    difference = max(
+        np.abs(matrix - gram[:-1, :-1]).max() / np.abs(gram).max(), np.abs(vector - gram[:-1, -1]).max() / np.abs(gram).max()
+    )
+    sizes = [len(seen) + 1 for seen in compact.columns]
+    flops = sum(size * (size + 1) for size in sizes) * SAMPLES
+    rate = dgemm_rate()
+    armid.set_threads(2)
+    two_s = best(lambda: armid.compact_factor(model, *motion, tau, names))[0]
+    armid.set_threads(1)
+    results["factor_vs_pinocchio"] = theirs_s / ours_s
+    results["factor"] = {
+        "armid_us_per_sample": 1e6 * ours_s / SAMPLES,
+        "armid_two_threads_us_per_sample": 1e6 * two_s / SAMPLES,
+        "pinocchio_us_per_sample": 1e6 * theirs_s / SAMPLES,
+        "dgemm_gflops": rate / 1e9,
+        "share_of_dgemm": flops / ours_s / rate,
+        "largest_relative_difference": difference,
+    }
+
+
+def constant_memory(results: dict) -> None:
+    """Peak memory of a process that makes the compact factor of 1e7 samples, generated in blocks."""
+    run = subprocess.run([sys.executable, "-m", "benchmarks", "--memory"], check=True, capture_output=True, text=True)
+    results["factor_1e7_samples"] = json.loads(run.stdout)
+
+
+def memory_child() -> None:
+    """The process measured by `constant_memory`."""
+    robot, model, names, *_ = setting()
+    rng = np.random.default_rng(0)
+    block, blocks = 50_000, 200
+
+    def stream():
+        for _ in range(blocks):
+            motion = random_motion(robot, block, rng)
+            yield (*motion, motion.q)
+
+    start = time.perf_counter()
+    compact = armid.accumulate(model, stream(), names)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(json.dumps({"samples": compact.samples, "seconds": seconds, "peak_mb": peak}))
+
+
+def main() -> None:
+    """Run all benchmarks."""
+    if "--memory" in sys.argv:
+        memory_child()
+        return
+    warm()
+    armid.set_threads(1)
+    robot, model, names, columns, motion, tau = setting()
+    pinocchio = peers.pinocchio_model(robot)
+    results: dict = {
+        "machine": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+        "armid": armid.__version__,
+        "samples": SAMPLES,
+        "joints": robot.n_joints,
+        "columns": len(names),
+    }
+    with threadpool_limits(limits=1):
+        regressor(results, model, names, columns, motion, pinocchio)
+        factor(results, model, names, columns, motion, tau, pinocchio)
+    constant_memory(results)
+    text = json.dumps(results, indent=2)
+    Path(__file__).with_name("results.json").write_text(text + "\n")
+    sys.stdout.write(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

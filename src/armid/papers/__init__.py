@@ -1,0 +1,1 @@
+"""The papers' own equations and experiments."""
