@@ -20,7 +20,7 @@ def pinocchio_model(robot: Robot) -> pin.Model:
     return model
 
 
-def regressor_loop(model: pin.Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, columns: np.ndarray, out: np.ndarray):
+def regressor_loop(model: pin.Model, q, qd, qdd, columns, out) -> None:
     """The usual loop: one call per sample, wanted columns kept. `out` is (samples, joints, columns)."""
     data = model.createData()
     compute = pin.computeJointTorqueRegressor
@@ -28,7 +28,7 @@ def regressor_loop(model: pin.Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndar
         out[k] = compute(model, data, q[k], qd[k], qdd[k])[:, columns]
 
 
-def bare_loop(model: pin.Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray):
+def bare_loop(model: pin.Model, q, qd, qdd) -> None:
     """The calls alone, results thrown away: the least a Python loop can cost."""
     data = model.createData()
     compute = pin.computeJointTorqueRegressor

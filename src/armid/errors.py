@@ -1,5 +1,6 @@
 """Errors and warnings of armid. Each message is one sentence that names the thing and the way out."""
 
+import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -34,7 +35,8 @@ class UnknownNameError(ArmidError):
     def __init__(self, what: str, name: str, valid: Iterable[str]) -> None:
         """Say what kind of thing `name` should have been, the nearest valid name and all of them."""
         self.name, self.valid = name, tuple(valid)
-        super().__init__(f"{what} {name!r} is not known{nearest(name, self.valid)}; there are: {', '.join(self.valid)}")
+        shown, hint = reprlib.repr(name), nearest(name[:80], self.valid)
+        super().__init__(f"{what} {shown} is not known{hint}; there are: {', '.join(self.valid)}")
 
 
 class DataShapeError(ArmidError):

@@ -29,26 +29,33 @@ def random_body(rng):
     return from_com(mass.sum(), com, inertia)
 
 
-def random_robot(seed, joints, branching, prismatic):
-    """A random tree: any placements, axes and frames, any gravity."""
+def random_robot(seed, joints, tree, prismatic):
+    """A random tree: any placements, axes and frames, any gravity.
+
+    `tree` is "chain", "depth-first" (which Pinocchio's mass matrix needs) or "any" (parents before children only).
+    """
     rng = np.random.default_rng(seed)
     described = []
     for i in range(joints):
-        parent = int(rng.integers(0, i + 1)) if branching else i
+        ancestors = [i]
+        while tree == "depth-first" and ancestors[-1] > 0:
+            ancestors.append(described[ancestors[-1] - 1].parent)
+        parent = int(rng.integers(0, i + 1)) if tree == "any" else int(rng.choice(ancestors))
         slides = bool(prismatic and rng.random() < 0.4)
         described.append(Joint(f"j{i}", f"l{i}", parent, slides, random_placement(rng), random_placement(rng)))
     robot = Robot(name="random", source="test", joints=tuple(described), gravity=rng.normal(scale=6.0, size=3))
     return robot, np.array([random_body(rng) for _ in range(joints)])
 
 
-#: Strategy for (robot, inertial parameters).
-robots = st.builds(
-    random_robot,
-    seed=st.integers(0, 2**32 - 1),
-    joints=st.integers(1, 8),
-    branching=st.booleans(),
-    prismatic=st.booleans(),
-)
+def robots(*trees):
+    """Strategy for (robot, inertial parameters)."""
+    return st.builds(
+        random_robot,
+        seed=st.integers(0, 2**32 - 1),
+        joints=st.integers(1, 8),
+        tree=st.sampled_from(trees),
+        prismatic=st.booleans(),
+    )
 
 
 def pinocchio_model(robot, inertia):

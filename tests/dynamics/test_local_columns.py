@@ -60,7 +60,9 @@ def test_spring_is_the_derivative_of_its_energy(robot):
     motion = random_motion(robot, 30, np.random.default_rng(3))
 
     def energy(q):
-        return 0.5 * k * (np.sqrt(spring.a**2 + spring.b**2 - 2 * spring.a * spring.b * np.cos(q - spring.phi)) - l0) ** 2
+        return (
+            0.5 * k * (np.sqrt(spring.a**2 + spring.b**2 - 2 * spring.a * spring.b * np.cos(q - spring.phi)) - l0) ** 2
+        )
 
     q2, step = motion.q[:, 1], 1e-5
     expected = (energy(q2 + step) - energy(q2 - step)) / (2 * step)

@@ -221,6 +221,6 @@ def test_bare_file_gets_reflected_rotors_and_friction(load):
     assert all(d.rotor_inertia is None and not d.coupled and d.gear_ratio == 1 for d in robot.drives)
     assert all(f.coefficient_names == ("fv", "fc", "fo") for f in robot.friction)
     assert robot.gravity.tolist() == [0, 0, -9.81]
-    assert load(TREE, rotors=False).drives == ()
+    assert not any(name.startswith("Im") for name in Model(load(TREE, rotors=False)).names)
     assert load(TREE, links=2).joint_names == ("z_turn", "y_spin")
     assert load(TREE, gravity=(9.81, 0, 0)).gravity.tolist() == [9.81, 0, 0]

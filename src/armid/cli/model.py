@@ -104,7 +104,7 @@ def _describe(model: Model) -> Iterable[str]:
         yield f"{len(robot.zero)} parameters are taken as zero (--simplify none keeps them)"
     yield ""
     groups = base.groups_of("inertial", "rotor")
-    width = max(len(group.name) for group in groups)
+    width = max((len(group.name) for group in groups), default=0)
     for number, group in enumerate(groups, start=1):
         words = f"= {group.expression}" if len(group.terms) > 1 else "  alone"
         yield f"{number:>3}  {group.name:<{width}} {words}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from armid.dynamics.expressions import Group, readable_groups
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING
+from armid.errors import ArmidError
 from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Joint, Robot
 
@@ -124,6 +125,8 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     """
     exact = Model(model.robot.for_rank())
     names = model.unknown
+    if not names:
+        raise ArmidError(f"{model.robot.source}: no parameter is unknown; keep some links, rotors or friction")
     samples = max(64, 4 * len(names) // model.robot.n_joints)
     motion = random_motion(exact.robot, samples, np.random.default_rng(seed))
     stacked = exact.regressor(*motion, names).reshape(-1, len(names))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+import reprlib
 from collections.abc import Callable, Mapping
 
 from armid.errors import ArmidError
@@ -25,9 +27,11 @@ def linear_terms(formula: str, parameters: Callable[[str], bool], constants: Map
     """
     try:
         tree = ast.parse(formula, mode="eval")
-    except SyntaxError:
-        raise FormulaError(f"formula {formula!r} cannot be read") from None
-    terms = _evaluate(tree.body, formula, parameters, constants)
+        terms = _evaluate(tree.body, formula, parameters, constants)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise FormulaError(f"formula {reprlib.repr(formula)} cannot be read") from None
+    if not all(math.isfinite(value) for value in terms.values()):
+        raise FormulaError(f"formula {formula!r} has a coefficient that is not finite")
     if terms.pop(_ONE, 0.0) != 0.0:
         raise FormulaError(f"formula {formula!r} has a part without a parameter")
     return {name: value for name, value in terms.items() if value != 0.0}

@@ -53,7 +53,7 @@ class Model:
     def known(self) -> dict[str, float]:
         """Parameters that need no estimation: zeros, stated values, known rotor inertias."""
         known = dict.fromkeys((name for name in self.names if name in self.robot.zero), 0.0)
-        for index, drive in enumerate(self.robot.drives):
+        for index, drive in enumerate(self.robot.drives if self.robot.rotors else ()):
             if drive.rotor_inertia is not None:
                 known[f"Im{index + 1}"] = drive.rotor_inertia
         return {**known, **{name: value for name, value in self.robot.known.items() if name in self._index}}

@@ -89,7 +89,7 @@ def _links(robot: Robot) -> list[Parameter]:
 
 def _rotors(robot: Robot) -> list[Parameter]:
     result = []
-    for index, drive in enumerate(robot.drives):
+    for index, drive in enumerate(robot.drives if robot.rotors else ()):
         column: CoupledRotor | Local
         if drive.coupled and 0 < drive.carrier <= robot.n_joints:
             column = CoupledRotor(index, drive.carrier - 1, drive.gear_ratio, drive.axis)
@@ -122,7 +122,7 @@ def _coupled_drives(robot: Robot) -> list[Parameter]:
             continue
         weight = row / row[index]
         constants = (1.0, 0.0, 0.0, 0.0)
-        if robot.drives:
+        if robot.rotors:
             column = Local("acceleration", weight, constants)
             result.append(Parameter(f"Imc{index + 1}", ROTOR, index + 1, "kg m^2", column))
         if linear_friction(robot.friction[index]).law.coefficients:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +10,11 @@ import numpy as np
 
 from armid.dynamics.base import BaseParameters
 from armid.dynamics.expressions import ratio_symbol
-from armid.dynamics.formula import linear_terms
+from armid.dynamics.formula import FormulaError, linear_terms
 from armid.dynamics.model import Model
-from armid.errors import ArmidError, UnknownNameError
+from armid.errors import ArmidError, DescriptionError, UnknownNameError
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, change_of_frame
-from armid.robot.robot import Robot
+from armid.robot.robot import Robot, parameter_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,11 @@ def published(model: Model, name: str) -> View:
     constants = _constants(robot, robot.published[name])
     matrix = np.zeros((len(rows), len(model.names)))
     for i, row in enumerate(rows):
-        for parameter, value in linear_terms(str(row["formula"]), _is_parameter, constants).items():
+        try:
+            terms = linear_terms(str(row["formula"]), _is_parameter, constants)
+        except FormulaError as error:
+            raise DescriptionError(robot.source, f"published.{name}: {row['name']}: formula", str(error)) from None
+        for parameter, value in terms.items():
             if parameter in model.names:
                 matrix[i, model.names.index(parameter)] = value
     entries = tuple(str(row["name"]) for row in rows)
@@ -129,13 +132,13 @@ def view(model: Model, name: str) -> View:
 
 
 def _is_parameter(name: str) -> bool:
-    return re.fullmatch(r"(m|mx|my|mz|Ixx|Ixy|Iyy|Ixz|Iyz|Izz|Im|fv|fc|fo)\d+", name) is not None
+    return parameter_number(name) > 0
 
 
 def _constants(robot: Robot, published_set: Mapping[str, Any]) -> dict[str, float]:
     lengths = {length.name: length.value for length in robot.lengths}
     own = published_set.get("gear_ratio")
-    ratios = {}
+    ratios = {} if own is None else {"kr": float(own)}
     for i, drive in enumerate(robot.drives):
         value = drive.gear_ratio if own is None else float(own)
         ratios[f"kr{i + 1}"] = value

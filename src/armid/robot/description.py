@@ -24,15 +24,15 @@ from armid.robot.robot import (
     Robot,
     Simplification,
     inertial_names,
+    parameter_number,
 )
-from armid.robot.schema import Fields, parse_yaml
+from armid.robot.schema import Fields, parse_yaml, shown
 from armid.robot.truth import read_friction, read_virtual
 from armid.robot.urdf import read_urdf
 
 FORMAT = 1
 _CONVENTIONS = ("modified-dh", "standard-dh", "urdf", "mjcf")
 _STATUSES = ("printed", "corrected", "assumed", "third-party", "derived")
-_PARAMETER = re.compile(r"(?:mx|my|mz|m|Ixx|Ixy|Iyy|Ixz|Iyz|Izz|Im|fv|fc|fo)(\d+)")
 
 
 def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = None) -> Robot:
@@ -40,10 +40,10 @@ def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = No
     fields = parse_yaml(text, source)
     version = fields.take("armid", FORMAT)
     if version != FORMAT:
-        fields.fail("armid", f"is {version!r}; this version of armid reads format {FORMAT}")
+        fields.fail("armid", f"is {shown(version)}; this version of armid reads format {FORMAT}")
     name = fields.require("name")
     if not isinstance(name, str) or not re.fullmatch(r"[\w-]+", name):
-        fields.fail("name", f"is {name!r}; use letters, digits, - and _")
+        fields.fail("name", f"is {shown(name)}; use letters, digits, - and _")
     fields.require("kinematics")
     robot = _kinematics(fields.section("kinematics"), folder)
     robot = replace(
@@ -193,10 +193,9 @@ def _with_springs(parent: Fields, robot: Robot) -> Robot:
 
 
 def _parameter_name(fields: Fields, key: str, name: object, robot: Robot) -> str:
-    match = _PARAMETER.fullmatch(str(name))
-    if match is None or not 1 <= int(match.group(1)) <= robot.n_joints:
+    if not 1 <= parameter_number(str(name)) <= max(robot.n_joints, len(robot.springs)):
         fields.fail(
-            key, f"{name!r} is no parameter of this robot; names look like Ixx3, my2, Im1 (1 to {robot.n_joints})"
+            key, f"{shown(name)} is no parameter of this robot; names look like Ixx3, my2, Im1 (1 to {robot.n_joints})"
         )
     return str(name)
 
@@ -231,8 +230,10 @@ def _published(fields: Fields) -> Mapping[str, Any]:
         }
         row.finish()
         parameters.append({key: value for key, value in entry.items() if value is not None})
-    keys = ("title", "convention", "note", "gear_ratio", "constants", "friction", "load_loss")
-    result = {key: fields.take(key) for key in keys}
+    result = {key: fields.take(key) for key in ("title", "convention", "note", "friction", "load_loss")}
+    result["gear_ratio"] = fields.number("gear_ratio") if "gear_ratio" in fields else fields.take("gear_ratio")
+    constants = fields.section("constants")
+    result["constants"] = {name: constants.number(name) for name in constants.names()}
     fields.finish()
     return {**{key: value for key, value in result.items() if value is not None}, "parameters": parameters}
 

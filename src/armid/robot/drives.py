@@ -77,6 +77,8 @@ def _rotor_inertia(fields: Fields, key: str, value: object) -> float | None:
 def _polynomial(fields: Fields, key: str, value: object) -> tuple[float, ...]:
     """A gain, or a polynomial with the lowest power first."""
     if isinstance(value, list):
+        if not value:
+            fields.fail(key, "is an empty polynomial; give a gain or coefficients, lowest power first")
         return tuple(fields.checked_number(key, item) for item in value)
     return 0.0, fields.checked_number(key, value)
 

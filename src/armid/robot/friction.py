@@ -50,7 +50,7 @@ def _double_exponential(v: Array, c: Mapping[str, float]) -> Array:
     """PA-10 (18). A zero f4 or f6 switches its term off (joint 6 of Table II, erratum PA-9)."""
     speed = np.abs(v)
     rise = c["f3"] * np.exp(-speed / c["f4"]) if c["f4"] != 0.0 else 0.0
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         drop = c["f5"] * np.exp(-1.0 / (c["f6"] * speed)) if c["f6"] != 0.0 else 0.0
     return c["f1"] * v + (c["f2"] - rise - drop) * np.sign(v)
 

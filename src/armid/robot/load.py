@@ -56,13 +56,13 @@ def load_robot(
 
 
 def _read(name: str, links: int | None) -> Robot:
-    path = Path(name)
-    if path.suffix.lower() not in _SUFFIXES and not path.exists():
-        if name not in library_names():
-            raise UnknownNameError("robot", name, (*library_names(), *(f"FILE{suffix}" for suffix in _SUFFIXES[::2])))
+    if name in library_names():
         folder = resources.files("armid.robot.library")
         return robot_from_yaml(folder.joinpath(f"{name}.yaml").read_text("utf-8"), name, Path(), links)
+    path = Path(name)
     suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES and not _exists(path):
+        raise UnknownNameError("robot", name, (*library_names(), "FILE.yaml", "FILE.urdf", "FILE.xml"))
     if suffix in (".yaml", ".yml"):
         return robot_from_yaml(read_text(path), name, path.parent, links)
     if suffix in (".urdf", ".xml", ".mjcf"):
@@ -70,6 +70,13 @@ def _read(name: str, links: int | None) -> Robot:
         full = _with_defaults(bare)
         return full if links is None else full.first_links(links)
     raise DescriptionError(name, "", f"has the ending {suffix!r}; armid reads {', '.join(_SUFFIXES)}")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _with_defaults(robot: Robot) -> Robot:

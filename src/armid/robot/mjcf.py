@@ -36,13 +36,13 @@ def _compile(path: Path) -> Any:
         return mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
         problem = _one_line(error)
-    spec = mujoco.MjSpec.from_file(str(path))
-    if not _drop_meshes(spec):
-        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({problem})")
     try:
-        return spec.compile()
+        spec = mujoco.MjSpec.from_file(str(path))
+        if _drop_meshes(spec):
+            return spec.compile()
     except ValueError as error:
-        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({_one_line(error)})") from None
+        problem = _one_line(error)
+    raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({problem})")
 
 
 def _drop_meshes(spec: Any) -> bool:
@@ -100,7 +100,8 @@ def _build(path: Path, model: Any) -> Robot:
     if model.neq or model.ntendon:
         message = f"{source}: equality constraints and tendons are ignored; armid models the tree alone"
         warnings.warn(ArmidWarning(message), stacklevel=2)
-    lower, upper, effort, damping, loss = np.array(rows).T
+    weightless = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+    lower, upper, effort, damping, loss, armature = np.array(rows).T
     unknown = np.full(len(joints), np.nan)
     meant = tuple(
         Joint(j.name, j.link_name, j.parent, j.prismatic, _snapped(j.placement), _snapped(j.link_frame)) for j in joints
@@ -109,11 +110,12 @@ def _build(path: Path, model: Any) -> Robot:
         name=re.sub(r"\W+", "_", model.names[: model.names.index(b"\0")].decode() or path.stem),
         source=source,
         joints=tuple(joints),
-        gravity=np.array(model.opt.gravity),
+        gravity=np.zeros(3) if weightless else np.array(model.opt.gravity),
         lengths=tuple(lengths),
         limits=Limits(lower, upper, unknown, unknown.copy(), effort),
         nominal_inertia=np.array(inertia),
         nominal_friction=np.column_stack([damping, loss]),
+        nominal_rotors=armature,
         nominal_joints=meant,
     )
 
@@ -142,13 +144,14 @@ def _snapped(matrix: Array) -> Array:
 
 
 def _joint_data(model: Any, index: int) -> list[float]:
-    """Lower, upper, effort, damping, frictionloss of a joint; NaN for unknown limits."""
+    """Lower, upper, effort, damping, frictionloss, armature of a joint; NaN for unknown limits."""
     dof = model.jnt_dofadr[index]
     limited = bool(model.jnt_limited[index])
     lower, upper = model.jnt_range[index] if limited else (math.nan, math.nan)
     effort = float(np.abs(model.jnt_actfrcrange[index]).max()) if model.jnt_actfrclimited[index] else math.nan
     damping = float(np.ravel(model.dof_damping[dof])[0])
-    return [float(lower), float(upper), effort, damping, float(model.dof_frictionloss[dof])]
+    loss, armature = float(model.dof_frictionloss[dof]), float(model.dof_armature[dof])
+    return [float(lower), float(upper), effort, damping, loss, armature]
 
 
 def _body_inertia(source: str, model: Any, body: int) -> Array:

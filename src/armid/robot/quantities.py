@@ -9,14 +9,12 @@ _DEGREES = re.compile(r"([+-]?\d*\.?\d+(?:[eE][+-]?\d+)?)\s*deg")
 
 def number(value: object) -> float:
     """Return a finite float from a number or a string such as ``-3*pi/4`` or ``90 deg``; ValueError otherwise."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("is not a number")
-    if isinstance(value, int | float):
-        result = float(value)
-    elif isinstance(value, str):
-        result = _parse(value.strip())
-    else:
-        raise ValueError("is not a number")
+    try:
+        result = _parse(value.strip()) if isinstance(value, str) else float(value)
+    except (OverflowError, ZeroDivisionError):
+        raise ValueError("is not finite") from None
     if not math.isfinite(result):
         raise ValueError("is not finite")
     return result
@@ -43,16 +41,22 @@ def rounded_angle(text: str) -> float | None:
     match = re.fullmatch(r"[+-]?\d*\.(\d+)", text.strip())
     if match is None:
         return None
-    digits, value = len(match.group(1).rstrip("0")), float(text)
-    if digits < 2:
+    written = len(match.group(1))
+    shortest = len(match.group(1).rstrip("0"))
+    for digits in dict.fromkeys((written, shortest)):
+        exact = _rounded_to(float(text), digits)
+        if exact is not None:
+            return exact
+    return None
+
+
+def _rounded_to(value: float, digits: int) -> float | None:
+    """The exact angle that `value` is, rounded or cut off after `digits` decimals."""
+    if not 2 <= digits < 15:
         return None
     step = math.pi / 2 if digits < 4 else math.pi / 12
     exact = round(value / step) * step
-    if exact == 0.0 or exact == value or digits >= 15:
-        return None
     unit = 10.0**-digits
-    return (
-        exact
-        if abs(value - exact) <= 0.5001 * unit or abs(math.trunc(exact / unit) * unit - value) < 1e-3 * unit
-        else None
-    )
+    rounded = abs(value - exact) <= 0.5001 * unit
+    cut_off = abs(math.trunc(exact / unit) * unit - value) < 1e-3 * unit
+    return exact if exact not in (0.0, value) and (rounded or cut_off) else None

@@ -191,7 +191,8 @@ class Robot:
         tool: tool frame in the last link's frame, (4, 4).
         lengths: named geometric constants.
         limits: of position, velocity, acceleration, torque, workspace.
-        drives: one per joint; empty when rotors are left out.
+        drives: one per joint.
+        rotors: whether rotor inertias are part of the model.
         coupling: (n, n) matrix R with q_motor = R q_joint, or None.
         current_gain: per joint a polynomial from current [A] to joint torque [N m], lowest power first; or None.
         friction: law per joint.
@@ -201,6 +202,7 @@ class Robot:
         known: values of parameters that need no estimation.
         nominal_inertia: (n, 10) inertial parameters stated by a URDF or MJCF file, or None.
         nominal_friction: (n, 2) viscous and Coulomb friction stated by such a file, or None.
+        nominal_rotors: (n,) reflected rotor inertia (armature) stated by an MJCF file, or None.
         nominal_joints: the joints with rounded angles replaced by what was meant, for rank decisions.
         published: named sets from the literature, as in the description.
         virtual: ground truth for simulation, or None.
@@ -216,6 +218,7 @@ class Robot:
     lengths: tuple[Length, ...] = ()
     limits: Limits = field(default_factory=lambda: Limits.unknown(0))
     drives: tuple[Drive, ...] = ()
+    rotors: bool = True
     coupling: Array | None = None
     current_gain: tuple[tuple[float, ...], ...] | None = None
     friction: tuple[Friction, ...] = ()
@@ -226,6 +229,7 @@ class Robot:
     known: Mapping[str, float] = field(default_factory=dict)
     nominal_inertia: Array | None = None
     nominal_friction: Array | None = None
+    nominal_rotors: Array | None = None
     nominal_joints: tuple[Joint, ...] | None = None
     published: Mapping[str, Any] = field(default_factory=dict)
     virtual: Virtual | None = None
@@ -255,7 +259,10 @@ class Robot:
             raise DescriptionError(self.source, "links", f"is {count}; use 1 to {self.n_joints}, the joints there are")
         if count == self.n_joints:
             return self
-        names = {name for name in self.zero if _number(name) <= count}
+        if self.coupling is not None and np.linalg.cond(self.coupling[:count, :count]) > 1e12:
+            problem = f"cut to {count} links is singular; use more links"
+            raise DescriptionError(self.source, "drives.coupling_matrix", problem)
+        names = {name for name in self.zero if parameter_number(name) <= count}
         cut: dict[str, Any] = {
             "joints": self.joints[:count],
             "tool": np.eye(4),
@@ -268,17 +275,17 @@ class Robot:
             "springs": tuple(spring for spring in self.springs if spring.joint <= count),
             "counterbalances": tuple(known for known in self.counterbalances if known.joint <= count),
             "zero": frozenset(names),
-            "known": {name: value for name, value in self.known.items() if _number(name) <= count},
+            "known": {name: value for name, value in self.known.items() if parameter_number(name) <= count},
             "virtual": None if self.virtual is None else _cut_virtual(self.virtual, self.springs, count),
         }
-        for name in ("nominal_inertia", "nominal_friction", "nominal_joints"):
+        for name in ("nominal_inertia", "nominal_friction", "nominal_rotors", "nominal_joints"):
             value = getattr(self, name)
             cut[name] = None if value is None else value[:count]
         return replace(self, **cut)
 
     def without_rotors(self) -> Robot:
         """The robot with rotor inertias left out."""
-        return replace(self, drives=())
+        return replace(self, rotors=False)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The robot in another mounting; `gravity` in the base frame [m/s^2]."""
@@ -293,7 +300,7 @@ class Robot:
             return replace(self, zero=frozenset())
         if name not in self.simplifications:
             raise UnknownNameError(f"simplification of {self.name}", name, ("none", *self.simplifications))
-        zero = {name for name in self.simplifications[name].zero if _number(name) <= self.n_joints}
+        zero = {name for name in self.simplifications[name].zero if parameter_number(name) <= self.n_joints}
         return replace(self, zero=frozenset(zero))
 
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
@@ -320,9 +327,13 @@ def inertial_names(link: int) -> tuple[str, ...]:
     return tuple(f"{name}{link}" for name in INERTIAL_NAMES)
 
 
-def _number(name: str) -> int:
-    match = re.search(r"(\d+)[pn]?$", name)
-    return int(match.group(1)) if match else 0
+_PARAMETER = re.compile(r"(?:m|mx|my|mz|Ixx|Ixy|Iyy|Ixz|Iyz|Izz|Im|Imc|fv|fc|fo|fvc|fcc|ks|kl)(\d{1,4})([pn]?)")
+
+
+def parameter_number(name: str) -> int:
+    """Number of the link, joint or spring that a parameter's name ends in; 0 if it is no parameter's name."""
+    match = _PARAMETER.fullmatch(name)
+    return int(match.group(1)) if match and (not match.group(2) or name[:2] in ("fv", "fc")) else 0
 
 
 def _cut_limits(limits: Limits, count: int) -> Limits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,9 +14,12 @@ from armid.errors import DescriptionError, nearest
 from armid.robot.inertia import Array
 from armid.robot.quantities import number
 
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 4, 80, 80
+
 
 class _StrictLoader(yaml.SafeLoader):
-    """Safe loader that refuses a key given twice."""
+    """Safe loader that refuses a key given twice and leaves dates as text."""
 
 
 def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -28,6 +32,10 @@ def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -
     return loader.construct_mapping(node, deep=True)
 
 
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
 
 
@@ -53,11 +61,17 @@ def parse_yaml(text: str, source: str) -> Fields:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise DescriptionError(source, where, f"is not valid YAML ({error.problem})") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise DescriptionError(source, "", f"is not valid YAML ({str(error).splitlines()[0]})") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise DescriptionError(source, "", f"is not valid YAML ({shown(str(error).splitlines()[0])})") from None
     if not isinstance(data, dict):
         raise DescriptionError(source, "", "holds no fields; a robot file needs at least name and kinematics")
     return Fields(data, source)
+
+
+def shown(value: object) -> str:
+    """A value for an error message: short, on one line."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 class Fields:
@@ -65,7 +79,7 @@ class Fields:
 
     def __init__(self, data: dict[Any, Any], source: str, path: str = "") -> None:
         """Wrap `data`, found at `path` of `source`."""
-        self._data, self.source, self.path = data, source, path
+        self._data, self.source, self.path = {str(key): value for key, value in data.items()}, source, path
         self._taken: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
@@ -73,8 +87,9 @@ class Fields:
         return self._data.get(key) is not None
 
     def where(self, key: str) -> str:
-        """Path of an entry."""
-        return f"{self.path}.{key}" if self.path else key
+        """Path of an entry, on one line."""
+        short = key if key.isprintable() and len(key) < 80 else shown(key)
+        return f"{self.path}.{short}" if self.path else short
 
     def fail(self, key: str, problem: str) -> NoReturn:
         """Raise an error about an entry."""
@@ -90,15 +105,15 @@ class Fields:
         """The raw entry, which must be there."""
         if key not in self:
             self._taken.add(key)
-            self.fail(key, f"is missing{nearest(key, (str(k) for k in self._data))}")
+            self.fail(key, f"is missing{nearest(key, (other for other in self._data if other != key))}")
         return self.take(key)
 
     def finish(self) -> None:
         """Refuse entries that were never asked for."""
         for key in self._data:
             if key not in self._taken:
-                hint = nearest(str(key), self._taken) or f"; valid: {', '.join(sorted(self._taken))}"
-                self.fail(str(key), f"is not a known key{hint}")
+                hint = nearest(key, self._taken) or f"; valid: {', '.join(sorted(self._taken))}"
+                self.fail(key, f"is not a known key{hint}")
 
     def section(self, key: str) -> Fields:
         """A nested mapping, empty if absent."""
@@ -117,7 +132,7 @@ class Fields:
 
     def names(self) -> list[str]:
         """All keys."""
-        return [str(name) for name in self._data]
+        return list(self._data)
 
     def named_sections(self, key: str) -> dict[str, Fields]:
         """A mapping from names to mappings."""
@@ -135,7 +150,7 @@ class Fields:
         """A string."""
         value = self.take(key, default)
         if not isinstance(value, str):
-            self.fail(key, f"must be text, not {value!r}")
+            self.fail(key, f"must be text, not {shown(value)}")
         return value
 
     def texts(self, key: str) -> list[str]:
@@ -143,7 +158,7 @@ class Fields:
         values = self.items(key)
         for index, value in enumerate(values):
             if not isinstance(value, str):
-                self.fail(f"{key}[{index + 1}]", f"must be text, not {value!r}")
+                self.fail(f"{key}[{index + 1}]", f"must be text, not {shown(value)}")
         return values
 
     def choice(self, key: str, valid: Sequence[str], default: str | None = None) -> str:
@@ -154,13 +169,13 @@ class Fields:
     def checked_choice(self, key: str, value: object, valid: Sequence[str]) -> str:
         """`value`, which must be one of the `valid` strings."""
         if not isinstance(value, str) or value not in valid:
-            self.fail(key, f"is {value!r}{nearest(str(value), valid)}; valid: {', '.join(valid)}")
+            self.fail(key, f"is {shown(value)}{nearest(str(value)[:80], valid)}; valid: {', '.join(valid)}")
         return value
 
     def checked_flag(self, key: str, value: object) -> bool:
         """`value`, which must be true or false."""
         if not isinstance(value, bool):
-            self.fail(key, f"must be true or false, not {value!r}")
+            self.fail(key, f"must be true or false, not {shown(value)}")
         return value
 
     def integer(self, key: str) -> int:
@@ -170,7 +185,7 @@ class Fields:
     def checked_integer(self, key: str, value: object) -> int:
         """`value`, which must be a whole number."""
         if isinstance(value, bool) or not isinstance(value, int):
-            self.fail(key, f"must be a whole number, not {value!r}")
+            self.fail(key, f"must be a whole number, not {shown(value)}")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
@@ -182,7 +197,7 @@ class Fields:
         try:
             return number(value)
         except ValueError as error:
-            self.fail(key, f"{value!r} {error}")
+            self.fail(key, f"{shown(value)} {error}")
 
     def vector(self, key: str, length: int, default: Sequence[float] | None = None) -> Array:
         """A list of `length` numbers."""

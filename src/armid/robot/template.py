@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -31,18 +32,21 @@ def description_for(source: Path, target: Path) -> str:
     robot = load_robot(source)
     mjcf = source.suffix.lower() != ".urdf" and b"<mujoco" in source.read_bytes()
     relative = os.path.relpath(source.resolve(), target.resolve().parent)
-    names = ", ".join(robot.joint_names)
-    rows = f"  convention: {'mjcf' if mjcf else 'urdf'}\n  file: {relative}\n  # joints, in order: {names}\n"
+    rows = (
+        f"  convention: {'mjcf' if mjcf else 'urdf'}\n"
+        f"  file: {json.dumps(relative, ensure_ascii=False)}\n"
+        f"  # joints, in order: {', '.join(robot.joint_names)}\n"
+    )
     return _text(source.stem, rows, robot, robot.n_joints)
 
 
 def _text(name: str, kinematics: str, robot: Robot | None, joints: int) -> str:
-    gravity = [0.0, 0.0, -9.81] if robot is None else robot.gravity.tolist()
+    gravity = [0.0, 0.0, -9.81] if robot is None else robot.gravity.tolist() if robot.gravity.any() else "none"
     return f"""\
-# Description of {name}. Every field is explained in docs/robot-file.md. Units: m, rad, s, kg, N m.
+# Description of {_identifier(name)}. Every field is explained in docs/robot-file.md. Units: m, rad, s, kg, N m.
 armid: 1
-name: {_identifier(name)}
-title: {_identifier(name)}, {joints} joints
+name: {json.dumps(_identifier(name))}
+title: {json.dumps(f"{_identifier(name)}, {joints} joints")}
 # links: {joints}                             # use only the first links
 
 kinematics:
@@ -70,7 +74,7 @@ friction:
 
 
 def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name) or "arm"
 
 
 def _limits(robot: Robot | None, joints: int) -> str:

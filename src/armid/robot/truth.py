@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.errors import nearest
 from armid.robot.friction import LAWS, Friction
 from armid.robot.inertia import Array, from_com
 from armid.robot.robot import Robot, Virtual
@@ -39,7 +40,12 @@ def read_virtual(fields: Fields, robot: Robot) -> Virtual:
         missing = [name for name in law.coefficient_names if name not in coefficients[index]]
         if missing:
             section.fail("coefficients", f"lacks {', '.join(missing)} of the law {law.law.name!r}")
-    springs = tuple((spring.number("k"), spring.number("l0")) for spring in fields.sections("springs"))
+    used = {name for law in laws for name in law.coefficient_names}
+    for name in names:
+        if name not in used:
+            hint = nearest(name, used) or f"; valid: {', '.join(sorted(used)) or 'none'}"
+            coefficient_fields.fail(name, f"is no coefficient of the law{hint}")
+    springs = tuple(_spring(spring) for spring in fields.sections("springs"))
     if len(springs) != len(robot.springs):
         fields.fail("springs", f"has {len(springs)} entries for {len(robot.springs)} gravity-compensation springs")
     loss = fields.section("load_loss")
@@ -48,19 +54,33 @@ def read_virtual(fields: Fields, robot: Robot) -> Virtual:
     loss.finish()
     virtual = Virtual(
         inertia=inertia,
-        rotor_inertia=fields.numbers_per_joint("rotor_inertia", count, 0.0),
+        rotor_inertia=_not_negative(fields, "rotor_inertia", count),
         friction=laws,
         coefficients=coefficients,
         springs=springs,
         load_loss=np.column_stack([slope, offset * scale]),
-        torque_noise=fields.numbers_per_joint("torque_noise", count, 0.0),
-        encoder_resolution=fields.number("encoder_resolution", 0.0),
+        torque_noise=_not_negative(fields, "torque_noise", count),
+        encoder_resolution=float(_not_negative(fields, "encoder_resolution", 1)[0]),
         payload=_link_inertia(fields.section("payload")) if "payload" in fields else None,
         note=fields.text("note"),
     )
     fields.take("payload")
     fields.finish()
     return virtual
+
+
+def _spring(fields: Fields) -> tuple[float, float]:
+    """Stiffness and free length."""
+    values = fields.number("k"), fields.number("l0")
+    fields.finish()
+    return values
+
+
+def _not_negative(fields: Fields, key: str, count: int) -> Array:
+    values = fields.numbers_per_joint(key, count, 0.0)
+    if (values < 0.0).any():
+        fields.fail(key, f"is negative ({values.min():g})")
+    return values
 
 
 def _side(fields: Fields, ratios: Array) -> Array:

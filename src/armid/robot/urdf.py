@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from armid.errors import DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
+from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
 from armid.robot.quantities import rounded_angle
@@ -147,6 +147,10 @@ class _Reader:
                     "has two parent joints, which makes a loop; armid needs a tree, so remove one of them",
                 )
             children.add(edge.child)
+        if not self.links:
+            raise DescriptionError(
+                self.source, "<link>", "there are none; a robot needs a base and at least one moving link"
+            )
         roots = [name for name in self.links if name not in children]
         if not roots:
             raise DescriptionError(
@@ -178,10 +182,8 @@ class _Reader:
         origin, meant = parent.frame @ edge.origin, parent.meant @ edge.meant
         mimics = edge.element.find("mimic") is not None
         if mimics:
-            warnings.warn(
-                ImpossibleInertiaWarning(f"{self.source}: joint {edge.name!r} mimics another; it is locked at zero"),
-                stacklevel=2,
-            )
+            message = f"{self.source}: joint {edge.name!r} mimics another; it is locked at zero"
+            warnings.warn(ArmidWarning(message), stacklevel=2)
         if edge.kind == "fixed" or mimics:
             self.places[edge.child] = _Place(parent.link, origin, meant)
             return

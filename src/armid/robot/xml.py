@@ -23,6 +23,10 @@ def parse_xml(path: Path) -> Element:
         raise DescriptionError(
             str(path), "", "declares XML entities, which are refused because they can exhaust memory; remove them"
         ) from None
+    except (LookupError, ValueError) as error:
+        raise DescriptionError(
+            str(path), "", f"has an XML encoding that cannot be read ({error}); save as UTF-8"
+        ) from None
 
 
 def numbers(source: str, element: Element, name: str, attribute: str, default: str, count: int) -> list[float]:
