@@ -360,7 +360,7 @@ def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
 @compiled
 def add_moment_power(screw, moment, factor, dst):
     """Add `factor` times the product of the screw's angular part and a moment to `dst`."""
-    for b in range(dst.shape[0]):
+    for b in range(BLOCK):
         dst[b] += factor * (
             screw[3 * BLOCK + b] * moment[b]
             + screw[4 * BLOCK + b] * moment[BLOCK + b]
@@ -371,28 +371,8 @@ def add_moment_power(screw, moment, factor, dst):
 @compiled
 def add_scaled(factor, src, dst):
     """Add `factor` times `src` to `dst`."""
-    for b in range(dst.shape[0]):
+    for b in range(BLOCK):
         dst[b] += factor * src[b]
-
-
-@compiled
-def set_scaled(factor, src, dst):
-    """Set `dst` to `factor` times `src`."""
-    for b in range(dst.shape[0]):
-        dst[b] = factor * src[b]
-
-
-@compiled
-def spread(rows, dst, terms, values, first, last):
-    """Set `dst` to the sum of value times row over the terms [first, last); as many samples as `dst` holds."""
-    size = dst.shape[0]
-    r, v = terms[first], values[first]
-    for b in range(size):
-        dst[b] = v * rows[r, b]
-    for k in range(first + 1, last):
-        r, v = terms[k], values[k]
-        for b in range(size):
-            dst[b] += v * rows[r, b]
 
 
 @compiled

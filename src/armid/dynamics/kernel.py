@@ -29,9 +29,7 @@ from armid.dynamics.blocks import (
     own_screw,
     rate_of_momentum,
     rotor_moment,
-    set_scaled,
     sine_cosine,
-    spread,
 )
 
 # Kinds of local columns: functions of one coordinate u = weight . q alone.
@@ -163,7 +161,7 @@ def _local_value(kind, constant, weight, motion, dst):
 
 
 @compiled
-def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, begin, end):
+def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
     link_column, mix_start = columns.link_column, columns.mix_start
     mix_row, mix_value = columns.mix_row, columns.mix_value
     first, last = columns.link_start[i], columns.link_start[i + 1]
@@ -174,14 +172,21 @@ def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, begin, end)
     rows = ten.reshape((10, BLOCK))
     for d in range(tree.depth[i]):
         inertial_columns(kin, own[d], ten)
-        row = place[tree.path[i, d]]
+        joint = tree.path[i, d]
         for e in range(first, last):
-            target = dst[row[link_column[e]], begin:end]
-            spread(rows, target, mix_row, mix_value, mix_start[e], mix_start[e + 1])
+            # Plain indices, no slices: this is where the time goes.
+            row, start = place[joint, link_column[e]], mix_start[e]
+            c, value = mix_row[start], mix_value[start]
+            for b in range(BLOCK):
+                dst[row, block, b] = value * rows[c, b]
+            for k in range(start + 1, mix_start[e + 1]):
+                c, value = mix_row[k], mix_value[k]
+                for b in range(BLOCK):
+                    dst[row, block, b] += value * rows[c, b]
 
 
 @compiled
-def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, begin, end):
+def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block):
     slot = tree.slot[i]
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         c = columns.rotor_column[r]
@@ -191,34 +196,36 @@ def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, begin
         velocity = motion[driven, BLOCK : 2 * BLOCK]
         acceleration = motion[driven, 2 * BLOCK :]
         rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], state[slot], velocity, acceleration, moment, own)
-        set_scaled(1.0, own, dst[place[driven, c], begin:end])
+        copy(own, dst[place[driven, c], block])
         for d in range(tree.depth[i]):
             j = tree.path[i, d]
-            target = dst[place[j, c], begin:end]
+            target = dst[place[j, c], block]
             if j != driven:
-                set_scaled(0.0, own, target)
+                target[:] = 0.0
             add_moment_power(screws[slot, d], moment, 1.0, target)
 
 
 @compiled
-def _fill_local(columns, place, motion, ten, dst, begin, end):
+def _fill_local(columns, place, motion, ten, dst, block):
     value = ten[:BLOCK]
     for k in range(columns.local_column.shape[0]):
         _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)
         for j in range(columns.local_weight.shape[1]):
             weight = columns.local_weight[k, j]
             if weight != 0.0:
-                set_scaled(weight, value, dst[place[j, columns.local_column[k]], begin:end])
+                target = dst[place[j, columns.local_column[k]], block]
+                for b in range(BLOCK):
+                    target[b] = weight * value[b]
 
 
 @compiled
-def _fill(tree, columns, place, motion, state, screws, ten, dst, begin, end):
-    """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], begin:end]``."""
+def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
+    """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], block]``."""
     for i in range(tree.parent.shape[0]):
         _visit(tree, i, motion, state, screws)
-        _fill_inertial(tree, columns, place, i, state, screws, ten, dst, begin, end)
-        _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, begin, end)
-    _fill_local(columns, place, motion, ten, dst, begin, end)
+        _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block)
+        _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block)
+    _fill_local(columns, place, motion, ten, dst, block)
 
 
 @compiled
@@ -233,18 +240,17 @@ def _scratch(tree):
 
 @compiled
 def regressor(tree, columns, q, qd, qdd, begin, end, out):
-    """Write the wanted columns for samples [begin, end) to `out` (C, n, N); begin is a multiple of BLOCK.
+    """Write the wanted columns for samples [begin, end) to `out` (C, n, blocks, BLOCK); begin is a multiple of BLOCK.
 
-    Only what a joint sees is written: `out` must be zero elsewhere.
+    Only what a joint sees is written: `out` must be zero elsewhere. The last block is filled up as if at rest.
     """
-    n = tree.parent.shape[0]
+    n, wanted = tree.parent.shape[0], out.shape[0]
     motion, state, screws, ten = _scratch(tree)
-    wanted = out.shape[0]
     place = np.arange(n).reshape((n, 1)) + n * np.arange(wanted)
-    rows = out.reshape((wanted * n, out.shape[2]))
+    rows = out.reshape((wanted * n, out.shape[2], BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, rows, first, min(first + BLOCK, end))
+        _fill(tree, columns, place, motion, state, screws, ten, rows, first // BLOCK)
 
 
 @compiled
@@ -253,15 +259,14 @@ def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
 
     The torque takes the row after the joint's last column. S is a multiple of 4; only the lower tiles are written.
     """
-    n = tree.parent.shape[0]
+    n, size = tree.parent.shape[0], out.shape[1]
     motion, state, screws, ten = _scratch(tree)
-    size = out.shape[1]
     place = columns.position + size * np.arange(n).reshape((n, 1))
     packed = np.zeros((n, size, BLOCK))
-    rows = packed.reshape((n * size, BLOCK))
+    rows = packed.reshape((n * size, 1, BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, rows, 0, BLOCK)
+        _fill(tree, columns, place, motion, state, screws, ten, rows, 0)
         for j in range(n):
             used = columns.used[j]
             load(tau, first, j, packed[j, used])

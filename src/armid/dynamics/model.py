@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.dynamics import kernel
+from armid.dynamics.blocks import BLOCK
 from armid.dynamics.layout import columns_of, frame_changes, tree_of
 from armid.dynamics.parameters import Parameter, parameters_of
 from armid.dynamics.threads import over_samples
@@ -90,19 +91,17 @@ class Model:
             out: what an earlier call for the same parameters and number of samples returned, to be overwritten.
 
         Returns:
-            Array (samples, joints, parameters); a view of memory ordered by parameter, joint, sample.
+            Array (samples, joints, parameters): a view of memory ordered by parameter, joint, sample.
         """
         motion = self.motion(q, qd, qdd)
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
-        shape = (columns.position.shape[1], joints, samples)
-        memory = np.zeros(shape) if out is None else out.transpose(2, 1, 0)
-        if memory.shape != shape or not memory.flags.c_contiguous:
-            raise DataShapeError(
-                f"out has shape {memory.shape[::-1]}; it must be what a call for {shape[::-1]} returned"
-            )
+        shape = (columns.position.shape[1], joints, -(-samples // BLOCK), BLOCK)
+        memory = np.zeros(shape) if out is None else out.base
+        if not isinstance(memory, np.ndarray) or memory.shape != shape:
+            raise DataShapeError(f"out must be what a call for {shape[0]} parameters and {samples} samples returned")
         over_samples(lambda _, a, b: kernel.regressor(self._tree, columns, *motion, a, b, memory), samples)
-        return memory.transpose(2, 1, 0)
+        return _by_sample(memory, samples)
 
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, values: ArrayLike | Mapping[str, float]
@@ -224,3 +223,11 @@ class Model:
             lambda _, a, b: kernel.inverse_dynamics(tree, columns, phi, rotor, extra, *motion, a, b, out), len(motion.q)
         )
         return out
+
+
+def _by_sample(memory: Array, samples: int) -> Array:
+    """View (samples, joints, parameters) of memory (parameters, joints, blocks, BLOCK), its base."""
+    item = memory.itemsize
+    strides = (item, memory.strides[1], memory.strides[0])
+    shape = (samples, memory.shape[1], memory.shape[0])
+    return np.ndarray(shape, dtype=memory.dtype, buffer=memory, strides=strides)
