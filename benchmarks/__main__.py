@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -19,19 +20,28 @@ from armid.dynamics.warm import warm
 from benchmarks import peers
 
 SAMPLES = 100_000
-REPEATS = 5
+ROUNDS = 7
+# Sums and products per sample of the loops in armid.dynamics.blocks, counted by hand for a chain of seven revolute
+# joints: 7 x 50 (sine, cosine), 7 x 120 (outward), 21 x 57 (carry), 21 x 85 + 7 x 8 (columns).
+REGRESSOR_FLOPS = 4_200
 CHUNK = 512  # samples whose regressor fits into the second-level cache
 
 
-def best(*work: Callable[[], object], repeats: int = REPEATS) -> list[float]:
-    """Smallest time of each piece of work [s]; they take turns, so that a busy machine hurts all alike."""
-    times = [[] for _ in work]
-    for _ in range(repeats):
+def seconds_of(*work: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
+    """Median time of each piece of work [s].
+
+    They take turns, and each fills at least a fifth of a second of its turn, so that a busy machine hurts all alike.
+    """
+    times: list[list[float]] = [[] for _ in work]
+    for turn in range(rounds + 1):
         for index, call in enumerate(work):
-            start = time.perf_counter()
-            call()
-            times[index].append(time.perf_counter() - start)
-    return [min(values) for values in times]
+            start, calls = time.perf_counter(), 0
+            while (elapsed := time.perf_counter() - start) < 0.2 or calls == 0:
+                call()
+                calls += 1
+            if turn > 0:  # the first turn warms up
+                times[index].append(elapsed / calls)
+    return [statistics.median(values) for values in times]
 
 
 def setting():
@@ -49,7 +59,7 @@ def setting():
 def dgemm_rate() -> float:
     """Floating-point operations per second of a large matrix product on one thread."""
     a = np.random.default_rng(0).normal(size=(1200, 1200))
-    seconds = best(lambda: a @ a)[0]
+    seconds = seconds_of(lambda: a @ a)[0]
     return 2.0 * 1200**3 / seconds
 
 
@@ -70,7 +80,7 @@ def regressor(results: dict, model, names, columns, motion, pinocchio) -> None:
         for part in parts:
             peers.regressor_loop(pinocchio, *part, columns, peer_small)
 
-    ours_s, theirs_s, bare_s, ours_kept_s, theirs_kept_s = best(
+    ours_s, theirs_s, bare_s, ours_kept_s, theirs_kept_s = seconds_of(
         ours,
         theirs,
         lambda: peers.bare_loop(pinocchio, *motion),
@@ -91,10 +101,9 @@ def regressor(results: dict, model, names, columns, motion, pinocchio) -> None:
 
 def factor(results: dict, model, names, columns, motion, tau, pinocchio) -> None:
     """Samples to the compact factor: ours in Gram form, Pinocchio's loop with a QR per block."""
-    ours_s, theirs_s = best(
+    ours_s, theirs_s = seconds_of(
         lambda: armid.compact_factor(model, *motion, tau, names),
         lambda: peers.blocked_qr(pinocchio, *motion, tau, columns),
-        repeats=3,
     )
     compact = armid.compact_factor(model, *motion, tau, names)
     peer_factor = peers.blocked_qr(pinocchio, *motion, tau, columns)
@@ -103,10 +112,10 @@ def factor(results: dict, model, names, columns, motion, tau, pinocchio) -> None
     ours = np.column_stack([matrix, vector])
     difference = np.abs(ours - gram[:-1]).max() / np.abs(gram).max()
     sizes = [len(seen) + 1 for seen in compact.columns]
-    flops = sum(size * (size + 1) for size in sizes) * SAMPLES
+    flops = (sum(size * (size + 1) for size in sizes) + REGRESSOR_FLOPS) * SAMPLES
     rate = dgemm_rate()
     armid.set_threads(2)
-    two_s = best(lambda: armid.compact_factor(model, *motion, tau, names))[0]
+    two_s = seconds_of(lambda: armid.compact_factor(model, *motion, tau, names))[0]
     armid.set_threads(1)
     results["factor_vs_pinocchio"] = theirs_s / ours_s
     results["factor"] = {

@@ -234,3 +234,17 @@ def test_rounded_angles_do_not_raise_the_rank(tmp_path):
     assert raw.weakest_kept < 1e-4
     assert exact.weakest_kept > 1e-2
     assert 1e-9 < exact.disagreement() < 1e-4
+
+
+def test_real_arms(data):
+    """UR10e 40 (58 with friction and offsets), xMate7p 48 (69), TX40 with its coupled wrist 61 (40 + 18 + 3)."""
+    ur10e = armid.Model(armid.load_robot(data / "ur10e" / "ur10e.urdf")).base
+    assert (ur10e.count, len(ur10e.kept)) == (40, 58)
+    with pytest.warns(armid.errors.RoundedAngleWarning):
+        xmate = armid.Model(armid.load_robot(data / "xmate7p" / "xmate7p.urdf")).base
+    assert (xmate.count, len(xmate.kept)) == (48, 69)
+    tx40 = armid.load_robot(data / "tx40" / "tx40.urdf")
+    assert len(armid.Model(tx40).base.kept) == 58
+    coupling = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
+    coupling[5, 4] = 32.0
+    assert len(armid.Model(replace(tx40, coupling=coupling)).base.kept) == 61

@@ -278,6 +278,25 @@ def inertial_columns(state, screw, columns):
 
 
 @compiled
+def own_columns(state, columns):
+    """`inertial_columns` for the link's own revolute joint, whose screw is the unit vector z: far fewer products."""
+    for b in range(BLOCK):
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        w2 = state[2 * BLOCK + b]
+        columns[b] = 0.0
+        columns[BLOCK + b] = state[7 * BLOCK + b]
+        columns[2 * BLOCK + b] = -state[6 * BLOCK + b]
+        columns[3 * BLOCK + b] = 0.0
+        columns[4 * BLOCK + b] = -w0 * w1
+        columns[5 * BLOCK + b] = w0 * w0 - w1 * w1
+        columns[6 * BLOCK + b] = w0 * w1
+        columns[7 * BLOCK + b] = state[3 * BLOCK + b] - w1 * w2
+        columns[8 * BLOCK + b] = state[4 * BLOCK + b] + w0 * w2
+        columns[9 * BLOCK + b] = state[5 * BLOCK + b]
+
+
+@compiled
 def rate_of_momentum(phi, state, wrench):
     """Force (rows 0-2) and moment about the frame's origin (rows 3-5) that move a link with inertia `phi`."""
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]

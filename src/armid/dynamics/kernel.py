@@ -26,6 +26,7 @@ from armid.dynamics.blocks import (
     momentum,
     outward_prismatic,
     outward_revolute,
+    own_columns,
     own_screw,
     rate_of_momentum,
     rotor_moment,
@@ -171,8 +172,11 @@ def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
     kin, own = state[slot], screws[slot]
     rows = ten.reshape((10, BLOCK))
     for d in range(tree.depth[i]):
-        inertial_columns(kin, own[d], ten)
         joint = tree.path[i, d]
+        if joint == i and not tree.prismatic[i]:
+            own_columns(kin, ten)
+        else:
+            inertial_columns(kin, own[d], ten)
         for e in range(first, last):
             # Plain indices, no slices: this is where the time goes.
             row, start = place[joint, link_column[e]], mix_start[e]
