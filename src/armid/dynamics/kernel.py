@@ -79,7 +79,7 @@ class Columns(NamedTuple):
     local_column: np.ndarray
     local_kind: np.ndarray
     local_weight: np.ndarray  # (l, n)
-    local_constant: np.ndarray  # (l, 4) factor; a, b, phi of a spring
+    local_constant: np.ndarray  # (l, 4) factor; then a, b, phi of a spring, or the width of a smoothed sign (0: sharp)
 
 
 @compiled
@@ -144,10 +144,17 @@ def _local_value(kind, constant, weight, motion, dst):
             dst[b] = factor * lever
         return
     _combine(motion, weight, 2 if kind == ACCELERATION else 1, dst)
+    width = constant[1]
     for b in range(BLOCK):
         u = dst[b]
+        if kind == ACCELERATION or kind == VELOCITY:
+            dst[b] = factor * u
+            continue
         up = 1.0 if u > 0.0 else 0.0
         down = 1.0 if u < 0.0 else 0.0
+        if width > 0.0:
+            up = 0.5 + 0.5 * np.tanh(u / width)
+            down = 1.0 - up
         if kind == SIGN:
             u = up - down
         elif kind == VELOCITY_UP:
@@ -156,7 +163,7 @@ def _local_value(kind, constant, weight, motion, dst):
             u = u * down
         elif kind == MOVING_UP:
             u = up
-        elif kind == MOVING_DOWN:
+        else:
             u = -down
         dst[b] = factor * u
 

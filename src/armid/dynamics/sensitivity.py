@@ -1,0 +1,91 @@
+"""Derivatives of information and torque with respect to the motion, for the design of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.dynamics import adjoint, kernel
+from armid.dynamics.model import Model, Motion
+from armid.dynamics.threads import over_samples, parts_of
+from armid.robot.inertia import Array
+
+#: Width [rad/s] of the tanh that stands for the sign of velocity while a trajectory is being optimised.
+SIGN_WIDTH = 0.02
+
+
+class Sensitivity:
+    """Information matrix and torque of a model along a motion, and their derivatives.
+
+    Coulomb friction enters through tanh(velocity / width), so that derivatives exist; `width` 0 means the sharp sign.
+    """
+
+    def __init__(self, model: Model, parameters: Sequence[str], *, width: float = SIGN_WIDTH) -> None:
+        """Prepare for the wanted columns."""
+        self.model = model
+        self.names = tuple(parameters)
+        columns = model.columns(self.names)
+        smooth = (columns.local_kind >= kernel.SIGN) & (columns.local_kind < kernel.SPRING_STIFFNESS)
+        constant = columns.local_constant.copy()
+        constant[smooth & (columns.local_kind != kernel.ONE), 1] = width
+        self._columns = columns._replace(local_constant=constant)
+        self._own_slots = model.tree._replace(slot=np.arange(model.robot.n_joints))
+
+    def information(self, motion: Motion, weights: ArrayLike | None = None) -> Array:
+        """The matrix sum_j weight_j W_j' W_j / samples, (parameters, parameters)."""
+        q, qd, qdd = motion
+        samples, joints = q.shape
+        size = -(-(int(self._columns.used.max()) + 1) // 4) * 4
+        parts = np.zeros((parts_of(samples), joints, size, size))
+        over_samples(
+            lambda p, a, b: kernel.grams(self.model.tree, self._columns, q, qd, qdd, q, a, b, parts[p]), samples
+        )
+        lower = np.tril(parts.sum(axis=0))
+        full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+        weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
+        result = np.zeros((len(self.names), len(self.names)))
+        for j, seen in enumerate(self._seen):
+            result[np.ix_(seen, seen)] += weight[j] / samples * full[j, : len(seen), : len(seen)]
+        return result
+
+    def information_gradient(self, motion: Motion, bar: Array, weights: ArrayLike | None = None) -> Motion:
+        """Derivative of a scalar with respect to the motion, given its derivative `bar` to the information matrix."""
+        q, qd, qdd = motion
+        samples, joints = q.shape
+        weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
+        size = max(len(seen) for seen in self._seen)
+        matrices = np.zeros((joints, size, size))
+        for j, seen in enumerate(self._seen):
+            matrices[j, : len(seen), : len(seen)] = weight[j] / samples * (bar + bar.T)[np.ix_(seen, seen)]
+        out = np.empty((3, samples, joints))
+        over_samples(
+            lambda _, a, b: adjoint.information_gradient(
+                self._own_slots, self._columns, matrices, q, qd, qdd, a, b, out
+            ),
+            samples,
+        )
+        return Motion(*out)
+
+    def torque(self, motion: Motion, values: Array) -> Array:
+        """Torque (samples, joints) for values of the wanted parameters."""
+        samples, joints = motion.q.shape
+        memory = np.zeros((len(self.names), joints, -(-samples // 128), 128))
+        kernel.regressor(self.model.tree, self._columns, *motion, 0, samples, memory)
+        return np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
+
+    def torque_gradient(self, motion: Motion, values: Array, torque_bar: Array) -> Motion:
+        """Derivative of each sample's sum(torque_bar * torque) with respect to that sample's motion."""
+        out = np.empty((3, *motion.q.shape))
+        over_samples(
+            lambda _, a, b: adjoint.torque_gradient(
+                self._own_slots, self._columns, values, torque_bar, *motion, a, b, out
+            ),
+            len(motion.q),
+        )
+        return Motion(*out)
+
+    @property
+    def _seen(self) -> list[Array]:
+        return [np.flatnonzero(row >= 0) for row in self._columns.position]
