@@ -65,32 +65,31 @@ def dgemm_rate() -> float:
 
 def regressor(results: dict, model, names, columns, motion, pinocchio) -> None:
     """The matrices of all samples, base columns: made and overwritten in cache, and kept in one large array."""
-    parts = [tuple(array[k : k + CHUNK].copy() for array in motion) for k in range(0, SAMPLES - CHUNK + 1, CHUNK)]
-    count = CHUNK * len(parts)
-    small = model.regressor(*parts[0], names)
     peer_small = np.zeros((CHUNK, model.robot.n_joints, len(names)))
-    large = model.regressor(*motion, names)
     peer_large = np.zeros((SAMPLES, model.robot.n_joints, len(names)))
+    chunks = [slice(k, k + CHUNK) for k in range(0, SAMPLES, CHUNK)]
 
     def ours() -> None:
-        for part in parts:
-            model.regressor(*part, names, out=small)
+        for _ in model.regressor_blocks(*motion, names, size=CHUNK):
+            pass
 
     def theirs() -> None:
-        for part in parts:
-            peers.regressor_loop(pinocchio, *part, columns, peer_small)
+        for chunk in chunks:
+            part = [array[chunk] for array in motion]
+            peers.regressor_loop(pinocchio, *part, columns, peer_small[: len(part[0])])
 
     ours_s, theirs_s, bare_s, ours_kept_s, theirs_kept_s = seconds_of(
         ours,
         theirs,
         lambda: peers.bare_loop(pinocchio, *motion),
-        lambda: model.regressor(*motion, names, out=large),
+        lambda: model.regressor(*motion, names),
         lambda: peers.regressor_loop(pinocchio, *motion, columns, peer_large),
     )
+    large = model.regressor(*motion, names)
     results["regressor_vs_pinocchio"] = theirs_s / ours_s
     results["regressor"] = {
-        "armid_us_per_sample": 1e6 * ours_s / count,
-        "pinocchio_us_per_sample": 1e6 * theirs_s / count,
+        "armid_us_per_sample": 1e6 * ours_s / SAMPLES,
+        "pinocchio_us_per_sample": 1e6 * theirs_s / SAMPLES,
         "pinocchio_all_columns_thrown_away_us_per_sample": 1e6 * bare_s / SAMPLES,
         "armid_kept_us_per_sample": 1e6 * ours_kept_s / SAMPLES,
         "pinocchio_kept_us_per_sample": 1e6 * theirs_kept_s / SAMPLES,

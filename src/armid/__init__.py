@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from armid.dynamics import set_threads as set_threads
     from armid.dynamics import tool_frame as tool_frame
     from armid.dynamics import view as view
+    from armid.excitation import DOptimal as DOptimal
+    from armid.excitation import Fourier as Fourier
+    from armid.excitation import Plan as Plan
+    from armid.excitation import design as design
+    from armid.excitation import load_plan as load_plan
     from armid.robot import Robot as Robot
     from armid.robot import library_names as library_names
     from armid.robot import load_robot as load_robot
@@ -40,6 +45,7 @@ _HOMES = {
         "tool_frame",
         "view",
     ),
+    "armid.excitation": ("DOptimal", "Fourier", "Plan", "design", "load_plan"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

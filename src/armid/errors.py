@@ -36,7 +36,8 @@ class UnknownNameError(ArmidError):
         """Say what kind of thing `name` should have been, the nearest valid name and all of them."""
         self.name, self.valid = name, tuple(valid)
         shown, hint = reprlib.repr(name), nearest(name[:80], self.valid)
-        super().__init__(f"{what} {shown} is not known{hint}; there are: {', '.join(self.valid)}")
+        link = " There are" if hint else "; there are"
+        super().__init__(f"{what} {shown} is not known{hint}{link}: {', '.join(self.valid)}")
 
 
 class DataShapeError(ArmidError):

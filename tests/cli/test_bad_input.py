@@ -70,7 +70,7 @@ YAML = {  # what the file holds, words that the message must contain
     "section that is a list": (yaml("limits: [1]"), ["limits: must be a mapping"]),
     "file that is missing": (
         "name: arm\nkinematics: {convention: urdf, file: gone.urdf}",
-        ["gone.urdf", "no such file"],
+        ["arm.yaml", "kinematics.file", "gone.urdf", "which is not there"],
     ),
 }
 

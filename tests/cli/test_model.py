@@ -110,7 +110,7 @@ def test_general_views(armid, name):
 def test_published_view(armid):
     """The appendix of the PA-10 paper lists 21 parameters, and all of them can be identified."""
     data = json.loads(armid("model", "pa10", "--view", "appendix", "--json").out)["view"]
-    assert [entry["identifiable"] for entry in data["entries"]] == [True] * 21
+    assert [entry["class"] for entry in data["entries"]] == ["alone"] * 21
     assert data["identifiable_combinations"] == 21
 
 

@@ -134,3 +134,14 @@ def test_forced_write_replaces_the_file_at_once(armid, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     assert "No space left" in refused(armid, tmp_path, target, "--force")
+
+
+def test_the_source_is_never_overwritten(armid, tmp_path):
+    """Not even with --force; and a name that is none gets a sentence."""
+    source = tmp_path / "arm.urdf"
+    source.write_text('<robot name="r"><link name="a"/></robot>')
+    result = armid("new", source, "-o", source, "--force")
+    assert (result.code, source.read_text()[:6]) == (2, "<robot")
+    for name in ("", "."):
+        assert armid("new", name).code == 2
+    assert armid("new", "x.yaml", "-o", tmp_path / ("y" * 300 + ".yaml")).code == 2

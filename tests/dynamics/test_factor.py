@@ -1,5 +1,7 @@
 """The compact factor against the materialised regressor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,3 +82,12 @@ def test_bad_data_are_refused():
     gram = armid.compact_factor(model, q, qd, qdd, tau)
     with pytest.raises(ArmidError, match="cannot be added"):
         gram + armid.compact_factor(model, q, qd, qdd, tau, triangular=True)
+    with pytest.raises(ArmidError, match="one for each of 3 joints"):
+        gram.normal_equations([1.0, 2.0])
+    coupled = armid.Model(armid.load_robot("rx60"))
+    other = replace(coupled.robot, drives=tuple(replace(drive, coupled=False) for drive in coupled.robot.drives))
+    with pytest.raises(ArmidError, match="cannot be added"):
+        gram + armid.compact_factor(armid.Model(other), q, qd, qdd, tau)
+    tau[4, 1] = np.nan
+    with pytest.raises(ArmidError, match="sample 4"):
+        armid.compact_factor(model, q, qd, qdd, tau)

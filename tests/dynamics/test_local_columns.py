@@ -7,7 +7,9 @@ import pytest
 
 import armid
 from armid.dynamics.base import random_motion
+from armid.errors import ArmidError
 from armid.robot.friction import LAWS, Friction
+from armid.robot.robot import Counterbalance
 
 
 @pytest.fixture
@@ -96,3 +98,25 @@ def test_coupled_motor_acts_through_its_matrix(robot):
     k = R[2, 2]
     values = {"Imc3": k**2 * inertia, "fvc3": k**2 * fv, "fcc3": k * fc}
     assert np.allclose(model.inverse_dynamics(*motion, values), motor @ R, rtol=1e-12)
+
+
+def test_known_counterbalance_acts(robot):
+    """A tabulated counterbalance adds its torque to its joint, linearly between entries and held at the ends."""
+    table = Counterbalance(2, np.array([-1.0, 0.0, 1.0]), np.array([50.0, 0.0, -80.0]))
+    plain, loaded = armid.Model(robot), armid.Model(replace(robot, counterbalances=(table,)))
+    q = np.array([[0.3, -0.5, 0.1], [0.3, 0.25, 0.1], [0.3, 3.0, 0.1]])
+    still = np.zeros_like(q)
+    values = np.ones(len(plain.names))
+    extra = loaded.inverse_dynamics(q, still, still, values) - plain.inverse_dynamics(q, still, still, values)
+    assert np.allclose(extra, [[0, 25.0, 0], [0, -20.0, 0], [0, -80.0, 0]])
+    push = np.zeros_like(q)
+    virtual = dict(zip(plain.names[:30], robot.virtual.inertia.ravel(), strict=True))
+    change = loaded.forward_dynamics(q, still, push, virtual) - plain.forward_dynamics(q, still, push - extra, virtual)
+    assert np.abs(change).max() < 1e-9
+
+
+def test_known_values_must_belong_to_a_parameter(robot):
+    """A known value for something the robot does not have is refused with the nearest name."""
+    with pytest.raises(ArmidError, match="'fo1' is no parameter"):
+        armid.Model(replace(robot, known={"fo1": 1.0}))
+    assert "Im3" not in armid.Model(replace(robot, known={"Im3": 1e-4}, rotors=False)).names

@@ -90,10 +90,6 @@ IGNORED = {
         r"published\.p\.parameters\[1\]\.formla: is not a known key, did you mean 'formula'",
     ),
     "file beside rows": ({"kinematics": {**KINEMATICS, "file": "arm.urdf"}}, r"kinematics\.file"),
-    "rows beside file": (
-        {"kinematics": {"convention": "urdf", "file": "arm.urdf", "rows": ROWS}},
-        r"kinematics\.rows",
-    ),
 }
 
 

@@ -82,6 +82,6 @@ def test_offset_is_added_at_any_velocity():
 
 def test_unknown_law_lists_the_known_ones():
     """The error suggests the nearest law and names them all."""
-    with pytest.raises(UnknownNameError, match=r"did you mean 'stribeck'.*there are: none, viscous") as caught:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'stribeck'.*There are: none, viscous") as caught:
         friction_law("stribek")
     assert caught.value.valid == tuple(LAWS)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from armid._version import __version__
-from armid.cli import model, new, robots
+from armid.cli import design, model, new, robots
 from armid.errors import ArmidError, ArmidWarning
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
-_COMMANDS = (robots, model, new)
+_COMMANDS = (robots, new, model, design)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 
 if TYPE_CHECKING:
-    from armid.dynamics import BaseParameters, Model, View
+    from armid.dynamics import Model, View
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -39,9 +39,9 @@ def run(options: argparse.Namespace) -> int:
     other = view(model, options.view) if options.view else None
     if options.json:
         data = _as_data(model)
-        print_json(data if other is None else {**data, "view": _view_data(other, model.base)})
+        print_json(data if other is None else {**data, "view": _view_data(other)})
     else:
-        lines = _describe(model) if other is None else _describe_view(other, model.base)
+        lines = _describe(model) if other is None else _describe_view(other)
         sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -51,13 +51,15 @@ def _standard(model: Model) -> int:
 
 
 def _friction_count(model: Model) -> int:
-    """Coefficients of the described laws, which need not be linear, and of coupled drives."""
-    coupled = sum(p.kind == "friction" and p.name[2] == "c" for p in model.parameters)
-    return coupled + sum(len(friction.coefficient_names) for friction in model.robot.friction)
+    """Unknown coefficients of the described laws, which need not be linear, and of coupled drives."""
+    friction = {parameter.name for parameter in model.parameters if parameter.kind == "friction"}
+    coupled = sum(name[2] == "c" for name in friction)
+    known = len(friction & set(model.known))
+    return coupled - known + sum(len(friction.coefficient_names) for friction in model.robot.friction)
 
 
 def _springs(model: Model) -> int:
-    return sum(parameter.kind == "spring" for parameter in model.parameters)
+    return len(model.base.groups_of("spring"))
 
 
 def _as_data(model: Model) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def _describe(model: Model) -> Iterable[str]:
     total = base.count + friction + springs
     parts = f"{base.count} base + {friction} friction"
     yield (
-        f"{robot.n_joints} joints, {_standard(model)} standard parameters, {parts}"
+        f"{robot.n_joints} joint{'s' if robot.n_joints > 1 else ''}, {_standard(model)} standard parameters, {parts}"
         + (f" + {springs} spring" if springs else "")
         + f" = {total} to identify"
     )
@@ -110,26 +112,26 @@ def _describe(model: Model) -> Iterable[str]:
         yield f"{number:>3}  {group.name:<{width}} {words}"
     yield ""
     yield f"no effect on any torque: {', '.join(base.no_effect) or 'none'}"
-    for group in base.groups_of("spring", "friction"):
-        if len(group.terms) > 1:
-            yield f"not separable: {group.name} = {group.expression}"
+    springs_absorbed = [name for name in base.combined if name.startswith(("ks", "kl"))]
+    if springs_absorbed:
+        yield f"springs that gravity hides: {', '.join(springs_absorbed)} (they belong to groups above)"
     yield (
         f"grouped and full model agree to {base.disagreement():.0e}; weakest column kept {base.weakest_kept:.1e}, "
         f"strongest absorbed {base.strongest_absorbed:.0e}"
     )
 
 
-def _view_data(view: View, base: BaseParameters) -> dict[str, Any]:
+def _view_data(view: View) -> dict[str, Any]:
     names = view.model.names
-    alone = view.identifiable(base)
+    classes = view.classes()
     return {
         "name": view.name,
-        "identifiable_combinations": view.identifiable_combinations(base),
+        "identifiable_combinations": view.identifiable_combinations(),
         "entries": [
             {
                 "name": entry,
                 "unit": view.units[i],
-                "identifiable": bool(alone[i]),
+                "class": classes[i],
                 "terms": [
                     {"parameter": names[c], "coefficient": float(view.matrix[i, c])}
                     for c in view.matrix[i].nonzero()[0]
@@ -140,14 +142,22 @@ def _view_data(view: View, base: BaseParameters) -> dict[str, Any]:
     }
 
 
-def _describe_view(view: View, base: BaseParameters) -> Iterable[str]:
-    alone = view.identifiable(base)
-    combinations = view.identifiable_combinations(base)
-    yield f"{view.model.robot.name}, {view.name}: {len(view.entries)} parameters, {combinations} can be identified"
+def _describe_view(view: View) -> Iterable[str]:
+    classes = view.classes()
+    combinations = view.identifiable_combinations()
+    count = f"{len(view.entries)} parameters, {combinations} combinations identifiable"
+    yield f"{view.model.robot.name}, {view.name}: {count}"
     width = max(len(entry) for entry in view.entries)
     for i, entry in enumerate(view.entries):
         terms = [(view.model.names[c], view.matrix[i, c]) for c in view.matrix[i].nonzero()[0]]
-        words = " + ".join(name if value == 1.0 else f"{value:.6g} {name}" for name, value in terms).replace(
-            "+ -", "− "
-        )
-        yield f"  {entry:<{width}}  {'alone   ' if alone[i] else 'combined'}  {words or '0'}"
+        yield f"  {entry:<{width}}  {classes[i]:<9}  {_sum(terms)}"
+
+
+def _sum(terms: Sequence[tuple[str, float]]) -> str:
+    """Terms as people write a sum."""
+    text = ""
+    for name, value in terms:
+        size = "" if abs(value) == 1.0 else f"{abs(value):.6g} "
+        sign = " − " if value < 0.0 else " + " if text else ""
+        text += f"{sign}{size}{name}"
+    return text.lstrip() or "0"

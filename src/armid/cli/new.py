@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,9 +31,13 @@ def run(options: argparse.Namespace) -> int:
     from armid.robot.write import write_text
 
     source = Path(options.file)
+    if not source.name:
+        raise ArmidError(f"{options.file!r} is no file name; give arm.urdf, arm.xml or arm.yaml")
     target = Path(options.output) if options.output else source.with_suffix(".yaml")
-    if target.exists() and not options.force:
+    if source.suffix.lower() not in (".yaml", ".yml") and target.resolve() == source.resolve():
+        raise ArmidError(f"{target}: is the file to be described; choose another name with -o")
+    if os.path.lexists(target) and not options.force:
         raise ArmidError(f"{target}: exists already; choose another name with -o or overwrite it with --force")
     write_text(target, description_for(source, target))
-    sys.stdout.write(f"wrote {target}; edit it, then: armid model {target}\n")
+    sys.stdout.write(f"wrote {target}; edit it, then: armid model {shlex.quote(str(target))}\n")
     return 0

@@ -86,7 +86,9 @@ def _describe(robot: Robot) -> Iterable[str]:
     yield f"{robot.name}: {robot.title}" if robot.title else robot.name
     yield f"gravity {_vector(robot.gravity)} m/s²"
     yield ""
-    yield "joint                 type       position, rad      rad/s    rad/s²      N m   gear  friction"
+    sliding = any(joint.prismatic for joint in robot.joints)
+    units = "position, rad/m   per s    per s²     N m/N" if sliding else "position, rad      rad/s    rad/s²      N m"
+    yield f"joint                 type       {units}   gear  friction"
     limits = robot.limits
     for i, joint in enumerate(robot.joints):
         kind = "prismatic" if joint.prismatic else "revolute"
@@ -98,8 +100,18 @@ def _describe(robot: Robot) -> Iterable[str]:
         )
     if limits.assumed:
         yield f"assumed limits: {', '.join(sorted(limits.assumed))}"
+    for spring in robot.springs:
+        ends = f"ends {spring.a:g} and {spring.b:g} m from the axis"
+        yield f"spring on joint {spring.joint}: {ends}, phi {spring.phi:.4g} rad"
+    for table in robot.counterbalances:
+        yield f"known counterbalance on joint {table.joint}"
+    if robot.coupling is not None:
+        yield f"motor coupling matrix: {robot.coupling.tolist()}"
+    for name, simplification in robot.simplifications.items():
+        yield f"simplification {name}: {len(simplification.zero)} zeros; {simplification.note}"
     for name, rows in robot.published.items():
-        yield f"published set {name}: {rows.get('title', '')} ({len(rows['parameters'])} values)"
+        kind = "a view too" if any("formula" in row for row in rows["parameters"]) else "values only"
+        yield f"published set {name}: {rows.get('title', '')} ({len(rows['parameters'])} values, {kind})"
     if robot.virtual is not None:
         yield f"virtual robot: {robot.virtual.note}"
     if robot.provenance:

@@ -57,9 +57,7 @@ def _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar
         moment_bar[:] = 0.0
         for d in range(tree.depth[i]):
             j = tree.path[i, d]
-            adjoint_moment_power(
-                screws[i, d], moment, bar[j, columns.position[j, c]], screws_bar[i, d], moment_bar
-            )
+            adjoint_moment_power(screws[i, d], moment, bar[j, columns.position[j, c]], screws_bar[i, d], moment_bar)
         own_bar = bar[driven, columns.position[driven, c]]
         adjoint_rotor_moment(
             axis, ratio, state[i], velocity, acceleration, moment_bar, own_bar, state_bar[i], motion_bar[driven]
@@ -103,7 +101,7 @@ def _local_slope(kind, constant, weight, motion, dst):
                 slope = -slope / length + lever * lever / (length * length * length)
             dst[b] = factor * slope
         return 0
-    if kind == ACCELERATION or kind == VELOCITY:
+    if kind in (ACCELERATION, VELOCITY):
         for b in range(BLOCK):
             dst[b] = factor
         return 2 if kind == ACCELERATION else 1
@@ -124,7 +122,7 @@ def _local_slope(kind, constant, weight, motion, dst):
             slope = up + u * steep
         elif kind == VELOCITY_DOWN:
             slope = down - u * steep
-        elif kind == MOVING_UP or kind == MOVING_DOWN:
+        elif kind in (MOVING_UP, MOVING_DOWN):
             slope = steep
         dst[b] = factor * slope
     return 1

@@ -41,7 +41,7 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
         ww = w0 * w0 + w1 * w1 + w2 * w2
         vw = v0 * w0 + v1 * w1 + v2 * w2
         vh = v0 * h0 + v1 * h1 + v2 * h2
-        # The virtual body's momentum and the like: I w, I e, I z, I (z x w).
+        # With the virtual body's inertia I: I w and, below, I (z x w).
         Iw0 = xx * w0 + xy * w1 + xz * w2
         Iw1 = xy * w0 + yy * w1 + yz * w2
         Iw2 = xz * w0 + yz * w1 + zz * w2
@@ -56,7 +56,9 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
         screw_bar[5 * BLOCK + b] += h0 * a1 - h1 * a0 + xz * e0 + yz * e1 + zz * e2 + w0 * Iw1 - w1 * Iw0
         state_bar[b] += v0 * wh + h0 * vw - 2.0 * w0 * vh + Iw1 * z2 - Iw2 * z1 + xx * u0 + xy * u1 + xz * u2
         state_bar[BLOCK + b] += v1 * wh + h1 * vw - 2.0 * w1 * vh + Iw2 * z0 - Iw0 * z2 + xy * u0 + yy * u1 + yz * u2
-        state_bar[2 * BLOCK + b] += v2 * wh + h2 * vw - 2.0 * w2 * vh + Iw0 * z1 - Iw1 * z0 + xz * u0 + yz * u1 + zz * u2
+        state_bar[2 * BLOCK + b] += (
+            v2 * wh + h2 * vw - 2.0 * w2 * vh + Iw0 * z1 - Iw1 * z0 + xz * u0 + yz * u1 + zz * u2
+        )
         state_bar[3 * BLOCK + b] += h1 * v2 - h2 * v1 + xx * z0 + xy * z1 + xz * z2
         state_bar[4 * BLOCK + b] += h2 * v0 - h0 * v2 + xy * z0 + yy * z1 + yz * z2
         state_bar[5 * BLOCK + b] += h0 * v1 - h1 * v0 + xz * z0 + yz * z1 + zz * z2

@@ -42,8 +42,9 @@ class CompactFactor:
 
     def __add__(self, other: CompactFactor) -> CompactFactor:
         """The factor of both data sets together."""
-        if self.names != other.names or self.triangular != other.triangular:
-            raise DataShapeError("compact factors of different parameters or kinds cannot be added")
+        same = self.names == other.names and self.triangular == other.triangular
+        if not same or [m.shape for m in self.matrices] != [m.shape for m in other.matrices]:
+            raise DataShapeError("compact factors of different parameters, robots or kinds cannot be added")
         pairs = zip(self.matrices, other.matrices, strict=True)
         if self.triangular:
             matrices = tuple(_triangle(np.vstack(pair)) for pair in pairs)
@@ -59,6 +60,10 @@ class CompactFactor:
     def normal_equations(self, weights: ArrayLike | None = None) -> tuple[Array, Array, float]:
         """Sums over joints, weighted by `weights` (1 / noise variance per joint; default 1): W'W, W'tau, tau'tau."""
         weight = np.ones(len(self.matrices)) if weights is None else np.asarray(weights, dtype=float)
+        if weight.shape != (len(self.matrices),):
+            raise DataShapeError(
+                f"weights have shape {weight.shape}; one for each of {len(self.matrices)} joints is needed"
+            )
         matrix = np.zeros((len(self.names), len(self.names)))
         vector, power = np.zeros(len(self.names)), 0.0
         for joint, columns in enumerate(self.columns):
@@ -98,6 +103,10 @@ def compact_factor(
     layout = model.columns(names)
     columns = tuple(np.flatnonzero(row >= 0) for row in layout.position)
     matrices = _triangles(model, names, columns, motion, tau) if triangular else _grams(model, layout, motion, tau)
+    if not all(np.isfinite(matrix).all() for matrix in matrices):
+        raise DataShapeError(
+            f"the data are not finite from sample {_first_bad(*motion, tau)} on; remove or repair them"
+        )
     return CompactFactor(names, columns, matrices, len(tau), triangular)
 
 
@@ -110,8 +119,9 @@ def accumulate(
 ) -> CompactFactor:
     """Compact factor of a stream of (q, qd, qdd, torque) blocks, in constant memory."""
     total: CompactFactor | None = None
+    names = None if parameters is None else tuple(parameters)
     for block in blocks:
-        factor = compact_factor(model, *block, parameters, triangular=triangular)
+        factor = compact_factor(model, *block, names, triangular=triangular)
         total = factor if total is None else total + factor
     if total is None:
         raise DataShapeError("there are no data: the stream of blocks is empty")
@@ -131,7 +141,7 @@ def _grams(model: Model, layout: kernel.Columns, motion: Motion, tau: Array) -> 
 def _triangles(
     model: Model, names: tuple[str, ...], columns: Sequence[Indices], motion: Motion, tau: Array
 ) -> tuple[Array, ...]:
-    triangles = [np.zeros((0, len(seen) + 1)) for seen in columns]
+    triangles = [np.zeros((len(seen) + 1, len(seen) + 1)) for seen in columns]
     # Two BLAS threads on small matrices are slower than one.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(tau), _QR_ROWS):
@@ -141,6 +151,12 @@ def _triangles(
                 stacked = np.column_stack([regressor[:, j, seen], tau[rows, j]])
                 triangles[j] = _triangle(np.vstack([triangles[j], stacked]))
     return tuple(triangles)
+
+
+def _first_bad(*arrays: Array) -> int:
+    """Index of the first sample that holds a number that is not finite."""
+    bad = np.any([~np.isfinite(array).all(axis=1) for array in arrays], axis=0)
+    return int(np.argmax(bad))
 
 
 def _triangle(matrix: Array) -> Array:

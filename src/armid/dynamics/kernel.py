@@ -147,7 +147,7 @@ def _local_value(kind, constant, weight, motion, dst):
     width = constant[1]
     for b in range(BLOCK):
         u = dst[b]
-        if kind == ACCELERATION or kind == VELOCITY:
+        if kind in (ACCELERATION, VELOCITY):
             dst[b] = factor * u
             continue
         up = 1.0 if u > 0.0 else 0.0

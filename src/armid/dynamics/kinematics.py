@@ -33,7 +33,10 @@ def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLi
     number = robot.n_joints if link is None else link
     if not 1 <= number <= robot.n_joints:
         raise DataShapeError(f"there is no link {number}; links are numbered 1 to {robot.n_joints}")
-    local = np.asarray(robot.tool[:3, 3] if point is None and link is None else (0, 0, 0) if point is None else point)
+    default = robot.tool[:3, 3] if link is None else np.zeros(3)
+    local = default if point is None else np.asarray(point, dtype=float)
+    if local.shape != (3,):
+        raise DataShapeError(f"point has shape {local.shape}; three coordinates in the link's frame are needed")
     target = frames[:, number - 1, :3, :3] @ local + frames[:, number - 1, :3, 3]
     result = np.zeros((len(target), 6, robot.n_joints))
     for j in robot.path_to(number):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,7 @@ from armid.dynamics.blocks import BLOCK
 from armid.dynamics.layout import columns_of, frame_changes, tree_of
 from armid.dynamics.parameters import Parameter, parameters_of
 from armid.dynamics.threads import over_samples
-from armid.errors import DataShapeError, UnknownNameError
+from armid.errors import ArmidError, DataShapeError, DescriptionError, UnknownNameError, nearest
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
@@ -49,6 +49,18 @@ class Model:
         self._index = {name: i for i, name in enumerate(self.names)}
         self._tree = tree_of(robot)
         self._layout = lru_cache(maxsize=8)(self._columns)
+        self._check_known()
+
+    def __reduce__(self) -> tuple[type[Model], tuple[Robot]]:
+        """For other processes: the robot says it all."""
+        return Model, (self.robot,)
+
+    def _check_known(self) -> None:
+        """Known values must belong to a parameter; a rotor's may stay when rotors are left out."""
+        for name in self.robot.known:
+            if name not in self._index and not (name.startswith("Im") and not self.robot.rotors):
+                problem = f"{name!r} is no parameter of this robot{nearest(name, self.names)}"
+                raise DescriptionError(self.robot.source, "known", problem)
 
     @property
     def known(self) -> dict[str, float]:
@@ -72,15 +84,7 @@ class Model:
 
         return base_parameters(self)
 
-    def regressor(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        parameters: Sequence[str] | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, parameters: Sequence[str] | None = None) -> Array:
         """The matrix W: torque per unit of each parameter.
 
         Args:
@@ -88,7 +92,6 @@ class Model:
             qd: velocities.
             qdd: accelerations.
             parameters: names of the wanted columns, in any order (default: all).
-            out: what an earlier call for the same parameters and number of samples returned, to be overwritten.
 
         Returns:
             Array (samples, joints, parameters): a view of memory ordered by parameter, joint, sample.
@@ -96,22 +99,56 @@ class Model:
         motion = self.motion(q, qd, qdd)
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
-        shape = (columns.position.shape[1], joints, -(-samples // BLOCK), BLOCK)
-        memory = np.zeros(shape) if out is None else out.base
-        if not isinstance(memory, np.ndarray) or memory.shape != shape:
-            raise DataShapeError(f"out must be what a call for {shape[0]} parameters and {samples} samples returned")
+        memory = np.zeros((columns.position.shape[1], joints, -(-samples // BLOCK), BLOCK))
         over_samples(lambda _, a, b: kernel.regressor(self._tree, columns, *motion, a, b, memory), samples)
         return _by_sample(memory, samples)
+
+    def regressor_blocks(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        parameters: Sequence[str] | None = None,
+        *,
+        size: int = 4 * BLOCK,
+    ) -> Iterator[Array]:
+        """The regressor piece by piece, in constant memory that fits into the processor's cache.
+
+        Yields:
+            Arrays (up to `size` samples, joints, parameters); each is overwritten by the next.
+        """
+        motion = self.motion(q, qd, qdd)
+        columns = self.columns(parameters)
+        samples, joints = motion.q.shape
+        memory = np.zeros((columns.position.shape[1], joints, -(-size // BLOCK), BLOCK))
+        for first in range(0, samples, size):
+            part = [array[first : first + size] for array in motion]
+            count = len(part[0])
+            kernel.regressor(self._tree, columns, *part, 0, count, memory)
+            yield _by_sample(memory, count)
 
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, values: ArrayLike | Mapping[str, float]
     ) -> Array:
-        """Torque (samples, joints) that produces the motion, for parameter `values` (standard order, or by name)."""
-        return self._torque(self.motion(q, qd, qdd), self._tree, self.vector(values), local=True)
+        """Torque (samples, joints) that produces the motion, for parameter `values` (standard order, or by name).
+
+        Friction, springs and known counterbalances are included.
+        """
+        motion = self.motion(q, qd, qdd)
+        return self._torque(motion, self._tree, self.vector(values), local=True) + self.counterbalance_torque(motion.q)
+
+    def counterbalance_torque(self, q: ArrayLike) -> Array:
+        """Known torque (samples, joints) of tabulated counterbalances; it holds its end values outside the table."""
+        positions = self._positions(q)
+        result = np.zeros_like(positions)
+        for table in self.robot.counterbalances:
+            result[:, table.joint - 1] += np.interp(positions[:, table.joint - 1], table.position, table.torque)
+        return result
 
     def gravity_torque(self, q: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
         """Torque (samples, joints) that holds the links against gravity."""
-        still = self.motion(q, np.zeros_like(q, dtype=float), np.zeros_like(q, dtype=float))
+        positions = self._positions(q)
+        still = Motion(positions, np.zeros_like(positions), np.zeros_like(positions))
         return self._torque(still, self._tree, self.vector(values), local=False)
 
     def coriolis_torque(self, q: ArrayLike, qd: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
@@ -135,7 +172,7 @@ class Model:
 
     def mass_matrix(self, q: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
         """Joint-space mass matrix (samples, joints, joints), rotors included."""
-        positions = self.motion(q, q, q).q
+        positions = self._positions(q)
         phi, rotor, local, columns = self._split(self.vector(values))
         mask = columns.local_kind == kernel.ACCELERATION
         weight = columns.local_weight[mask]
@@ -153,10 +190,13 @@ class Model:
     ) -> Array:
         """Acceleration (samples, joints) caused by joint torques, friction and springs included."""
         motion = self.motion(q, qd, np.zeros_like(q, dtype=float))
-        applied = self.motion(torque, torque, torque).q
+        applied = self._positions(torque)
         bias = self.inverse_dynamics(*motion, values)
         mass = self.mass_matrix(motion.q, values)
-        return np.asarray(np.linalg.solve(mass, (applied - bias)[..., None])[..., 0], dtype=float)
+        try:
+            return np.asarray(np.linalg.solve(mass, (applied - bias)[..., None])[..., 0], dtype=float)
+        except np.linalg.LinAlgError:
+            raise ArmidError(f"{self.robot.name}: the mass matrix is singular for these parameter values") from None
 
     def vector(self, values: ArrayLike | Mapping[str, float]) -> Array:
         """Parameter values in standard order; names left out of a mapping take their known value or zero."""
@@ -182,6 +222,10 @@ class Model:
                     f"motion has shapes {shapes}; all must be (samples, {self.robot.n_joints}) for {self.robot.name}"
                 )
         return Motion(*arrays)
+
+    def _positions(self, q: ArrayLike) -> Array:
+        """One checked array (samples, joints)."""
+        return self.motion(q, q, q).q
 
     def columns(self, parameters: Sequence[str] | None = None) -> kernel.Columns:
         """Layout of the wanted columns for the compiled loops."""

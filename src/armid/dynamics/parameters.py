@@ -22,7 +22,7 @@ _FRICTION_COLUMNS = {
     "fcp": "moving_up",
     "fcn": "moving_down",
 }
-_FRICTION_UNITS = {"fv": "N m s/rad", "fc": "N m", "fo": "N m"}
+_FRICTION_UNITS = {"fv": ("N m s/rad", "N s/m"), "fc": ("N m", "N"), "fo": ("N m", "N")}  # revolute, prismatic
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,8 @@ def _frictions(robot: Robot) -> list[Parameter]:
         for name in linear_friction(described).coefficient_names:
             column = Local(_FRICTION_COLUMNS[name], np.eye(robot.n_joints)[index], (1.0, 0.0, 0.0, 0.0))
             full = f"{name[:2]}{index + 1}{name[2:]}"
-            result.append(Parameter(full, FRICTION, index + 1, _FRICTION_UNITS[name[:2]], column))
+            unit = _FRICTION_UNITS[name[:2]][robot.joints[index].prismatic]
+            result.append(Parameter(full, FRICTION, index + 1, unit, column))
     return result
 
 
@@ -127,7 +128,7 @@ def _coupled_drives(robot: Robot) -> list[Parameter]:
             result.append(Parameter(f"Imc{index + 1}", ROTOR, index + 1, "kg m^2", column))
         if linear_friction(robot.friction[index]).law.coefficients:
             for name, kind in (("fvc", "velocity"), ("fcc", "sign")):
-                unit = _FRICTION_UNITS[name[:2]]
+                unit = _FRICTION_UNITS[name[:2]][robot.joints[index].prismatic]
                 result.append(
                     Parameter(f"{name}{index + 1}", FRICTION, index + 1, unit, Local(kind, weight, constants))
                 )

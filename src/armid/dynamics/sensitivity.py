@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.dynamics import adjoint, kernel
+from armid.dynamics.blocks import BLOCK
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import over_samples, parts_of
-from armid.robot.inertia import Array
+from armid.robot.inertia import Array, Indices
 
 #: Width [rad/s] of the tanh that stands for the sign of velocity while a trajectory is being optimised.
 SIGN_WIDTH = 0.02
@@ -71,7 +72,7 @@ class Sensitivity:
     def torque(self, motion: Motion, values: Array) -> Array:
         """Torque (samples, joints) for values of the wanted parameters."""
         samples, joints = motion.q.shape
-        memory = np.zeros((len(self.names), joints, -(-samples // 128), 128))
+        memory = np.zeros((len(self.names), joints, -(-samples // BLOCK), BLOCK))
         kernel.regressor(self.model.tree, self._columns, *motion, 0, samples, memory)
         return np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
 
@@ -87,5 +88,5 @@ class Sensitivity:
         return Motion(*out)
 
     @property
-    def _seen(self) -> list[Array]:
+    def _seen(self) -> list[Indices]:
         return [np.flatnonzero(row >= 0) for row in self._columns.position]

@@ -32,7 +32,7 @@ def set_threads(count: int) -> None:
 
 def over_samples(loop: Callable[[int, int, int], None], samples: int) -> None:
     """Call ``loop(part, begin, end)`` for ranges that cover all samples, in parallel where it pays."""
-    parts = max(1, min(available_threads(), samples // _MINIMUM))
+    parts = parts_of(samples)
     blocks = -(-samples // BLOCK)
     bounds = [min(samples, BLOCK * (blocks * part // parts)) for part in range(parts + 1)]
     if parts == 1:

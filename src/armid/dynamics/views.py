@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from armid.dynamics.base import BaseParameters
 from armid.dynamics.expressions import ratio_symbol
 from armid.dynamics.formula import FormulaError, linear_terms
 from armid.dynamics.model import Model
@@ -39,18 +38,25 @@ class View:
         """The view's parameters for given values of the model's."""
         return self.matrix @ self.model.vector(values)
 
-    def identifiable(self, base: BaseParameters) -> Array:
-        """Which entries can be identified: combinations of base parameters (boolean, one per entry)."""
-        columns = [self.model.names.index(name) for name in base.names]
-        rows = self.matrix[:, columns]
+    def classes(self) -> tuple[str, ...]:
+        """For each entry: ``alone`` (identifiable as it stands), ``combined``, or ``no effect`` on any torque."""
+        base = self.model.base
+        rows = self._rows
+        size = np.abs(rows).max(axis=1)
         weights = np.linalg.lstsq(base.matrix.T, rows.T, rcond=None)[0]
         left = np.abs(base.matrix.T @ weights - rows.T).max(axis=0)
-        return (left <= 1e-9 * np.abs(rows).max(axis=1)) & (np.abs(rows).max(axis=1) > 0.0)
+        effect = np.abs(rows[:, [name not in base.no_effect for name in base.names]]).max(axis=1, initial=0.0) > 0.0
+        words = np.where(left <= 1e-9 * size, "alone", "combined")
+        return tuple(np.where(effect, words, "no effect").tolist())
 
-    def identifiable_combinations(self, base: BaseParameters) -> int:
+    @property
+    def _rows(self) -> Array:
+        """The entries in terms of the unknown parameters."""
+        return self.matrix[:, [self.model.names.index(name) for name in self.model.base.names]]
+
+    def identifiable_combinations(self) -> int:
         """How many independent combinations of the entries can be identified: the rank of a regressor in this list."""
-        columns = [self.model.names.index(name) for name in base.names]
-        rows = self.matrix[:, columns]
+        base, rows = self.model.base, self._rows
         scale = np.abs(rows).max(axis=1, keepdims=True)
         own = rows[scale[:, 0] > 0.0] / scale[scale > 0.0][:, None]
         other = base.matrix / np.abs(base.matrix).max(axis=1, keepdims=True)
@@ -93,10 +99,14 @@ def barycentric(model: Model) -> View:
 
 
 def published(model: Model, name: str) -> View:
-    """A published set of the robot's description, by its formulas; entries without a formula are left out."""
+    """A published set of the robot's description, by its formulas; entries without a formula are left out.
+
+    The view's model makes the set's own assumptions about gear ratio, zeros and rotors.
+    """
     robot = model.robot
     if name not in robot.published:
         raise UnknownNameError(f"published set of {robot.name}", name, robot.published)
+    model = Model(_as_assumed(robot, robot.published[name]))
     rows = [row for row in robot.published[name]["parameters"] if "formula" in row]
     constants = _constants(robot, robot.published[name])
     matrix = np.zeros((len(rows), len(model.names)))
@@ -110,6 +120,16 @@ def published(model: Model, name: str) -> View:
                 matrix[i, model.names.index(parameter)] = value
     entries = tuple(str(row["name"]) for row in rows)
     return View(name, model, entries, tuple(str(row.get("unit", "")) for row in rows), matrix)
+
+
+def _as_assumed(robot: Robot, published_set: Mapping[str, Any]) -> Robot:
+    """The robot under the assumptions that a published set makes."""
+    if "gear_ratio" in published_set:
+        ratio = float(published_set["gear_ratio"])
+        robot = replace(robot, drives=tuple(replace(drive, gear_ratio=ratio) for drive in robot.drives))
+    if "simplify" in published_set:
+        robot = robot.simplified(published_set["simplify"])
+    return robot.without_rotors() if published_set.get("rotors") is False else robot
 
 
 _GENERAL: dict[str, Callable[[Model], View]] = {

@@ -7,6 +7,7 @@ import numpy as np
 
 from armid.dynamics.factor import compact_factor
 from armid.dynamics.model import Model
+from armid.dynamics.sensitivity import Sensitivity
 from armid.robot.load import load_robot
 
 
@@ -20,6 +21,10 @@ def warm() -> float:
     values = np.zeros(len(model.names))
     model.inverse_dynamics(still, still, still, values)
     model.mass_matrix(still, values)
+    sensitivity = Sensitivity(model, model.names)
+    motion = model.motion(still, still, still)
+    sensitivity.information_gradient(motion, np.eye(len(values)))
+    sensitivity.torque_gradient(motion, values, still)
     return time.perf_counter() - start
 
 

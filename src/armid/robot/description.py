@@ -79,9 +79,9 @@ def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = No
 def _kinematics(fields: Fields, folder: Path) -> Robot:
     convention = fields.choice("convention", _CONVENTIONS)
     if convention in ("urdf", "mjcf"):
-        path = Path(str(fields.require("file")))
-        if not path.is_absolute():
-            path = folder / path
+        path = folder / str(fields.require("file"))
+        if not path.is_file():
+            fields.fail("file", f"names {shown(str(path))}, which is not there; paths are relative to the robot file")
         fields.finish()
         return read_urdf(path) if convention == "urdf" else read_mjcf(path)
     rows = [_row(fields, f"rows[{i + 1}]", row) for i, row in enumerate(fields.items("rows"))]
@@ -181,6 +181,8 @@ def _with_springs(parent: Fields, robot: Robot) -> Robot:
             for key, value in (("a", a), ("b", b)):
                 if value <= 0.0:
                     fields.fail(key, f"is {value:g}; distances of the spring's ends from the axis are positive")
+            if a == b:
+                fields.fail("b", "equals a, so that the spring's length can become zero; make them differ")
             springs.append(GravitySpring(joint, a, b, fields.number("phi", 0.0)))
         else:
             position = np.array([fields.checked_number("position", v) for v in fields.items("position")])
@@ -231,6 +233,9 @@ def _published(fields: Fields) -> Mapping[str, Any]:
         row.finish()
         parameters.append({key: value for key, value in entry.items() if value is not None})
     result = {key: fields.take(key) for key in ("title", "convention", "note", "friction", "load_loss")}
+    if "rotors" in fields:
+        result["rotors"] = fields.checked_flag("rotors", fields.take("rotors"))
+    result["simplify"] = fields.take("simplify")
     result["gear_ratio"] = fields.number("gear_ratio") if "gear_ratio" in fields else fields.take("gear_ratio")
     constants = fields.section("constants")
     result["constants"] = {name: constants.number(name) for name in constants.names()}

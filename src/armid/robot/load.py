@@ -66,7 +66,10 @@ def _read(name: str, links: int | None) -> Robot:
     if suffix in (".yaml", ".yml"):
         return robot_from_yaml(read_text(path), name, path.parent, links)
     if suffix in (".urdf", ".xml", ".mjcf"):
-        bare = read_mjcf(path) if parse_xml(path).tag == "mujoco" else read_urdf(path)
+        root = parse_xml(path).tag
+        if root not in ("mujoco", "robot"):
+            raise DescriptionError(name, f"<{root}>", "is neither a URDF (<robot>) nor an MJCF (<mujoco>)")
+        bare = read_mjcf(path) if root == "mujoco" else read_urdf(path)
         full = _with_defaults(bare)
         return full if links is None else full.first_links(links)
     raise DescriptionError(name, "", f"has the ending {suffix!r}; armid reads {', '.join(_SUFFIXES)}")

@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, MissingExtraError
+from armid.errors import (
+    ArmidWarning,
+    DescriptionError,
+    ImpossibleInertiaWarning,
+    MissingExtraError,
+    RoundedAngleWarning,
+)
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
 from armid.robot.robot import Joint, Length, Limits, Robot
@@ -97,17 +103,21 @@ def _build(path: Path, model: Any) -> Robot:
             inertia[link - 1] += change_of_frame(frame) @ _body_inertia(source, model, body)
     if not joints:
         raise DescriptionError(source, "<joint>", "none can move, so there are no links to identify")
-    if model.neq or model.ntendon:
-        message = f"{source}: equality constraints and tendons are ignored; armid models the tree alone"
-        warnings.warn(ArmidWarning(message), stacklevel=2)
+    _warn_of_the_rest(source, model)
     weightless = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     lower, upper, effort, damping, loss, armature = np.array(rows).T
     unknown = np.full(len(joints), np.nan)
     meant = tuple(
         Joint(j.name, j.link_name, j.parent, j.prismatic, _snapped(j.placement), _snapped(j.link_frame)) for j in joints
     )
+    rounded = max(float(np.abs(a.placement - b.placement).max()) for a, b in zip(joints, meant, strict=True))
+    if rounded > 1e-9:
+        text = (
+            f"{source}: angles look rounded (by up to {rounded:.1e} rad); base parameters are those of the exact angles"
+        )
+        warnings.warn(RoundedAngleWarning(f"{text}, torques use the file's"), stacklevel=2)
     return Robot(
-        name=re.sub(r"\W+", "_", model.names[: model.names.index(b"\0")].decode() or path.stem),
+        name=_name(model, path),
         source=source,
         joints=tuple(joints),
         gravity=np.zeros(3) if weightless else np.array(model.opt.gravity),
@@ -118,6 +128,26 @@ def _build(path: Path, model: Any) -> Robot:
         nominal_rotors=armature,
         nominal_joints=meant,
     )
+
+
+def _name(model: Any, path: Path) -> str:
+    given = model.names[: model.names.index(b"\0")].decode()
+    return re.sub(r"\W+", "_", path.stem if given in ("", "MuJoCo Model") else given)
+
+
+def _warn_of_the_rest(source: str, model: Any) -> None:
+    """Say what armid leaves out."""
+    ignored = {
+        "equality constraints": model.neq,
+        "tendons": model.ntendon,
+        "joint springs (stiffness)": np.any(model.jnt_stiffness),
+        "gravity compensation (gravcomp)": np.any(model.body_gravcomp),
+    }
+    names = [name for name, present in ignored.items() if present]
+    if names:
+        warnings.warn(
+            ArmidWarning(f"{source}: {', '.join(names)} are ignored; armid models the tree alone"), stacklevel=3
+        )
 
 
 def _rotation(quaternion: Array) -> Array:

@@ -254,8 +254,8 @@ class Robot:
         return tuple(reversed(path))
 
     def first_links(self, count: int) -> Robot:
-        """The robot without the links after the first `count`."""
-        if not 1 <= count <= self.n_joints:
+        """The robot without the links after the first `count`, and without the tool and payload that hung on them."""
+        if not isinstance(count, int) or not 1 <= count <= self.n_joints:
             raise DescriptionError(self.source, "links", f"is {count}; use 1 to {self.n_joints}, the joints there are")
         if count == self.n_joints:
             return self
@@ -289,14 +289,17 @@ class Robot:
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The robot in another mounting; `gravity` in the base frame [m/s^2]."""
-        vector = np.array(gravity, dtype=float)
+        try:
+            vector = np.array(gravity, dtype=float)
+        except ValueError:
+            vector = np.zeros(0)
         if vector.shape != (3,) or not np.all(np.isfinite(vector)):
             raise DescriptionError(self.source, "gravity", "must be three finite numbers, such as 0 0 -9.81")
         return replace(self, gravity=vector)
 
     def simplified(self, name: str) -> Robot:
-        """The robot with the named set of zeros, or with none of them for ``none``."""
-        if name == "none":
+        """The robot with the named set of zeros; with none for ``none``, or for ``published`` where there are none."""
+        if name == "none" or (name == "published" and name not in self.simplifications):
             return replace(self, zero=frozenset())
         if name not in self.simplifications:
             raise UnknownNameError(f"simplification of {self.name}", name, ("none", *self.simplifications))
@@ -346,5 +349,7 @@ def _cut_limits(limits: Limits, count: int) -> Limits:
 def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: int) -> Virtual:
     names = ("inertia", "rotor_inertia", "friction", "coefficients", "load_loss", "torque_noise")
     cut: dict[str, Any] = {name: getattr(virtual, name)[:count] for name in names}
+    if count < len(virtual.inertia):
+        cut["payload"] = None  # it hangs on a link that is gone
     pairs = zip(virtual.springs, springs, strict=True)
     return replace(virtual, **cut, springs=tuple(truth for truth, spring in pairs if spring.joint <= count))

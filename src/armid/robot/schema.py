@@ -24,7 +24,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    for (key_node, _), key in zip(node.value, keys, strict=True):
+    for (key_node, _), key in reversed(list(zip(node.value, keys, strict=True))):
         if not isinstance(key, str | int | float):
             raise yaml.constructor.ConstructorError(problem="a key is not a name", problem_mark=key_node.start_mark)
         if keys.count(key) > 1:

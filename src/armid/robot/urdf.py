@@ -215,12 +215,9 @@ class _Reader:
         where = f"joint {edge.name!r}"
         if element is None:
             return (np.nan,) * 4
-        values = {
-            name: numbers(self.source, element, where, name, "nan" if name not in element.attrib else "0", 1)[0]
-            if name in element.attrib
-            else np.nan
-            for name in ("lower", "upper", "velocity", "effort")
-        }
+        # Missing attributes count as zero, as the format says; a zero range, speed or effort is a placeholder.
+        names = ("lower", "upper", "velocity", "effort")
+        values = {name: numbers(self.source, element, where, name, "0", 1)[0] for name in names}
         lower, upper = values["lower"], values["upper"]
         if edge.kind == "continuous" or (lower == 0.0 and upper == 0.0):
             lower = upper = np.nan

@@ -1,0 +1,180 @@
+"""armid design: an exciting trajectory, certified."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
+from armid.errors import ArmidError
+
+if TYPE_CHECKING:
+    from armid.excitation import Plan
+    from armid.robot import Robot
+    from armid.robot.robot import Limits
+
+_CRITERIA = ("d-optimal", "a-optimal", "e-optimal", "condition", "condition-raw", "condition-and-sigma")
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "design",
+        help="design an exciting trajectory inside all limits",
+        description="Design a periodic trajectory that makes the parameters visible, inside every certified limit.",
+    )
+    add_robot_options(command)
+    command.add_argument("-o", "--output", metavar="PLAN", help="plan file to write (JSON)")
+    command.add_argument("--criterion", choices=_CRITERIA, default="d-optimal", help="default: d-optimal")
+    command.add_argument(
+        "--parameters", default="all", metavar="WHICH", help="all, inertial, payload, or names joined by commas"
+    )
+    command.add_argument("--harmonics", default="5", metavar="N", help="how many, or a list such as 1,20 (default: 5)")
+    command.add_argument("--period", type=float, default=10.0, metavar="S", help="seconds (default: 10)")
+    command.add_argument(
+        "--rate", type=float, default=150.0, metavar="HZ", help="rate of the experiment (default: 150)"
+    )
+    command.add_argument("--joints", metavar="LIST", help="joints that move, such as 3,4,5,6 (default: all)")
+    command.add_argument(
+        "--posture", type=float, nargs="+", metavar="Q", help="position of joints that do not move, rad"
+    )
+    command.add_argument("--margin", type=float, default=0.95, help="share of the limits to use (default: 0.95)")
+    command.add_argument(
+        "--box", type=float, nargs=6, metavar="M", help="keep the tool inside: x y z of two corners, m"
+    )
+    command.add_argument(
+        "--torque", action="store_true", help="keep torques of the nominal or virtual arm within limits"
+    )
+    command.add_argument("--at-rest", action="store_true", help="start and end with zero velocity and acceleration")
+    command.add_argument("--resonance", type=float, metavar="HZ", help="keep all harmonics below this frequency")
+    command.add_argument("--starts", type=int, default=10, metavar="N", help="random starts (default: 10)")
+    command.add_argument("--budget", type=float, metavar="S", help="stop after this many seconds with the best so far")
+    command.add_argument("--seed", type=int, default=0, help="of the random starts (default: 0)")
+    command.add_argument("--default-limits", action="store_true", help="stand-ins for limits that are not known")
+    command.add_argument("--allow-violation", action="store_true", help="write a plan even if it breaks a limit")
+    add_json_option(command)
+    return command
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    robot = robot_from(options)
+    from armid.excitation import Fourier, criterion, design
+
+    limits = _limits(robot, options)
+    plan = design(
+        robot,
+        Fourier(_orders(options.harmonics), options.period),
+        criterion=criterion(options.criterion),
+        parameters=options.parameters.split(",") if "," in options.parameters else options.parameters,
+        joints=None if options.joints is None else _numbers("--joints", options.joints),
+        posture=options.posture,
+        rate_hz=options.rate,
+        margin=options.margin,
+        limits=limits,
+        constraints=_constraints(robot, limits, options),
+        at_rest=options.at_rest,
+        resonance_hz=options.resonance,
+        starts=_positive("--starts", options.starts),
+        budget=options.budget,
+        seed=options.seed,
+        progress=None if options.quiet or options.json else _Display(),
+    )
+    if not plan.certified and not options.allow_violation:
+        worst = plan.certificate.worst
+        raise ArmidError(
+            f"{robot.name}: the best plan breaks the limit of {worst.quantity} by {-100 * worst.margin:.2f} % and is "
+            "not written; use a smaller --margin or more --starts, or --allow-violation"
+        )
+    if options.output:
+        plan.save(Path(options.output))
+    if options.json:
+        print_json(_as_data(plan))
+    else:
+        sys.stdout.write(plan.summary() + "\n")
+        if options.output:
+            sys.stdout.write(f"wrote {options.output}\n")
+    return 0 if plan.certified else 1
+
+
+class _Display:
+    """One line that updates on a terminal, a line per start elsewhere."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __call__(self, done: int, starts: int, cost: float, condition: float) -> None:
+        seconds = time.monotonic() - self._began
+        left = seconds / done * (starts - done)
+        text = f"start {done}/{starts}  best {cost:.3f}  condition {condition:.3g}  {seconds:.0f} s, {left:.0f} s left"
+        terminal = sys.stderr.isatty()
+        sys.stderr.write(f"\r{text:<78}" if terminal else f"{text}\n")
+        if terminal and done == starts:
+            sys.stderr.write("\n")
+        sys.stderr.flush()
+
+
+def _as_data(plan: Plan) -> dict[str, Any]:
+    c = plan.conditioning
+    return {
+        "robot": plan.robot,
+        "criterion": plan.criterion,
+        "value": plan.value,
+        "condition_number": c.condition,
+        "condition_number_raw": c.condition_raw,
+        "sigma_min": c.sigma_min,
+        "log_det": c.log_det,
+        "parameters": list(plan.parameters),
+        "certified": plan.certified,
+        "margins": [vars(margin) for margin in plan.certificate.margins],
+        "seconds": plan.seconds,
+    }
+
+
+def _orders(text: str) -> int | tuple[int, ...]:
+    numbers = _numbers("--harmonics", text)
+    return numbers[0] if len(numbers) == 1 and "," not in text else tuple(numbers)
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",") if word]
+    except ValueError:
+        raise ArmidError(f"{option} {text}: not whole numbers joined by commas, such as 3,4,5,6") from None
+
+
+def _positive(option: str, value: int) -> int:
+    if value < 1:
+        raise ArmidError(f"{option} {value}: must be at least 1")
+    return value
+
+
+def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
+    """The robot's limits, gaps filled with stand-ins if that was asked for, which is said."""
+    if not options.default_limits:
+        return robot.limits
+    from armid.excitation import with_default_limits
+
+    limits, filled = with_default_limits(robot.limits)
+    if filled and not options.quiet:
+        sys.stderr.write(f"armid: stand-ins are used for unknown limits: {'; '.join(filled)}\n")
+    return limits
+
+
+def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> list[Any]:
+    import numpy as np
+
+    from armid.dynamics import Model
+    from armid.excitation import ToolBox, TorqueLimit, prior_values
+
+    constraints: list[Any] = []
+    if options.torque:
+        model = Model(robot)
+        constraints.append(TorqueLimit(model, prior_values(model), limits.torque))
+    if options.box or limits.box is not None:
+        corners = np.reshape(options.box, (2, 3)) if options.box else np.asarray(limits.box)
+        constraints.append(ToolBox(robot, corners.min(axis=0), corners.max(axis=0)))
+    return constraints

@@ -1,0 +1,218 @@
+"""Piecewise polynomials, and quintics through waypoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armid.dynamics.model import Motion
+from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, numbers, per_joint
+from armid.robot.inertia import Array
+
+# Quintic from rest to rest over the unit of way and time: its greatest speed and acceleration.
+REST_TO_REST_SPEED = 15.0 / 8.0
+REST_TO_REST_ACCELERATION = 10.0 / np.sqrt(3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewisePolynomial(Trajectory, type_name="polynomial"):
+    """Polynomials in time, one after the other; position and velocity have no jumps.
+
+    Attributes:
+        durations: length of each segment [s], (segments,).
+        coefficients: (segments, powers, joints), lowest power first, in the time since the segment's start.
+    """
+
+    durations: Array
+    coefficients: Array
+
+    def __post_init__(self) -> None:
+        """Check and freeze the fields."""
+        durations = numbers("durations", self.durations, 1)
+        coefficients = numbers("coefficients", self.coefficients, 3, (len(durations), None, None))
+        if not coefficients.size:
+            raise TrajectoryError("coefficients", "is empty; give at least one segment with one power and one joint")
+        if np.any(durations <= 0.0):
+            raise TrajectoryError("durations", f"must be positive; the least is {durations.min():g} s")
+        object.__setattr__(self, "durations", durations)
+        object.__setattr__(self, "coefficients", coefficients)
+        starts, ends = coefficients[1:], self._local(np.arange(len(durations)), durations)
+        for name, end, power in (("position", ends.q, 0), ("velocity", ends.qd, 1)):
+            begin = starts[:, power] if coefficients.shape[1] > power else np.zeros_like(starts[:, 0])
+            jump = np.abs(begin - end[:-1])
+            if jump.size and jump.max() > 1e-6 * max(1.0, float(np.abs(end).max())):
+                worst, joint = np.unravel_index(jump.argmax(), jump.shape)
+                where = f"at the end of segment {worst + 1} of {len(durations)}"
+                raise TrajectoryError("coefficients", f"let the {name} of joint {joint + 1} jump {where}")
+
+    @property
+    def joints(self) -> int:
+        """Number of joints."""
+        return self.coefficients.shape[2]
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return float(np.sum(self.durations))
+
+    @property
+    def breaks(self) -> Array:
+        """Times at which segments start, and the end [s]."""
+        return np.concatenate([[0.0], np.cumsum(self.durations)])
+
+    def _motion(self, times: Array) -> Motion:
+        breaks = self.breaks
+        segment = np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(self.durations) - 1)
+        return self._local(segment, times - breaks[segment])
+
+    def _local(self, segment: NDArray[np.intp], since: Array) -> Motion:
+        """Motion in numbered segments at times since their starts, by Horner's rule for all three at once."""
+        shape = (len(segment), self.joints)
+        q, qd, half = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        tau = since[:, None]
+        for power in reversed(range(self.coefficients.shape[1])):
+            half = half * tau + qd
+            qd = qd * tau + q
+            q = q * tau + self.coefficients[segment, power]
+        return Motion(q, qd, 2.0 * half)
+
+    def extrema(self) -> Extrema:
+        """Extremes over continuous time, from the roots of the derivatives."""
+        # Unit time per segment, rows (segments x joints, powers): roots are then looked for in [0, 1].
+        powers = np.arange(self.coefficients.shape[1])
+        span = self.durations[:, None, None]
+        rows = np.moveaxis(self.coefficients * span ** powers[:, None], 1, 2)
+        values = []
+        for order in range(3):
+            low, high = _ranges(rows.reshape(-1, rows.shape[2]))
+            scale = self.durations[:, None] ** order
+            shape = (len(self.durations), self.joints)
+            values.append(((low.reshape(shape) / scale).min(axis=0), (high.reshape(shape) / scale).max(axis=0)))
+            rows = _derivative(rows)
+        (lower, upper), velocity, acceleration = values
+        return Extrema(
+            lower, upper, np.maximum(-velocity[0], velocity[1]), np.maximum(-acceleration[0], acceleration[1])
+        )
+
+
+def quintic(
+    waypoints: ArrayLike,
+    durations: ArrayLike,
+    velocities: ArrayLike | None = None,
+    accelerations: ArrayLike | None = None,
+) -> PiecewisePolynomial:
+    """Fifth-order polynomials through waypoints.
+
+    Args:
+        waypoints: positions (points, joints).
+        durations: time from each point to the next [s], (points - 1,).
+        velocities: at the points, (points, joints); the arm rests there unless given.
+        accelerations: likewise; zero unless given.
+    """
+    points = numbers("waypoints", waypoints, 2)
+    if len(points) < 2 or not points.shape[1]:
+        raise TrajectoryError("waypoints", f"has shape {points.shape}; at least two points are needed")
+    times = numbers("durations", durations, 1, (len(points) - 1,))
+    if np.any(times <= 0.0):
+        raise TrajectoryError("durations", f"must be positive; the least is {times.min():g} s")
+    speed = np.zeros_like(points) if velocities is None else numbers("velocities", velocities, 2, points.shape)
+    bend = np.zeros_like(points) if accelerations is None else numbers("accelerations", accelerations, 2, points.shape)
+    return PiecewisePolynomial(times, _hermite(points, speed, bend, times[:, None]))
+
+
+def quintic_within(
+    waypoints: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike, shortest: float = 0.0
+) -> PiecewisePolynomial:
+    """Quintics that rest at each waypoint and go as fast as limits of velocity and acceleration per joint allow.
+
+    A segment without way, and any that would be shorter, takes `shortest` [s]; a segment without both is left out.
+    """
+    points = numbers("waypoints", waypoints, 2)
+    times = rest_to_rest_durations(points, velocity, acceleration)
+    times = np.maximum(times, shortest)
+    keep = times > 0.0
+    if not np.any(keep):
+        raise TrajectoryError("waypoints", "are all the same point; give points that differ, or a shortest time")
+    return quintic(points[np.concatenate([[True], keep])], times[keep])
+
+
+def rest_to_rest_durations(points: Array, velocity: ArrayLike, acceleration: ArrayLike) -> Array:
+    """Shortest times [s] of rest-to-rest quintics between consecutive points; NaN among the limits is no limit."""
+    way = np.abs(np.diff(points, axis=0))
+    speed, bend = (np.asarray(limit, dtype=float) for limit in (velocity, acceleration))
+    slow = np.where(np.isnan(speed), 0.0, REST_TO_REST_SPEED * way / speed)
+    soft = np.where(np.isnan(bend), 0.0, np.sqrt(REST_TO_REST_ACCELERATION * way / bend))
+    return np.asarray(np.maximum(slow, soft).max(axis=1))
+
+
+def from_velocity(start: ArrayLike, durations: ArrayLike, velocity: ArrayLike) -> PiecewisePolynomial:
+    """Integrate piecewise polynomial velocities (segments, powers, joints) from the posture `start`."""
+    times = numbers("durations", durations, 1)
+    speed = numbers("velocity", velocity, 3, (len(times), None, None))
+    first = per_joint("start", start, speed.shape[2])
+    powers = np.arange(1, speed.shape[1] + 1)[:, None]
+    integral = speed / powers
+    way = np.sum(integral * times[:, None, None] ** powers, axis=1)
+    begin = first + np.vstack([np.zeros_like(first), np.cumsum(way, axis=0)[:-1]])
+    return PiecewisePolynomial(times, np.concatenate([begin[:, None], integral], axis=1))
+
+
+def spline(times: ArrayLike, positions: ArrayLike) -> PiecewisePolynomial:
+    """Quintic spline through positions (samples, joints) at given times, four times continuously differentiable."""
+    from scipy.interpolate import make_interp_spline
+
+    when, where = numbers("times", times, 1), numbers("positions", positions, 2)
+    if len(when) < 6 or len(where) != len(when) or np.any(np.diff(when) <= 0.0):
+        raise TrajectoryError("times", f"must be at least 6, rising, one for each of the {len(where)} positions")
+    curve = make_interp_spline(when, where, k=5)
+    knots = np.unique(curve.t)
+    powers = [curve(knots[:-1], order) / factorial(order) for order in range(6)]
+    return PiecewisePolynomial(np.diff(knots), np.stack(powers, axis=1))
+
+
+def _hermite(q: Array, qd: Array, qdd: Array, T: Array) -> Array:
+    """Coefficients (segments, 6, joints) from the end conditions of each segment."""
+    q0, v0, a0 = q[:-1], qd[:-1] * T, qdd[:-1] * T**2
+    q1, v1, a1 = q[1:], qd[1:] * T, qdd[1:] * T**2
+    way = q1 - q0
+    c3 = 10.0 * way - 6.0 * v0 - 4.0 * v1 - 1.5 * a0 + 0.5 * a1
+    c4 = -15.0 * way + 8.0 * v0 + 7.0 * v1 + 1.5 * a0 - a1
+    c5 = 6.0 * way - 3.0 * (v0 + v1) - 0.5 * (a0 - a1)
+    unit = np.stack([q0, v0, 0.5 * a0, c3, c4, c5], axis=1)
+    return unit / T[:, :, None] ** np.arange(6)[None, :, None]
+
+
+def _derivative(rows: Array) -> Array:
+    """Derivative of polynomials with the lowest power first along the last axis."""
+    if rows.shape[-1] == 1:
+        return np.zeros_like(rows)
+    return rows[..., 1:] * np.arange(1, rows.shape[-1])
+
+
+def _ranges(rows: Array) -> tuple[Array, Array]:
+    """Least and greatest value on [0, 1] of each row's polynomial."""
+    slope = _derivative(rows)
+    candidates = np.hstack([np.zeros((len(rows), 1)), np.ones((len(rows), 1)), _real_roots(slope)])
+    values = np.zeros_like(candidates)
+    for power in reversed(range(rows.shape[1])):
+        values = values * candidates + rows[:, power, None]
+    return values.min(axis=1), values.max(axis=1)
+
+
+def _real_roots(rows: Array) -> Array:
+    """Real parts in [0, 1] of all roots of each row's polynomial, 0 where there are fewer; (rows, degree)."""
+    scale = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+    unit = np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 0.0)
+    roots = np.zeros((len(rows), max(rows.shape[1] - 1, 0)))
+    # A leading coefficient that is next to nothing adds a root far outside [0, 1] only.
+    degree = np.max(np.where(np.abs(unit) > 1e-13, np.arange(rows.shape[1]), 0), axis=1)
+    for n in range(1, rows.shape[1]):
+        chosen = degree == n
+        companion = np.zeros((int(chosen.sum()), n, n))
+        companion[:, np.arange(1, n), np.arange(n - 1)] = 1.0
+        companion[:, :, -1] = -unit[chosen, :n] / unit[chosen, n, None]
+        roots[chosen, :n] = np.linalg.eigvals(companion).real
+    return np.clip(roots, 0.0, 1.0)

@@ -1,0 +1,260 @@
+"""What a trajectory is: exact positions, velocities and accelerations at any time, saved as JSON."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid._version import __version__
+from armid.dynamics.model import Motion
+from armid.errors import ArmidError, UnknownNameError, nearest
+from armid.robot.inertia import Array
+from armid.robot.write import write_text
+
+FORMAT = "armid trajectory 1"
+
+
+class TrajectoryError(ArmidError):
+    """A trajectory cannot be made from what was given.
+
+    Attributes:
+        field: the argument or key that is wrong; empty for the whole trajectory.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        """Compose "field problem"."""
+        self.field = field
+        super().__init__(f"{field} {problem}" if field else problem)
+
+
+class SamplingError(TrajectoryError):
+    """A period is not a whole number of samples.
+
+    Attributes:
+        nearest_rate_hz: the rate nearest to the wanted one that fits the period.
+        nearest_period: the period [s] nearest to the trajectory's that fits the rate.
+    """
+
+    def __init__(self, period: float, rate_hz: float) -> None:
+        """Propose the nearest rate and the nearest period."""
+        samples = max(1, round(period * rate_hz))
+        self.nearest_rate_hz, self.nearest_period = samples / period, samples / rate_hz
+        super().__init__(
+            "rate_hz",
+            f"{rate_hz:.10g} gives {period * rate_hz:.10g} samples in a period of {period:.10g} s, which must be "
+            f"a whole number: use {self.nearest_rate_hz:.10g} Hz, or a period of {self.nearest_period:.10g} s "
+            f"({samples} samples)",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Extrema:
+    """Extremes per joint over continuous time.
+
+    Attributes:
+        lower, upper: position [rad or m].
+        velocity: largest absolute velocity [rad/s or m/s].
+        acceleration: largest absolute acceleration [rad/s^2 or m/s^2].
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+
+
+class Trajectory(ABC):
+    """Motion of all joints over time. Subclasses are frozen data classes whose fields are what the JSON file holds.
+
+    A class registers itself with ``class Name(Trajectory, type_name="name")``.
+    """
+
+    type_name: ClassVar[str] = ""
+    types: ClassVar[dict[str, type[Trajectory]]] = {}
+
+    def __init_subclass__(cls, *, type_name: str = "", **rest: Any) -> None:
+        """Register the class under the name that its files carry."""
+        super().__init_subclass__(**rest)
+        if type_name:
+            cls.type_name = type_name
+            Trajectory.types[type_name] = cls
+
+    @property
+    @abstractmethod
+    def joints(self) -> int:
+        """Number of joints."""
+
+    @property
+    @abstractmethod
+    def duration(self) -> float:
+        """Length [s]; one period if periodic."""
+
+    @abstractmethod
+    def _motion(self, times: Array) -> Motion:
+        """Motion at `times`, which lie in [0, duration] unless the trajectory is periodic."""
+
+    @property
+    def periodic(self) -> bool:
+        """Continues for ever with period `duration`."""
+        return False
+
+    def at(self, times: ArrayLike) -> Motion:
+        """Exact motion at any times [s]: q, qd, qdd, each (samples, joints).
+
+        Before its start and after its end, a trajectory that is not periodic rests in its end postures.
+        """
+        wanted = numbers("times", times, 1)
+        if self.periodic:
+            return self._motion(wanted)
+        within = np.clip(wanted, 0.0, self.duration)
+        motion = self._motion(within)
+        outside = (within != wanted)[:, None]
+        return Motion(motion.q, np.where(outside, 0.0, motion.qd), np.where(outside, 0.0, motion.qdd))
+
+    def sample(self, rate_hz: float) -> tuple[Array, Motion]:
+        """Sample times [s] and motion at a steady rate, for one duration.
+
+        A periodic trajectory gives one period without its last instant, which is the next period's first; the period
+        must be a whole number of samples. Any other is sampled up to the first sample at or after its end.
+
+        Raises:
+            SamplingError: the period is not a whole number of samples.
+        """
+        rate = number("rate_hz", rate_hz, above=0.0)
+        exact = self.duration * rate
+        if not self.periodic:
+            count = int(np.ceil(exact - 1e-9 * max(1.0, exact))) + 1
+            times: Array = np.arange(count, dtype=np.float64) / rate
+            return times, self.at(times)
+        samples = round(exact)
+        if samples < 1 or abs(exact - samples) > 1e-9 * max(1.0, exact):
+            raise SamplingError(self.duration, rate)
+        times = np.arange(samples, dtype=np.float64) * (self.duration / samples)
+        return times, self.at(times)
+
+    def to_data(self) -> dict[str, Any]:
+        """The trajectory as plain data for JSON, its kind under "type"."""
+        content: Any = self  # every subclass is a data class
+        return {"type": self.type_name, **{f.name: _plain(getattr(self, f.name)) for f in fields(content)}}
+
+
+def trajectory_from_data(data: Any) -> Trajectory:
+    """The trajectory that `Trajectory.to_data` described."""
+    if not isinstance(data, Mapping):
+        raise TrajectoryError("", f"a trajectory must be a mapping with a type, not {type(data).__name__}")
+    name = data.get("type")
+    if not isinstance(name, str):
+        raise TrajectoryError("type", f"must name the kind of trajectory: {', '.join(sorted(Trajectory.types))}")
+    if name not in Trajectory.types:
+        raise UnknownNameError("type of trajectory", name, sorted(Trajectory.types))
+    kind: Any = Trajectory.types[name]
+    known = {f.name: f.default is MISSING and f.default_factory is MISSING for f in fields(kind)}
+    for key in data:
+        if key != "type" and key not in known:
+            raise TrajectoryError(str(key), f"is not a field of {name}{nearest(str(key), known)}")
+    for key, needed in known.items():
+        if needed and key not in data:
+            raise TrajectoryError(key, f"is missing; {name} needs {', '.join(known)}")
+    result = kind(**{key: _rebuilt(value) for key, value in data.items() if key != "type"})
+    assert isinstance(result, Trajectory)
+    return result
+
+
+def save_trajectory(trajectory: Trajectory, path: str | Path) -> None:
+    """Write a trajectory to a JSON file; the file is either complete or not there."""
+    content = {"format": FORMAT, "armid": __version__, "trajectory": trajectory.to_data()}
+    write_text(Path(path), json.dumps(content, allow_nan=False, indent=1) + "\n")
+
+
+def load_trajectory(path: str | Path) -> Trajectory:
+    """Read a trajectory that `save_trajectory` wrote."""
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise TrajectoryError("", f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise TrajectoryError("", f"{path}: is not JSON ({error}); write it with save_trajectory") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT or "trajectory" not in content:
+        raise TrajectoryError("", f'{path}: is not a trajectory file with format "{FORMAT}"; use save_trajectory')
+    try:
+        return trajectory_from_data(content["trajectory"])
+    except ArmidError as error:
+        raise TrajectoryError("", f"{path}: {error}") from None
+    except RecursionError:
+        raise TrajectoryError("", f"{path}: trajectories are nested too deeply") from None
+
+
+def number(field: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
+    """A finite number, greater than `above` or at least `least`."""
+    single = numbers(field, value, 0)
+    if above is not None and not single > above:
+        raise TrajectoryError(field, f"is {single:g}; it must be greater than {above:g}")
+    if least is not None and not single >= least:
+        raise TrajectoryError(field, f"is {single:g}; it must be at least {least:g}")
+    return float(single)
+
+
+def whole(field: str, value: Any, least: int) -> int:
+    """A whole number, at least `least`."""
+    single = number(field, value, least=least)
+    if single != int(single):
+        raise TrajectoryError(field, f"is {single:g}; it must be a whole number")
+    return int(single)
+
+
+def numbers(field: str, value: Any, ndim: int, shape: tuple[int | None, ...] | None = None) -> Array:
+    """A read-only array of finite numbers with `ndim` dimensions, of `shape` where that is not None."""
+    kinds = (
+        "a number",
+        "a list of numbers",
+        "a table of numbers (rows of equal length)",
+        "a list of tables of numbers",
+    )
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.empty((), dtype=object)
+    if array.ndim == ndim and array.size == 0:
+        array = array.astype(float)
+    if array.dtype.kind not in "iuf" or array.ndim != ndim:
+        raise TrajectoryError(field, f"must be {kinds[ndim]}")
+    if not np.all(np.isfinite(array)):
+        raise TrajectoryError(field, "must be finite everywhere")
+    if shape is not None and any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        raise TrajectoryError(field, f"has shape {array.shape}; it must be ({wanted})")
+    array = array.astype(np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def per_joint(field: str, value: ArrayLike, joints: int) -> Array:
+    """One number for each joint; a single number serves all."""
+    array = np.asarray(value)
+    return numbers(field, np.full(joints, array) if array.ndim == 0 else array, 1, (joints,))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Trajectory):
+        return value.to_data()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _rebuilt(value: Any) -> Any:
+    """Nested trajectories as objects; everything else as it is, to be checked by the constructor."""
+    if isinstance(value, Mapping):
+        return trajectory_from_data(value)
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return tuple(trajectory_from_data(item) for item in value)
+    return value

@@ -1,0 +1,292 @@
+"""The design: better than chance, inside all limits, repeatable, and honest when it cannot be done."""
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+import armid
+from armid.dynamics.sensitivity import Sensitivity
+from armid.errors import ArmidError
+from armid.excitation import (
+    ConditionNumber,
+    DOptimal,
+    Fourier,
+    FourierSeries,
+    KeepOutBox,
+    ToolBox,
+    TorqueLimit,
+    certify,
+    design,
+    load_plan,
+    prior_values,
+)
+from armid.excitation.fourier_variables import FourierVariables
+from armid.excitation.problem import DesignProblem
+from armid.excitation.solve import _Best, _slsqp
+from armid.robot.inertia import to_com
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return armid.load_robot("ir361")
+
+
+@pytest.fixture(scope="module")
+def plan(robot):
+    return design(robot, starts=2, workers=1)
+
+
+def problem_for(robot, constraints=(), criterion=None, **changes):
+    model = armid.Model(robot)
+    n = robot.n_joints
+    middle = 0.5 * (robot.limits.lower + robot.limits.upper)
+    variables = FourierVariables(0.1, (1, 2, 3), tuple(range(n)), middle)
+    names = model.base.kept
+    given = np.zeros((len(names),) * 2)
+    kind = criterion or DOptimal()
+    return DesignProblem(model, names, variables, robot.limits, kind, np.ones(n), given, constraints, **changes)
+
+
+def random_x(problem, seed, size=0.1):
+    rng = np.random.default_rng(seed)
+    return size * rng.normal(size=problem.variables.count) + np.repeat(
+        np.eye(problem.variables.per_joint)[:1], len(problem.variables.moving), axis=0
+    ).ravel() * np.repeat(problem.variables.posture[list(problem.variables.moving)], problem.variables.per_joint)
+
+
+@pytest.mark.parametrize("name", ["er16", "powerball"])
+def test_gradient_of_the_cost(name):
+    """Cost of a trajectory against central differences in its coefficients, to 1e-6."""
+    problem = problem_for(armid.load_robot(name))
+    x = random_x(problem, 0, 0.3)
+    cost, gradient = problem.cost_and_gradient(x)
+    assert cost == pytest.approx(problem.cost(x))
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        d = rng.normal(size=x.size)
+        slope = (problem.cost(x + 1e-6 * d) - problem.cost(x - 1e-6 * d)) / 2e-6
+        assert gradient @ d == pytest.approx(slope, rel=2e-6)
+
+
+def constraints_of(robot):
+    model = armid.Model(robot)
+    low, high = np.array([-0.4, -0.5, 0.1]), np.array([0.5, 0.6, 0.9])
+    return {
+        "torque": TorqueLimit(model, prior_values(model), robot.limits.torque),
+        "box": ToolBox(robot, low, high),
+        "keep-out": KeepOutBox(robot, low, high, clearance=0.05),
+    }
+
+
+@pytest.mark.parametrize("name", ["torque", "box", "keep-out"])
+@pytest.mark.parametrize("arm", ["pa10", "ir361"])
+def test_gradient_of_nonlinear_constraints(arm, name):
+    """Every nonlinear constraint's Jacobian against central differences, to 1e-6 of its size."""
+    robot = armid.load_robot(arm)
+    problem = problem_for(robot, (constraints_of(robot)[name],))
+    x = random_x(problem, 2)
+    jacobian = problem.nonlinear_jacobian(x)
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        d = rng.normal(size=x.size)
+        slope = (problem.nonlinear_values(x + 1e-6 * d) - problem.nonlinear_values(x - 1e-6 * d)) / 2e-6
+        assert np.abs(jacobian @ d - slope).max() < 2e-6 * max(1.0, np.abs(slope).max())
+
+
+def test_plan_is_certified_and_described(plan, robot):
+    """All limits hold on a fine grid, and the reported figures are those of the sampled trajectory."""
+    assert plan.certified
+    _, motion = plan.trajectory.sample(10_000.0)
+    limits = robot.limits
+    assert np.all(motion.q >= limits.lower)
+    assert np.all(motion.q <= limits.upper)
+    assert np.all(np.abs(motion.qd) <= limits.velocity)
+    assert np.all(np.abs(motion.qdd) <= limits.acceleration)
+    model = armid.Model(robot)
+    _, motion = plan.trajectory.sample(plan.rate_hz)
+    W = model.regressor(*motion, plan.parameters).reshape(-1, len(plan.parameters))
+    assert plan.conditioning.condition == pytest.approx(np.linalg.cond(W / np.linalg.norm(W, axis=0)), rel=0.05)
+    assert plan.value == pytest.approx(-np.linalg.slogdet(W.T @ W / len(motion.q))[1], abs=0.5)
+
+
+def test_designed_beats_random(plan, robot):
+    """D-optimal information exceeds that of 50 random feasible trajectories of the same energy, by a wide margin."""
+    rng = np.random.default_rng(5)
+    model = armid.Model(robot)
+    sensitivity = Sensitivity(model, plan.parameters)
+    _, motion = plan.trajectory.sample(51.2)
+    energy = np.mean(motion.qd**2, axis=0)
+    best = -np.inf
+    for _ in range(50):
+        series = FourierSeries(
+            0.1, (1, 2, 3, 4, 5), *rng.normal(size=(2, 3, 5)) / np.arange(1, 6), plan.trajectory.offset
+        )
+        _, free = series.sample(51.2)
+        factor = np.sqrt(energy / np.mean(free.qd**2, axis=0))[:, None]
+        series = replace(series, sine=factor * series.sine, cosine=factor * series.cosine)
+        shrink = min(1.0, *(1.0 / (1.0 - min(0.0, m.margin)) for m in certify(series, robot.limits).margins))
+        series = replace(series, sine=shrink * series.sine, cosine=shrink * series.cosine)
+        _, free = series.sample(51.2)
+        best = max(best, np.linalg.slogdet(sensitivity.information(free))[1])
+    assert -plan.value > best + 5.0
+
+
+def test_same_seed_same_plan(robot, plan):
+    """One seed gives one plan, whether the starts run here or in other processes."""
+    again = design(robot, starts=2, workers=2)
+    assert np.array_equal(again.trajectory.sine, plan.trajectory.sine)
+    other = design(robot, starts=1, workers=1, seed=7)
+    assert not np.array_equal(other.trajectory.sine, plan.trajectory.sine)
+
+
+def test_plan_survives_its_file(plan, tmp_path):
+    """Saved and loaded, a plan is the same; other files are refused in a sentence."""
+    plan.save(tmp_path / "plan.json")
+    loaded = load_plan(tmp_path / "plan.json")
+    assert loaded.to_data() == plan.to_data()
+    assert loaded.summary() == plan.summary()
+    for text in ("{}", "[1]", "no json", '{"format": "other"}'):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(ArmidError, match=r"bad\.json"):
+            load_plan(tmp_path / "bad.json")
+
+
+def test_at_rest_and_condition(robot):
+    """The trajectory can start at rest; the condition criterion starts from the D-optimal one and improves on it."""
+    resting = design(robot, starts=1, workers=1, at_rest=True)
+    start = resting.trajectory.at([0.0])
+    assert np.abs(start.qd).max() < 1e-5
+    assert np.abs(start.qdd).max() < 1e-5
+    sharp = design(robot, starts=1, workers=1, criterion=ConditionNumber(), iterations=150)
+    assert sharp.conditioning.condition < resting.conditioning.condition
+
+
+def test_information_already_gathered_counts(robot, plan):
+    """With knowledge about everything but one joint's friction, the design is for what is left."""
+    names = plan.parameters
+    known = np.diag([0.0 if name in ("fv3", "fc3") else 1e9 for name in names])
+    last = design(robot, starts=1, workers=1, parameters=names, given=known)
+    model = armid.Model(robot)
+    wanted = [names.index("fv3"), names.index("fc3")]
+
+    def information(p):
+        _, motion = p.trajectory.sample(51.2)
+        full = Sensitivity(model, names).information(motion) + known
+        return np.linalg.slogdet(np.linalg.inv(np.linalg.inv(full)[np.ix_(wanted, wanted)]))[1]
+
+    assert information(last) > information(plan)
+
+
+def test_payload_plan():
+    """KR 15, joints 3-6, fundamental and 20th harmonic: all 18 parameters are excited, scaled condition at most 8."""
+    robot = armid.load_robot("kr15")
+    made = design(
+        robot, Fourier((1, 20), 30.0), parameters="payload", joints=(3, 4, 5, 6), rate_hz=1 / 0.012, starts=1, workers=1
+    )
+    assert len(made.parameters) == 18
+    assert made.conditioning.condition <= 8.0
+    assert not made.trajectory.sine[:2].any()
+    assert made.certified
+
+
+def test_torque_and_box_are_kept_by_mujoco():
+    """A plan with torque and tool box active keeps both, checked with MuJoCo's inverse dynamics and kinematics."""
+    robot = armid.load_robot("er16")
+    model = armid.Model(robot)
+    free = design(robot, starts=1, workers=1)
+    _, motion = free.trajectory.sample(100.0)
+    values = prior_values(model)
+    peak = np.abs(model.inverse_dynamics(*motion, values)).max(axis=0)
+    tool = armid.tool_frame(robot, motion.q)[:, :3, 3]
+    middle = 0.5 * (tool.min(axis=0) + tool.max(axis=0))
+    half = 0.45 * (tool.max(axis=0) - tool.min(axis=0))
+    constraints = (
+        TorqueLimit(model, values, 0.8 * peak, share=1.0),
+        ToolBox(robot, middle - half - 0.05, middle + half + 0.05),
+    )
+    made = design(robot, starts=2, workers=1, constraints=constraints)
+    assert made.certified
+    _, motion = made.trajectory.sample(500.0)
+    torque, tip = mujoco_replay(robot, values, motion)
+    assert np.all(np.abs(torque) <= 0.8 * peak)
+    assert np.abs(torque).max(axis=0) == pytest.approx(0.8 * peak, rel=0.5)
+    assert np.all(tip >= middle - half - 0.05 - 1e-9)
+    assert np.all(tip <= middle + half + 0.05 + 1e-9)
+
+
+def mujoco_replay(robot, values, motion):
+    """Torque and tool position of a modified-DH chain, computed by MuJoCo alone, friction added from its definition."""
+    n = robot.n_joints
+
+    def text(numbers):
+        return " ".join(repr(float(value)) for value in numbers)
+
+    bodies = ""
+    for i, joint in enumerate(robot.joints):
+        quat = np.empty(4)
+        mujoco.mju_mat2Quat(quat, joint.placement[:3, :3].ravel())
+        mass, com, tensor = to_com(values[10 * i : 10 * i + 10])
+        full = (tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2])
+        bodies += (
+            f'<body pos="{text(joint.placement[:3, 3])}" quat="{text(quat)}"><joint axis="0 0 1"/>'
+            f'<inertial mass="{mass!r}" pos="{text(com)}" fullinertia="{text(full)}"/>'
+        )
+    option = f'<option gravity="{text(robot.gravity)}"/>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{bodies}{'</body>' * n}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    torque, tip = [], []
+    for q, qd, qdd in zip(*motion, strict=True):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
+        mujoco.mj_inverse(model, data)
+        torque.append(data.qfrc_inverse.copy())
+        tip.append(data.xpos[n].copy())
+    named = dict(zip(armid.Model(robot).names, values, strict=True))
+    viscous, coulomb = (np.array([named[f"{name}{j + 1}"] for j in range(n)]) for name in ("fv", "fc"))
+    return np.array(torque) + viscous * motion.qd + coulomb * np.sign(motion.qd), np.array(tip)
+
+
+def test_scipy_fallback_finds_a_feasible_trajectory(robot):
+    """Without IPOPT the search still ends inside the limits and better than it began."""
+    problem = problem_for(robot)
+    start = random_x(problem, 4, 0.2)
+    best = _Best(problem, np.inf)
+    _slsqp(best, start, 15)
+    assert best.x is not None
+    assert best.cost < problem.cost(start)
+    assert problem.violation(best.x) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shape": Fourier(5, 10.001)}, "whole number"),
+        ({"shape": Fourier(800, 10.0)}, "half the rate"),
+        ({"resonance_hz": 0.4}, "resonance"),
+        ({"posture": [9.0, 0.0, 0.0]}, "posture of joint 1"),
+        ({"posture": [0.0]}, "3 are needed"),
+        ({"joints": [4]}, "from 1 to 3"),
+        ({"parameters": "inertal"}, "did you mean 'inertial'"),
+    ],
+)
+def test_bad_input(robot, options, message):
+    """Each mistake gets a sentence with the way out."""
+    options = {"shape": Fourier(), **options}
+    shape = options.pop("shape")
+    with pytest.raises(ArmidError, match=message):
+        design(robot, shape, starts=1, workers=1, **options)
+
+
+def test_missing_limits_are_named(robot):
+    """Unknown limits are never guessed: the joint and the way to give them are named."""
+    limits = replace(robot.limits, acceleration=np.array([1.0, np.nan, 1.0]))
+    with pytest.raises(ArmidError, match=r"limits\.acceleration of joint2 is not known"):
+        design(replace(robot, limits=limits), starts=1, workers=1)
+
+
+def test_impossible_box_is_named(robot):
+    """A tool box out of reach makes the problem infeasible, and the box is named."""
+    box = ToolBox(robot, np.array([5.0, 5.0, 5.0]), np.array([6.0, 6.0, 6.0]))
+    with pytest.raises(ArmidError, match="tool box"):
+        design(robot, starts=1, workers=1, constraints=(box,), iterations=30)
