@@ -18,6 +18,7 @@ import armid
 from armid.dynamics.base import random_motion
 from armid.dynamics.warm import warm
 from benchmarks import peers
+from benchmarks.design import design
 
 SAMPLES = 100_000
 ROUNDS = 7
@@ -176,8 +177,14 @@ def main() -> None:
     with threadpool_limits(limits=1):
         regressor(results, model, names, columns, motion, pinocchio)
         factor(results, model, names, columns, motion, tau, pinocchio)
+        design(results)
     constant_memory(results)
-    results["targets"] = {"regressor_vs_pinocchio": 20, "factor_vs_pinocchio": 14, "factor_1e7_samples.peak_mb": 500}
+    results["targets"] = {
+        "regressor_vs_pinocchio": 20,
+        "factor_vs_pinocchio": 14,
+        "design_vs_finite_differences": 12,
+        "factor_1e7_samples.peak_mb": 500,
+    }
     text = json.dumps(results, indent=2)
     Path(__file__).with_name("results.json").write_text(text + "\n")
     sys.stdout.write(text + "\n")

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -25,7 +24,7 @@ from armid.excitation import (
 from armid.excitation.fourier_variables import FourierVariables
 from armid.excitation.problem import DesignProblem
 from armid.excitation.solve import _Best, _slsqp
-from armid.robot.inertia import to_com
+from tests.excitation.replay import replay
 
 
 @pytest.fixture(scope="module")
@@ -209,42 +208,11 @@ def test_torque_and_box_are_kept_by_mujoco():
     made = design(robot, starts=2, workers=1, constraints=constraints)
     assert made.certified
     _, motion = made.trajectory.sample(500.0)
-    torque, tip = mujoco_replay(robot, values, motion)
+    torque, tip, _ = replay(robot, values, motion)
     assert np.all(np.abs(torque) <= 0.8 * peak)
     assert np.abs(torque).max(axis=0) == pytest.approx(0.8 * peak, rel=0.5)
     assert np.all(tip >= middle - half - 0.05 - 1e-9)
     assert np.all(tip <= middle + half + 0.05 + 1e-9)
-
-
-def mujoco_replay(robot, values, motion):
-    """Torque and tool position of a modified-DH chain, computed by MuJoCo alone, friction added from its definition."""
-    n = robot.n_joints
-
-    def text(numbers):
-        return " ".join(repr(float(value)) for value in numbers)
-
-    bodies = ""
-    for i, joint in enumerate(robot.joints):
-        quat = np.empty(4)
-        mujoco.mju_mat2Quat(quat, joint.placement[:3, :3].ravel())
-        mass, com, tensor = to_com(values[10 * i : 10 * i + 10])
-        full = (tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2])
-        bodies += (
-            f'<body pos="{text(joint.placement[:3, 3])}" quat="{text(quat)}"><joint axis="0 0 1"/>'
-            f'<inertial mass="{mass!r}" pos="{text(com)}" fullinertia="{text(full)}"/>'
-        )
-    option = f'<option gravity="{text(robot.gravity)}"/>'
-    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{bodies}{'</body>' * n}</worldbody></mujoco>")
-    data = mujoco.MjData(model)
-    torque, tip = [], []
-    for q, qd, qdd in zip(*motion, strict=True):
-        data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
-        mujoco.mj_inverse(model, data)
-        torque.append(data.qfrc_inverse.copy())
-        tip.append(data.xpos[n].copy())
-    named = dict(zip(armid.Model(robot).names, values, strict=True))
-    viscous, coulomb = (np.array([named[f"{name}{j + 1}"] for j in range(n)]) for name in ("fv", "fc"))
-    return np.array(torque) + viscous * motion.qd + coulomb * np.sign(motion.qd), np.array(tip)
 
 
 def test_scipy_fallback_finds_a_feasible_trajectory(robot):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from armid.robot import Robot
     from armid.robot.robot import Limits
 
-_CRITERIA = ("d-optimal", "a-optimal", "e-optimal", "condition", "condition-raw", "condition-and-sigma")
+_CRITERIA = "d-optimal, a-optimal, e-optimal, condition, condition-raw, condition-and-sigma"
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -28,7 +29,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     add_robot_options(command)
     command.add_argument("-o", "--output", metavar="PLAN", help="plan file to write (JSON)")
-    command.add_argument("--criterion", choices=_CRITERIA, default="d-optimal", help="default: d-optimal")
+    command.add_argument("--to", metavar="KINDS", help="also write, beside -o: csv, ros, urscript, joined by commas")
+    command.add_argument("--pictures", action="store_true", help="also draw the plan, beside -o")
+    command.add_argument("--criterion", default="d-optimal", metavar="NAME", help=f"{_CRITERIA} (default: d-optimal)")
     command.add_argument(
         "--parameters", default="all", metavar="WHICH", help="all, inertial, payload, or names joined by commas"
     )
@@ -64,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     robot = robot_from(options)
     from armid.excitation import Fourier, criterion, design
 
+    _check_outputs(robot, options)
     limits = _limits(robot, options)
     plan = design(
         robot,
@@ -89,15 +93,48 @@ def run(options: argparse.Namespace) -> int:
             f"{robot.name}: the best plan breaks the limit of {worst.quantity} by {-100 * worst.margin:.2f} % and is "
             "not written; use a smaller --margin or more --starts, or --allow-violation"
         )
-    if options.output:
-        plan.save(Path(options.output))
+    files = _write(plan, replace(robot, limits=limits), options)
     if options.json:
-        print_json(_as_data(plan))
+        print_json({**_as_data(plan), "files": [str(file) for file in files]})
     else:
         sys.stdout.write(plan.summary() + "\n")
-        if options.output:
-            sys.stdout.write(f"wrote {options.output}\n")
+        sys.stdout.writelines(f"wrote {file}\n" for file in files)
     return 0 if plan.certified else 1
+
+
+def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
+    """Find out before a long search whether its results can be written."""
+    for option, given in (("--to", options.to is not None), ("--pictures", options.pictures)):
+        if given and not options.output:
+            raise ArmidError(f"{option} needs -o PLAN: its files are written beside the plan, under the same name")
+    if options.output and not Path(options.output).parent.is_dir():
+        raise ArmidError(f"{options.output}: cannot be written (there is no folder {Path(options.output).parent})")
+    if options.to is not None:
+        from armid.excitation.export_plan import check_kinds
+
+        check_kinds(options.to.split(","), robot.n_joints)
+    if options.pictures:
+        from armid import theme
+
+        theme.need_matplotlib()
+
+
+def _write(plan: Plan, robot: Robot, options: argparse.Namespace) -> list[Path]:
+    """Write what was asked for; returns the files."""
+    if not options.output:
+        return []
+    path = Path(options.output)
+    plan.save(path)
+    files, stem = [path], path.with_suffix("") if path.suffix == ".json" else path
+    if options.to is not None:
+        from armid.excitation.export_plan import export_plan
+
+        files += export_plan(plan, options.to.split(","), stem)
+    if options.pictures:
+        from armid.excitation.pictures import draw_plan
+
+        files += draw_plan(plan, robot, stem.parent, stem.name)
+    return files
 
 
 class _Display:
@@ -153,20 +190,23 @@ def _positive(option: str, value: int) -> int:
 
 
 def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
-    """The robot's limits, gaps filled with stand-ins if that was asked for, which is said."""
+    """The robot's limits with the box asked for, gaps filled with stand-ins if that was asked for, which is said."""
+    import numpy as np
+
+    limits = robot.limits
+    if options.box:
+        limits = replace(limits, box=np.sort(np.reshape(options.box, (2, 3)), axis=0))
     if not options.default_limits:
-        return robot.limits
+        return limits
     from armid.excitation import with_default_limits
 
-    limits, filled = with_default_limits(robot.limits)
+    limits, filled = with_default_limits(limits)
     if filled and not options.quiet:
         sys.stderr.write(f"armid: stand-ins are used for unknown limits: {'; '.join(filled)}\n")
     return limits
 
 
 def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> list[Any]:
-    import numpy as np
-
     from armid.dynamics import Model
     from armid.excitation import ToolBox, TorqueLimit, prior_values
 
@@ -174,7 +214,6 @@ def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> l
     if options.torque:
         model = Model(robot)
         constraints.append(TorqueLimit(model, prior_values(model), limits.torque))
-    if options.box or limits.box is not None:
-        corners = np.reshape(options.box, (2, 3)) if options.box else np.asarray(limits.box)
-        constraints.append(ToolBox(robot, corners.min(axis=0), corners.max(axis=0)))
+    if limits.box is not None:
+        constraints.append(ToolBox(robot, limits.box.min(axis=0), limits.box.max(axis=0)))
     return constraints

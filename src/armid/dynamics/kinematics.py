@@ -12,7 +12,7 @@ from armid.robot.robot import Robot
 
 def link_frames(robot: Robot, q: ArrayLike) -> Array:
     """Frames of all links in the base frame: (samples, joints, 4, 4) for positions (samples, joints)."""
-    return _frames(robot, q)[1]
+    return all_frames(robot, q)[1]
 
 
 def tool_frame(robot: Robot, q: ArrayLike) -> Array:
@@ -29,7 +29,7 @@ def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLi
         link: number of the link, from 1 (default: the last).
         point: point in the link's frame [m] that moves (default: its origin; the tool's if `link` is not given).
     """
-    joint_frames, frames = _frames(robot, q)
+    joint_frames, frames = all_frames(robot, q)
     number = robot.n_joints if link is None else link
     if not 1 <= number <= robot.n_joints:
         raise DataShapeError(f"there is no link {number}; links are numbered 1 to {robot.n_joints}")
@@ -38,18 +38,23 @@ def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLi
     if local.shape != (3,):
         raise DataShapeError(f"point has shape {local.shape}; three coordinates in the link's frame are needed")
     target = frames[:, number - 1, :3, :3] @ local + frames[:, number - 1, :3, 3]
-    result = np.zeros((len(target), 6, robot.n_joints))
-    for j in robot.path_to(number):
+    return point_jacobian(robot, joint_frames, number, target)
+
+
+def point_jacobian(robot: Robot, joint_frames: Array, link: int, points: Array) -> Array:
+    """Jacobian (samples, 6, joints) of points (samples, 3) of the base frame that move with a link (0: the base)."""
+    result = np.zeros((len(points), 6, robot.n_joints))
+    for j in robot.path_to(link):
         axis = joint_frames[:, j, :3, 2]
         if robot.joints[j].prismatic:
             result[:, :3, j] = axis
         else:
-            result[:, :3, j] = np.cross(axis, target - joint_frames[:, j, :3, 3])
+            result[:, :3, j] = np.cross(axis, points - joint_frames[:, j, :3, 3])
             result[:, 3:, j] = axis
     return result
 
 
-def _frames(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
+def all_frames(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
     """Joint frames (before the joint's motion, which leaves z and the axis in place) and link frames."""
     positions = np.asarray(q, dtype=float)
     if positions.ndim != 2 or positions.shape[1] != robot.n_joints:

@@ -3,6 +3,9 @@
 from armid.excitation.certificate import Certificate as Certificate
 from armid.excitation.certificate import Margin as Margin
 from armid.excitation.certificate import certify as certify
+from armid.excitation.collision import Floor as Floor
+from armid.excitation.collision import SelfCollision as SelfCollision
+from armid.excitation.collision import link_capsules as link_capsules
 from armid.excitation.constraints import KeepOutBox as KeepOutBox
 from armid.excitation.constraints import MotionConstraint as MotionConstraint
 from armid.excitation.constraints import ToolBox as ToolBox
@@ -19,6 +22,7 @@ from armid.excitation.criteria import conditioning as conditioning
 from armid.excitation.criteria import criterion as criterion
 from armid.excitation.design import Fourier as Fourier
 from armid.excitation.design import design as design
+from armid.excitation.design import design_problem as design_problem
 from armid.excitation.design import with_default_limits as with_default_limits
 from armid.excitation.fourier import FourierSeries as FourierSeries
 from armid.excitation.fourier import basis as basis

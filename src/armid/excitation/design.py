@@ -5,10 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from armid.robot.robot import Limits, Robot, inertial_names
 #: Called after every start: number done, number of starts, best cost, condition number of the best.
 Progress = Callable[[int, int, float, float], None]
 _BACKOFF_ROUNDS = 5
+_HOPPING = 5  # how many of the best solutions are searched around
+_STARTS_PER_HOP = 5
 #: Solution of one start (None if nothing feasible was found), its cost, its condition number.
 Outcome = tuple[Array | None, float, float]
 
@@ -58,6 +61,88 @@ def design(
     robot: Robot,
     shape: Fourier = Fourier(),  # noqa: B008 - immutable
     *,
+    starts: int = 10,
+    iterations: int = 300,
+    budget: float | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Plan:
+    """Design a trajectory that makes the parameters visible, inside every limit.
+
+    Args:
+        robot: the robot.
+        shape: kind of trajectory.
+        starts: number of random starts.
+        iterations: of the solver, per start and criterion.
+        budget: seconds after which the best plan so far is returned.
+        seed: of the random starts.
+        workers: processes (default: one per processor).
+        progress: called after every start.
+        options: criterion, parameters, limits and the rest, as in `design_problem`.
+
+    Returns:
+        The plan. It is the caller's duty not to run one whose certificate does not hold.
+    """
+    began = time.monotonic()
+    problem = design_problem(robot, shape, **options)
+    seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(starts)]
+    x = _best_of(problem, seeds, iterations, began + (np.inf if budget is None else budget), workers, progress)
+    if x is None:
+        raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {_binding(problem, seeds[0])}")
+    x = _shrunk(problem, x, options.get("limits") or robot.limits)
+    trajectory = _series(problem.variables, x)
+    criterion, rate_hz = problem.criterion, options.get("rate_hz", 150.0)
+    search = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
+    return Plan(
+        robot=robot.name,
+        joint_names=robot.joint_names,
+        trajectory=trajectory,
+        rate_hz=rate_hz,
+        criterion=next((name for name, known in CRITERIA.items() if known == criterion), type(criterion).__name__),
+        value=problem.cost(x),
+        parameters=problem.parameters,
+        conditioning=conditioning(problem.information(x), round(shape.period * rate_hz)),
+        certificate=certify(trajectory, options.get("limits") or robot.limits, problem.constraints),
+        seconds=time.monotonic() - began,
+        options={"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(options)},
+    )
+
+
+def _shrunk(problem: DesignProblem, x: Array, limits: Limits) -> Array:
+    """Smaller amplitudes where the true extremes, between the points of the search, leave the limits by a little."""
+    series = _series(problem.variables, x)
+    extrema = series.extrema()
+    centre = series.offset
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.fmin(
+            (limits.upper - centre) / (extrema.upper - centre), (limits.lower - centre) / (extrema.lower - centre)
+        )
+        factor = np.fmin(np.fmin(room, limits.velocity / extrema.velocity), limits.acceleration / extrema.acceleration)
+    factor = np.clip(np.nan_to_num(factor, nan=1.0, posinf=1.0), 0.0, 1.0)[list(problem.variables.moving)]
+    table = x.reshape(len(factor), -1).copy()
+    table[:, 1:] *= np.where(factor < 1.0, (1.0 - 1e-9) * factor, 1.0)[:, None]
+    return table.ravel()
+
+
+def _recorded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options in a form that a JSON file can hold."""
+    recorded: dict[str, Any] = {}
+    for name, value in options.items():
+        if name == "constraints":
+            recorded[name] = [constraint.name for constraint in value]
+        elif name in ("limits", "given"):
+            recorded[name] = "as given" if value is not None else None
+        elif name != "criterion":
+            recorded[name] = value if isinstance(value, str) or np.isscalar(value) or value is None else list(value)
+    return recorded
+
+
+def design_problem(
+    robot: Robot,
+    shape: Fourier = Fourier(),  # noqa: B008 - immutable
+    *,
     criterion: Criterion = DOptimal(),  # noqa: B008 - immutable
     parameters: str | Sequence[str] = "all",
     joints: Sequence[int] | None = None,
@@ -70,14 +155,8 @@ def design(
     constraints: Sequence[MotionConstraint] = (),
     at_rest: bool = False,
     resonance_hz: float | None = None,
-    starts: int = 10,
-    iterations: int = 300,
-    budget: float | None = None,
-    seed: int = 0,
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> Plan:
-    """Design a trajectory that makes the parameters visible, inside every limit.
+) -> DesignProblem:
+    """The optimisation problem that `design` solves, to look at or to solve in another way.
 
     Args:
         robot: the robot.
@@ -85,7 +164,7 @@ def design(
         criterion: what to minimise.
         parameters: ``all``, ``inertial``, ``payload``, or names of base parameters (see `Model.base`).
         joints: numbers of the joints that move (default: all); the others keep `posture` and are not measured.
-        posture: (n,) position of resting joints and centre of the search (default: middle of the limits).
+        posture: (n,) position of resting joints (default: middle of the limits).
         rate_hz: rate of the experiment; the period must be a whole number of samples.
         margin: share of the limits of position, velocity and acceleration that may be used.
         limits: instead of the robot's own.
@@ -94,70 +173,7 @@ def design(
         constraints: nonlinear limits.
         at_rest: start and end with zero velocity and acceleration.
         resonance_hz: no harmonic may reach this frequency.
-        starts: number of random starts.
-        iterations: of the solver, per start and criterion.
-        budget: seconds after which the best plan so far is returned.
-        seed: of the random starts.
-        workers: processes (default: one per processor).
-        progress: called after every start.
-
-    Returns:
-        The plan. It is the caller's duty not to run one whose certificate does not hold.
     """
-    began = time.monotonic()
-    problem = _problem(robot, shape, criterion, parameters, joints, posture, rate_hz, margin, limits, noise, given,
-                       constraints, at_rest, resonance_hz)  # fmt: skip
-    deadline = began + (budget if budget is not None else 1e9)
-    seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(starts)]
-    x = _best_of(problem, seeds, iterations, deadline, workers, progress)
-    if x is None:
-        raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {_binding(problem, seeds[0])}")
-    trajectory = _series(problem.variables, x)
-    samples = round(shape.period * rate_hz)
-    information = problem.information(x)
-    return Plan(
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        trajectory=trajectory,
-        rate_hz=rate_hz,
-        criterion=next((name for name, known in CRITERIA.items() if known == criterion), type(criterion).__name__),
-        value=problem.cost(x),
-        parameters=problem.parameters,
-        conditioning=conditioning(information - problem.given if given is None else information, samples),
-        certificate=certify(trajectory, limits or robot.limits, constraints),
-        seconds=time.monotonic() - began,
-        options={
-            "harmonics": list(shape.orders),
-            "period": shape.period,
-            "margin": margin,
-            "starts": starts,
-            "iterations": iterations,
-            "budget": budget,
-            "seed": seed,
-            "joints": None if joints is None else list(joints),
-            "at_rest": at_rest,
-            "noise": None if noise is None else np.asarray(noise, dtype=float).tolist(),
-            "constraints": [constraint.name for constraint in constraints],
-        },
-    )
-
-
-def _problem(
-    robot: Robot,
-    shape: Fourier,
-    criterion: Criterion,
-    parameters: str | Sequence[str],
-    joints: Sequence[int] | None,
-    posture: ArrayLike | None,
-    rate_hz: float,
-    margin: float,
-    limits: Limits | None,
-    noise: ArrayLike | None,
-    given: Array | None,
-    constraints: Sequence[MotionConstraint],
-    at_rest: bool,
-    resonance_hz: float | None,
-) -> DesignProblem:
     _check_frequencies(shape, rate_hz, resonance_hz)
     moving = tuple(range(robot.n_joints)) if joints is None else tuple(number - 1 for number in joints)
     if not moving or not all(0 <= j < robot.n_joints for j in moving) or len(set(moving)) < len(moving):
@@ -288,18 +304,57 @@ def _random_start(problem: DesignProblem, seed: int) -> Array:
     return x.ravel()
 
 
-def _one_start(problem: DesignProblem, seed: int, iterations: int, deadline: float) -> Outcome:
-    """Solve from one random start: solution, cost, condition number."""
-    x: Array | None = _random_start(problem, seed)
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One search: from a random start, or in hops from a solution."""
+
+    seed: int
+    iterations: int
+    start: Array | None = None
+    hops: int = 0
+
+    def run(self, problem: DesignProblem, deadline: float) -> Outcome:
+        """Search until the deadline at most."""
+        if self.start is None:
+            return _searched(problem, _random_start(problem, self.seed), self.iterations, deadline)
+        rng = np.random.default_rng(self.seed)
+        best = _described(problem, self.start)
+        for _ in range(self.hops):
+            if time.monotonic() > deadline:
+                break
+            assert best[0] is not None
+            hop = _searched(problem, _perturbed(problem, best[0], rng), self.iterations, deadline)
+            best = min(best, hop, key=lambda outcome: outcome[1])
+        return best
+
+    def run_within(self, problem: DesignProblem, seconds: float) -> Outcome:
+        """Search for so many seconds at most: processes share no clock."""
+        return self.run(problem, time.monotonic() + seconds)
+
+
+def _searched(problem: DesignProblem, start: Array, iterations: int, deadline: float) -> Outcome:
+    """Solve from one start: solution, cost, condition number."""
+    x: Array | None = start
     if problem.criterion.from_d_optimal:
-        x, _ = solve(problem.changed(criterion=DOptimal()), np.asarray(x), iterations=iterations, deadline=deadline)
+        x, _ = solve(problem.changed(criterion=DOptimal()), start, iterations=iterations, deadline=deadline)
     if x is not None:
         x, _ = solve(problem, x, iterations=iterations, deadline=deadline)
     if x is not None and problem.constraints:
         x = _backed_off(problem, x, iterations, deadline)
-    if x is None:
-        return None, np.inf, np.inf
+    return (None, np.inf, np.inf) if x is None else _described(problem, x)
+
+
+def _described(problem: DesignProblem, x: Array) -> Outcome:
     return x, problem.cost(x), conditioning(problem.information(x), 1).condition
+
+
+def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
+    """A point at some distance from a solution: local minima are many, and better ones are often near."""
+    table = x.reshape(len(problem.variables.moving), -1)
+    size = np.std(table[:, 1:], axis=1, keepdims=True) * rng.uniform(0.2, 0.6)
+    change = rng.normal(size=table.shape) * size
+    change[:, 0] *= 0.3
+    return (table + change).ravel()
 
 
 def _backed_off(problem: DesignProblem, x: Array, iterations: int, deadline: float) -> Array | None:
@@ -326,70 +381,94 @@ def _best_of(
     workers: int | None,
     progress: Progress | None,
 ) -> Array | None:
-    """Best solution of all starts; an interruption or the deadline keeps what is there."""
-    count = min(workers or available_threads(), len(seeds))
-    results: dict[int, Outcome] = {}
+    """Best solution of all starts and of hops from the best of them; an interruption keeps what is there."""
+    outcomes: dict[int, Outcome] = {}
+    hops = len(seeds) // _STARTS_PER_HOP
+    total = len(seeds) + (_HOPPING if hops else 0)
 
-    def note(index: int, result: Outcome) -> None:
-        results[index] = result
-        best = min(results.values(), key=lambda r: r[1])
+    def note(index: int, outcome: Outcome) -> None:
+        outcomes[index] = outcome
+        best = min(outcomes.values(), key=lambda found: found[1])
         if progress is not None:
-            progress(len(results), len(seeds), best[1], best[2])
+            progress(len(outcomes), total, best[1], best[2])
 
     try:
-        if count == 1:
-            for index, seed in enumerate(seeds):
-                note(index, _one_start(problem, seed, iterations, deadline))
-                if time.monotonic() > deadline:
-                    break
-        else:
-            _in_processes(problem, seeds, iterations, deadline, count, note)
+        with _workers(problem, min(workers or available_threads(), len(seeds))) as run_all:
+            run_all([_Task(seed, iterations) for seed in seeds], 0, deadline, note)
+            ranked = sorted((i for i in outcomes if outcomes[i][0] is not None), key=lambda i: (outcomes[i][1], i))
+            chosen = ranked[:_HOPPING] if hops else []
+            tasks = [_Task(seeds[i] + 1, iterations, outcomes[i][0], hops) for i in chosen]
+            run_all(tasks, len(seeds), deadline, note)
     except KeyboardInterrupt:
-        if not any(result[0] is not None for result in results.values()):
+        if not any(outcome[0] is not None for outcome in outcomes.values()):
             raise
-    if not results:
+    if not outcomes:
         return None
-    return results[min(results, key=lambda index: (results[index][1], index))][0]
+    return outcomes[min(outcomes, key=lambda index: (outcomes[index][1], index))][0]
 
 
-def _in_processes(
-    problem: DesignProblem,
-    seeds: Sequence[int],
-    iterations: int,
-    deadline: float,
-    count: int,
-    note: Callable[[int, Outcome], None],
-) -> None:
-    _compile(problem, seeds[0])  # once here, so that the children find it in the cache
+#: Runs tasks, numbered from `first`, and notes each outcome.
+RunAll = Callable[[Sequence[_Task], int, float, Callable[[int, Outcome], None]], None]
+
+
+@contextmanager
+def _workers(problem: DesignProblem, count: int) -> Iterator[RunAll]:
+    """Where tasks run: here, or in `count` processes."""
+    if count <= 1:
+        yield partial(_run_here, problem)
+        return
+    _compile(problem)  # once here, so that the children find it in the cache
+    context = multiprocessing.get_context("spawn")
     with _main_module_hidden():
-        pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=set_threads, initargs=(1,))
-        pending: dict[Future[Outcome], int] = {
-            pool.submit(_one_start_within, problem, seed, iterations, deadline - time.monotonic()): index
-            for index, seed in enumerate(seeds)
-        }
+        pool = ProcessPoolExecutor(count, context, initializer=set_threads, initargs=(1,))
+        for _ in range(count):
+            pool.submit(int)  # starts the processes while the main module is hidden
     try:
-        while pending:
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                note(pending.pop(future), future.result())
-            if time.monotonic() > deadline:
-                for future in list(pending):
-                    if future.cancel():
-                        del pending[future]
+        yield partial(_run_in_pool, problem, pool)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _compile(problem: DesignProblem, seed: int) -> None:
+def _run_here(
+    problem: DesignProblem,
+    tasks: Sequence[_Task],
+    first: int,
+    deadline: float,
+    note: Callable[[int, Outcome], None],
+) -> None:
+    for index, task in enumerate(tasks, start=first):
+        if index > 0 and time.monotonic() > deadline:
+            break
+        note(index, task.run(problem, deadline))
+
+
+def _run_in_pool(
+    problem: DesignProblem,
+    pool: ProcessPoolExecutor,
+    tasks: Sequence[_Task],
+    first: int,
+    deadline: float,
+    note: Callable[[int, Outcome], None],
+) -> None:
+    left = deadline - time.monotonic()
+    pending: dict[Future[Outcome], int] = {
+        pool.submit(task.run_within, problem, left): index for index, task in enumerate(tasks, start=first)
+    }
+    while pending:
+        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            note(pending.pop(future), future.result())
+        if time.monotonic() > deadline:
+            for future in [future for future in pending if future.cancel()]:
+                del pending[future]
+
+
+def _compile(problem: DesignProblem) -> None:
     """Call everything that a search calls."""
-    x = _random_start(problem, seed)
+    x = _random_start(problem, 0)
     problem.cost_and_gradient(x)
     if problem.constraints:
         problem.nonlinear_jacobian(x)
-
-
-def _one_start_within(problem: DesignProblem, seed: int, iterations: int, seconds: float) -> Outcome:
-    return _one_start(problem, seed, iterations, time.monotonic() + seconds)
 
 
 @contextmanager

@@ -102,7 +102,7 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
             "sb": "yes",
             "max_iter": iterations,
             "hessian_approximation": "limited-memory",
-            "limited_memory_max_history": 20,
+            "limited_memory_max_history": 6,
             "tol": 1e-4,
             "acceptable_tol": 1e-3,
             "acceptable_iter": 8,

@@ -17,6 +17,7 @@ from armid.robot.inertia import Array
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import (
     STANDARD_GRAVITY,
+    Capsule,
     Counterbalance,
     GravitySpring,
     Limits,
@@ -58,6 +59,8 @@ def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = No
     robot = with_drives(fields, robot)
     robot = replace(robot, friction=read_friction(fields.section("friction"), robot.n_joints))
     robot = _with_springs(fields, robot)
+    capsules = tuple(_capsule(section, robot) for section in fields.sections("capsules"))
+    robot = replace(robot, capsules=capsules or robot.capsules)
     simplifications = {
         key: _simplification(section, robot) for key, section in fields.named_sections("simplify").items()
     }
@@ -192,6 +195,17 @@ def _with_springs(parent: Fields, robot: Robot) -> Robot:
             tables.append(Counterbalance(joint, position, torque))
         fields.finish()
     return replace(robot, springs=tuple(springs), counterbalances=tuple(tables))
+
+
+def _capsule(fields: Fields, robot: Robot) -> Capsule:
+    link, radius = fields.integer("link"), fields.number("radius")
+    if not 0 <= link <= robot.n_joints:
+        fields.fail("link", f"is {link}; links are numbered 0 (base) to {robot.n_joints}")
+    if radius <= 0.0:
+        fields.fail("radius", f"is {radius:g}; a radius is positive")
+    capsule = Capsule(link, fields.vector("from", 3), fields.vector("to", 3), radius)
+    fields.finish()
+    return capsule
 
 
 def _parameter_name(fields: Fields, key: str, name: object, robot: Robot) -> str:

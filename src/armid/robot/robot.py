@@ -131,6 +131,22 @@ class Counterbalance:
     torque: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Capsule:
+    """A link's shape for collision checks: all points within `radius` [m] of the segment from `start` to `end`.
+
+    Attributes:
+        link: number of the link, 0 for the base.
+        start, end: in the link's frame [m].
+        radius: [m].
+    """
+
+    link: int
+    start: Array
+    end: Array
+    radius: float
+
+
 @dataclass(frozen=True)
 class Simplification:
     """Parameters that are zero by symmetry, or because a link is neglected."""
@@ -198,6 +214,7 @@ class Robot:
         friction: law per joint.
         springs: gravity-compensating springs with unknown parameters.
         counterbalances: known torques.
+        capsules: shapes of the links for collision checks; empty if none are known.
         simplifications: named sets of zero parameters; `zero` holds the active one.
         known: values of parameters that need no estimation.
         nominal_inertia: (n, 10) inertial parameters stated by a URDF or MJCF file, or None.
@@ -224,6 +241,7 @@ class Robot:
     friction: tuple[Friction, ...] = ()
     springs: tuple[GravitySpring, ...] = ()
     counterbalances: tuple[Counterbalance, ...] = ()
+    capsules: tuple[Capsule, ...] = ()
     simplifications: Mapping[str, Simplification] = field(default_factory=dict)
     zero: frozenset[str] = frozenset()
     known: Mapping[str, float] = field(default_factory=dict)
@@ -274,6 +292,7 @@ class Robot:
             "friction": self.friction[:count],
             "springs": tuple(spring for spring in self.springs if spring.joint <= count),
             "counterbalances": tuple(known for known in self.counterbalances if known.joint <= count),
+            "capsules": tuple(capsule for capsule in self.capsules if capsule.link <= count),
             "zero": frozenset(names),
             "known": {name: value for name, value in self.known.items() if parameter_number(name) <= count},
             "virtual": None if self.virtual is None else _cut_virtual(self.virtual, self.springs, count),

@@ -14,7 +14,7 @@ from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarnin
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
 from armid.robot.quantities import rounded_angle
-from armid.robot.robot import Joint, Length, Limits, Robot
+from armid.robot.robot import Capsule, Joint, Length, Limits, Robot
 from armid.robot.xml import numbers, parse_xml
 
 _MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # whether the type slides
@@ -66,6 +66,7 @@ class _Reader:
         self.limits: list[tuple[float, float, float, float]] = []
         self.friction: list[tuple[float, float]] = []
         self.inertia: list[Array] = []
+        self.capsules: list[Capsule] = []
 
     def robot(self, default_name: str) -> Robot:
         """Build the Robot."""
@@ -79,6 +80,7 @@ class _Reader:
             )
         for name, element in self.links.items():
             self._add_inertia(name, element)
+            self._add_capsules(name, element)
         self._warn_of_rounding()
         lower, upper, velocity, effort = np.array(self.limits).T
         limits = Limits(lower, upper, velocity, np.full(len(self.joints), np.nan), effort)
@@ -88,6 +90,7 @@ class _Reader:
             joints=tuple(self.joints),
             lengths=tuple(self.lengths),
             limits=limits,
+            capsules=tuple(self.capsules),
             nominal_inertia=np.array(self.inertia),
             nominal_friction=np.array(self.friction),
             nominal_joints=tuple(self.meant) if any(edge.rounded > 0.0 for edge in self.edges) else None,
@@ -255,6 +258,18 @@ class _Reader:
             warnings.warn(ImpossibleInertiaWarning(f"{self.source}: {where} is impossible: {reason}"), stacklevel=2)
         self.inertia[place.link - 1] += change_of_frame(place.frame) @ phi
 
+    def _add_capsules(self, name: str, element: Element) -> None:
+        """Capsules around the collision shapes of a link; meshes have none that can be known without reading them."""
+        place = self.places[name]
+        where = f"link {name!r}"
+        for collision in element.findall("collision"):
+            shape = _enclosing(self.source, where, collision)
+            if shape is not None:
+                frame = place.frame @ self._origin(collision, where)[0]
+                half, radius = shape
+                start, end = (frame[:3, :3] @ (sign * half) + frame[:3, 3] for sign in (-1.0, 1.0))
+                self.capsules.append(Capsule(place.link, start, end, radius))
+
     def _warn_of_rounding(self) -> None:
         rounded = [edge for edge in self.edges if edge.rounded > 1e-9]
         if rounded:
@@ -267,3 +282,20 @@ class _Reader:
                 ),
                 stacklevel=2,
             )
+
+
+def _enclosing(source: str, where: str, collision: Element) -> tuple[Array, float] | None:
+    """Half the segment and the radius of a capsule around a collision shape, in the shape's frame."""
+    geometry = collision.find("geometry")
+    shape = None if geometry is None else next(iter(geometry), None)
+    if shape is None or shape.tag not in ("box", "cylinder", "sphere", "capsule"):
+        return None
+    if shape.tag == "box":
+        size = np.array(numbers(source, shape, where, "size", "0 0 0", 3))
+        longest = int(np.argmax(size))
+        half = np.zeros(3)
+        half[longest] = 0.5 * size[longest]
+        return half, 0.5 * float(np.linalg.norm(np.delete(size, longest)))
+    radius = numbers(source, shape, where, "radius", "0", 1)[0]
+    length = 0.0 if shape.tag == "sphere" else numbers(source, shape, where, "length", "0", 1)[0]
+    return np.array([0.0, 0.0, 0.5 * length]), radius

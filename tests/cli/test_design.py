@@ -1,0 +1,123 @@
+"""`armid design`: a certified plan in a file, its exports and pictures beside it, one sentence for every mistake."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from armid.excitation import load_plan
+
+FAST = ("ir361", "--starts", 1)
+LIMIT = '<limit lower="-2" upper="2" velocity="2" effort="30"/><axis xyz="0 1 0"/><origin xyz="0.1 0 0.3"/>'
+BODY = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+URDF = (
+    '<robot name="r"><link name="l0"/>'
+    + "".join(f'<link name="l{i}">{BODY}</link>' for i in (1, 2))
+    + "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="l{i - 1}"/><child link="l{i}"/>{LIMIT}</joint>'
+        for i in (1, 2)
+    )
+    + "</robot>"
+)
+
+
+def test_json(armid):
+    """One object with the figures that scripts read; nothing on standard error."""
+    result = armid("design", *FAST, "--json")
+    assert (result.code, result.err) == (0, "")
+    data = json.loads(result.out)
+    wanted = "criterion value condition_number condition_number_raw sigma_min certified margins seconds"
+    assert set(wanted.split()) <= set(data)
+    assert (data["criterion"], data["certified"], data["files"]) == ("d-optimal", True, [])
+    assert data["condition_number_raw"] >= data["condition_number"] >= 1.0
+    assert {margin["quantity"] for margin in data["margins"]} == {"position", "velocity", "acceleration"}
+    assert all(margin["margin"] >= 0.0 for margin in data["margins"])
+
+
+def test_everything_is_written_beside_the_plan(armid, tmp_path):
+    """The plan can be read again; exports and pictures share its name, and each file is told."""
+    pytest.importorskip("matplotlib")
+    target = tmp_path / "run 1.json"
+    result = armid("design", *FAST, "-o", target, "--to", "csv,ros", "--pictures", "--quiet")
+    assert (result.code, result.err) == (0, "")
+    names = ["run 1.json", "run 1.csv", "run 1.ros.yaml"]
+    names += [f"run 1-{name}.png" for name in ("motion", "tool-path", "spectrum", "singular-values")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    assert [line[6:] for line in result.out.splitlines() if line.startswith("wrote ")] == [
+        str(tmp_path / name) for name in names
+    ]
+    plan = load_plan(target)
+    assert plan.certified
+    table = np.loadtxt(tmp_path / "run 1.csv", delimiter=",", skiprows=1)
+    assert np.array_equal(table[:, 1:4], plan.trajectory.sample(150.0)[1].q)
+
+
+def test_urscript_and_progress(armid, tmp_path):
+    """A six-joint arm gets its script; the name of the plan need not end in .json; progress goes to standard error."""
+    result = armid(
+        "design", "powerball", "--starts", 1, "--budget", 2, "-o", tmp_path / "plan.csv", "--to", "urscript,csv"
+    )
+    assert result.code == 0
+    assert result.err.startswith("start 1/1  best ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.csv", "plan.csv.csv", "plan.csv.script"]
+    assert load_plan(tmp_path / "plan.csv").robot == "powerball"
+
+
+def test_stand_ins_for_unknown_limits(armid, tmp_path):
+    """A URDF states no accelerations: refused with the way out, which works and is told."""
+    (tmp_path / "arm.urdf").write_text(URDF)
+    refused = armid("design", tmp_path / "arm.urdf", "--starts", 1)
+    assert (refused.code, refused.out) == (2, "")
+    assert "limits.acceleration of j1, j2 is not known" in refused.err
+    assert "--default-limits" in refused.err
+    result = armid("design", tmp_path / "arm.urdf", "--starts", 1, "--default-limits", "--json")
+    assert result.code == 0
+    assert result.err == "armid: stand-ins are used for unknown limits: acceleration of joint 1, 2\n"
+    assert json.loads(result.out)["certified"]
+
+
+BAD = {  # options, words of the sentence
+    "criterion": (["--criterion", "b-optimal"], ["criterion 'b-optimal' is not known, did you mean"]),
+    "period": (["--period", "10.001"], ["10.001", "whole number", "use "]),
+    "Nyquist": (["--harmonics", "800"], ["harmonic 800 is 80 Hz", "half the rate of 150 Hz"]),
+    "resonance": (["--resonance", "0.4"], ["harmonic 5 is 0.5 Hz", "resonance of 0.4 Hz"]),
+    "posture": (["--posture", "9", "0", "0"], ["posture of joint 1 is 9, outside its limits"]),
+    "short posture": (["--posture", "0"], ["posture has 1 numbers; 3 are needed"]),
+    "joints": (["--joints", "4"], ["from 1 to 3"]),
+    "joints that are words": (["--joints", "one"], ["--joints one: not whole numbers"]),
+    "harmonics that are words": (["--harmonics", "few"], ["--harmonics few: not whole numbers"]),
+    "parameters": (["--parameters", "inertal"], ["did you mean 'inertial'?"]),
+    "starts": (["--starts", "0"], ["--starts 0"]),
+    "box out of reach": (["--box", "5", "5", "5", "6", "6", "6"], ["no trajectory keeps all limits", "tool box"]),
+    "exports without plan": (["--to", "csv"], ["--to needs -o PLAN"]),
+    "pictures without plan": (["--pictures"], ["--pictures needs -o PLAN"]),
+    "kind of export": (["-o", "plan.json", "--to", "csv,rso"], ["'rso' is not known, did you mean 'ros'?"]),
+    "empty kind": (["-o", "plan.json", "--to", ""], ["'' is not known; there are: csv, ros, urscript"]),
+    "script for three joints": (["-o", "plan.json", "--to", "urscript"], ["6 joints, this one has 3"]),
+    "no folder": (["-o", "gone/plan.json"], ["gone/plan.json: cannot be written"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(armid, tmp_path, monkeypatch, name):
+    """Each mistake: exit code 2, one line, the way out, no file."""
+    monkeypatch.chdir(tmp_path)
+    options, words = BAD[name]
+    result = armid("design", *FAST, "--quiet", *options)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("armid: error: ")
+    assert result.err.count("\n") == 1
+    assert all(word in result.err for word in words), result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pictures_without_matplotlib(armid, tmp_path, monkeypatch):
+    """The extra is named before the search begins."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = armid("design", *FAST, "-o", tmp_path / "plan.json", "--pictures")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "armid: error: pictures needs the extra 'report'; install it with: pip install 'armid[report]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
