@@ -8,8 +8,9 @@ import numpy as np
 import pinocchio as pin
 
 import armid
-from armid.excitation.design import _random_start, design_problem
+from armid.excitation.design import design_problem
 from armid.excitation.problem import DesignProblem
+from armid.excitation.search import random_start
 from armid.excitation.solve import solve
 from benchmarks import peers
 
@@ -73,7 +74,7 @@ def design(results: dict) -> None:
     robot = armid.load_robot("pa10", rotors=False, simplify="none")
     ready = design_problem(robot, parameters="inertial")
     fields = ("model", "parameters", "variables", "limits", "criterion", "weights", "given")
-    start = _random_start(ready, 0)
+    start = random_start(ready, 0)
     ready.cost_and_gradient(start)  # compile
 
     ours = _Timed(*(getattr(ready, name) for name in fields))

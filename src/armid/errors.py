@@ -54,7 +54,7 @@ class MissingExtraError(ArmidError):
     def __init__(self, what: str, extra: str) -> None:
         """Say what needs it and how to install it."""
         self.extra = extra
-        super().__init__(f"{what} needs the extra {extra!r}; install it with: pip install 'armid[{extra}]'")
+        super().__init__(f"the extra {extra!r} is needed for {what}; install it with: pip install 'armid[{extra}]'")
 
 
 class ArmidWarning(UserWarning):

@@ -118,6 +118,19 @@ def test_pictures_without_matplotlib(armid, tmp_path, monkeypatch):
     result = armid("design", *FAST, "-o", tmp_path / "plan.json", "--pictures")
     assert (result.code, result.out) == (2, "")
     assert result.err == (
-        "armid: error: pictures needs the extra 'report'; install it with: pip install 'armid[report]'\n"
+        "armid: error: the extra 'report' is needed for pictures; install it with: pip install 'armid[report]'\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_collisions_floor_and_given(armid, tmp_path):
+    """Links keep apart and above the floor; a second plan is designed for what the first leaves unknown."""
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    common = ("design", "ir361", "--starts", "1", "--quiet")
+    assert armid(*common, "-o", first, "--collisions", "0.05", "--floor", "0").code == 0
+    names = [margin["quantity"] for margin in json.loads(first.read_text())["margins"]]
+    assert names[3:] == ["self-collision", "floor"]
+    assert armid(*common, "-o", second, "--given", first).code == 0
+    assert json.loads(second.read_text())["options"]["given"] == "as given"
+    result = armid("design", "er16", "--starts", "1", "--given", first)
+    assert (result.code, "not for er16" in result.err) == (2, True)

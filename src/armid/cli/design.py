@@ -51,6 +51,16 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     command.add_argument(
         "--torque", action="store_true", help="keep torques of the nominal or virtual arm within limits"
     )
+    command.add_argument(
+        "--collisions",
+        type=float,
+        nargs="?",
+        const=0.06,
+        metavar="R",
+        help="keep links apart; R is the radius of links without a known shape, m (default: 0.06)",
+    )
+    command.add_argument("--floor", type=float, metavar="Z", help="keep links above this height of the base frame, m")
+    command.add_argument("--given", metavar="PLAN", help="a plan that was run already: design for what is left")
     command.add_argument("--at-rest", action="store_true", help="start and end with zero velocity and acceleration")
     command.add_argument("--resonance", type=float, metavar="HZ", help="keep all harmonics below this frequency")
     command.add_argument("--starts", type=int, default=10, metavar="N", help="random starts (default: 10)")
@@ -65,23 +75,28 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     robot = robot_from(options)
-    from armid.excitation import Fourier, criterion, design
+    from armid.excitation import Fourier, criterion, design, gathered_information, load_plan
 
     _check_outputs(robot, options)
     limits = _limits(robot, options)
+    shape = Fourier(_orders(options.harmonics), options.period)
+    what: dict[str, Any] = {
+        "parameters": options.parameters.split(",") if "," in options.parameters else options.parameters,
+        "joints": None if options.joints is None else _numbers("--joints", options.joints),
+        "posture": options.posture,
+        "rate_hz": options.rate,
+        "margin": options.margin,
+        "limits": limits,
+        "at_rest": options.at_rest,
+        "resonance_hz": options.resonance,
+    }
     plan = design(
         robot,
-        Fourier(_orders(options.harmonics), options.period),
+        shape,
         criterion=criterion(options.criterion),
-        parameters=options.parameters.split(",") if "," in options.parameters else options.parameters,
-        joints=None if options.joints is None else _numbers("--joints", options.joints),
-        posture=options.posture,
-        rate_hz=options.rate,
-        margin=options.margin,
-        limits=limits,
+        given=None if options.given is None else gathered_information(load_plan(options.given), robot, shape, **what),
         constraints=_constraints(robot, limits, options),
-        at_rest=options.at_rest,
-        resonance_hz=options.resonance,
+        **what,
         starts=_positive("--starts", options.starts),
         budget=options.budget,
         seed=options.seed,
@@ -208,7 +223,7 @@ def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
 
 def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> list[Any]:
     from armid.dynamics import Model
-    from armid.excitation import ToolBox, TorqueLimit, prior_values
+    from armid.excitation import Floor, SelfCollision, ToolBox, TorqueLimit, link_capsules, prior_values
 
     constraints: list[Any] = []
     if options.torque:
@@ -216,4 +231,10 @@ def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> l
         constraints.append(TorqueLimit(model, prior_values(model), limits.torque))
     if limits.box is not None:
         constraints.append(ToolBox(robot, limits.box.min(axis=0), limits.box.max(axis=0)))
+    if options.collisions is not None or options.floor is not None:
+        capsules = link_capsules(robot, options.collisions or 0.06)
+        if options.collisions is not None:
+            constraints.append(SelfCollision(robot, capsules))
+        if options.floor is not None:
+            constraints.append(Floor(robot, capsules, options.floor))
     return constraints

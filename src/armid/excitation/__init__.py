@@ -23,6 +23,7 @@ from armid.excitation.criteria import criterion as criterion
 from armid.excitation.design import Fourier as Fourier
 from armid.excitation.design import design as design
 from armid.excitation.design import design_problem as design_problem
+from armid.excitation.design import gathered_information as gathered_information
 from armid.excitation.design import with_default_limits as with_default_limits
 from armid.excitation.fourier import FourierSeries as FourierSeries
 from armid.excitation.fourier import basis as basis

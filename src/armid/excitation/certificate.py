@@ -73,6 +73,8 @@ def certify(trajectory: FourierSeries, limits: Limits, constraints: Sequence[Mot
 
 def sampled_margin(trajectory: FourierSeries, constraint: MotionConstraint) -> Margin:
     """Margin of a nonlinear constraint on a fine grid, less what may happen between its points."""
+    if not len(constraint.lower):
+        return Margin(constraint.name, 0, np.inf, SAMPLED)
     times = np.arange(_GRID) * trajectory.duration / _GRID
     values = constraint.values(trajectory.at(times))
     change = 0.5 * _STEEPER * np.abs(np.diff(values, axis=0, append=values[:1])).max(axis=0)

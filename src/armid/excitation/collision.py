@@ -21,11 +21,15 @@ _TOUCH_SAMPLES = 300
 
 
 def link_capsules(robot: Robot, radius: float = 0.06) -> tuple[Capsule, ...]:
-    """The robot's own capsules, or stand-ins: from each joint to the joints that follow it, and on to the tool."""
-    if robot.capsules:
-        return robot.capsules
-    result = []
+    """The robot's own capsules; for links without any, stand-ins from each joint to the joints that follow it.
+
+    The last link's stand-in ends at the tool.
+    """
+    result = list(robot.capsules)
+    described = {capsule.link for capsule in robot.capsules}
     for number, joint in enumerate(robot.joints, start=1):
+        if number in described:
+            continue
         pivot = inverse(joint.link_frame)[:3, 3]
         ends = [child.placement[:3, 3] for child in robot.joints if child.parent == number]
         if not ends:

@@ -44,6 +44,8 @@ class MotionConstraint(ABC):
     def margin(self, motion: Motion) -> float:
         """Smallest distance to a bound over all samples, as a share of the range; negative if one is broken."""
         values = self.values(motion)
+        if not values.size:
+            return np.inf
         return float(min(np.min((values - self.lower) / self.size), np.min((self.upper - values) / self.size)))
 
 
@@ -103,6 +105,11 @@ class ToolBox(MotionConstraint):
     lower: Array
     upper: Array
     name: str = "tool box"
+
+    def __post_init__(self) -> None:
+        """Refuse a box without room."""
+        if not np.all(self.upper > self.lower):
+            raise ArmidError(f"the tool box from {self.lower.tolist()} to {self.upper.tolist()} has no room inside")
 
     def values(self, motion: Motion) -> Array:
         """Tool positions."""

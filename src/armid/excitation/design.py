@@ -1,42 +1,29 @@
-"""Design of exciting trajectories: many starts, several processes, one certified plan."""
+"""Design of exciting trajectories: from a robot and wishes to one certified plan."""
 
 from __future__ import annotations
 
-import multiprocessing
-import sys
+import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.dynamics.model import Model
-from armid.dynamics.threads import available_threads, set_threads
+from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, UnknownNameError
-from armid.excitation.certificate import certify, sampled_margin
+from armid.excitation.certificate import certify
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import CRITERIA, Criterion, DOptimal, conditioning
-from armid.excitation.fourier import FourierSeries
 from armid.excitation.fourier_variables import FourierVariables
 from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem
-from armid.excitation.solve import solve
+from armid.excitation.search import Progress, best_of, binding_constraint, series_of
 from armid.excitation.trajectory import SamplingError
 from armid.robot.inertia import Array
 from armid.robot.robot import Limits, Robot, inertial_names
-
-#: Called after every start: number done, number of starts, best cost, condition number of the best.
-Progress = Callable[[int, int, float, float], None]
-_BACKOFF_ROUNDS = 5
-_HOPPING = 5  # how many of the best solutions are searched around
-_STARTS_PER_HOP = 5
-#: Solution of one start (None if nothing feasible was found), its cost, its condition number.
-Outcome = tuple[Array | None, float, float]
 
 
 @dataclass(frozen=True)
@@ -86,33 +73,39 @@ def design(
         The plan. It is the caller's duty not to run one whose certificate does not hold.
     """
     began = time.monotonic()
+    if seed < 0 or starts < 1 or (budget is not None and not budget > 0.0):
+        raise ArmidError(
+            f"seed {seed}, starts {starts} or budget {budget} is out of range: at least 0, at least 1, positive"
+        )
     problem = design_problem(robot, shape, **options)
     seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(starts)]
-    x = _best_of(problem, seeds, iterations, began + (np.inf if budget is None else budget), workers, progress)
+    x = best_of(problem, seeds, iterations, began + (np.inf if budget is None else budget), workers, progress)
     if x is None:
-        raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {_binding(problem, seeds[0])}")
+        raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {binding_constraint(problem, seeds[0])}")
     x = _shrunk(problem, x, options.get("limits") or robot.limits)
-    trajectory = _series(problem.variables, x)
-    criterion, rate_hz = problem.criterion, options.get("rate_hz", 150.0)
+    trajectory = series_of(problem.variables, x)
+    used = _with_defaults(options)
+    criterion, rate_hz = problem.criterion, used["rate_hz"]
     search = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
+    information, samples = problem.sharp_information(x), round(shape.period * used["rate_hz"])
     return Plan(
         robot=robot.name,
         joint_names=robot.joint_names,
         trajectory=trajectory,
         rate_hz=rate_hz,
         criterion=next((name for name, known in CRITERIA.items() if known == criterion), type(criterion).__name__),
-        value=problem.cost(x),
+        value=criterion.cost(information + problem.given, samples)[0],
         parameters=problem.parameters,
-        conditioning=conditioning(problem.information(x), round(shape.period * rate_hz)),
+        conditioning=conditioning(information, samples),
         certificate=certify(trajectory, options.get("limits") or robot.limits, problem.constraints),
         seconds=time.monotonic() - began,
-        options={"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(options)},
+        options={"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(used)},
     )
 
 
 def _shrunk(problem: DesignProblem, x: Array, limits: Limits) -> Array:
     """Smaller amplitudes where the true extremes, between the points of the search, leave the limits by a little."""
-    series = _series(problem.variables, x)
+    series = series_of(problem.variables, x)
     extrema = series.extrema()
     centre = series.offset
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -124,6 +117,12 @@ def _shrunk(problem: DesignProblem, x: Array, limits: Limits) -> Array:
     table = x.reshape(len(factor), -1).copy()
     table[:, 1:] *= np.where(factor < 1.0, (1.0 - 1e-9) * factor, 1.0)[:, None]
     return table.ravel()
+
+
+def _with_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `design_problem`, defaults filled in."""
+    known = inspect.signature(design_problem).parameters.values()
+    return {**{p.name: p.default for p in known if p.kind == p.KEYWORD_ONLY}, **options}
 
 
 def _recorded(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,7 +165,8 @@ def design_problem(
         joints: numbers of the joints that move (default: all); the others keep `posture` and are not measured.
         posture: (n,) position of resting joints (default: middle of the limits).
         rate_hz: rate of the experiment; the period must be a whole number of samples.
-        margin: share of the limits of position, velocity and acceleration that may be used.
+        margin: share of the limits of position, velocity and acceleration to use. It is kept at twelve points of the
+            fastest wave; between them a little more may be used, but never more than the limits.
         limits: instead of the robot's own.
         noise: (n,) standard deviation of each joint's torque (default: the same for all).
         given: information matrix known already, same parameters.
@@ -175,6 +175,8 @@ def design_problem(
         resonance_hz: no harmonic may reach this frequency.
     """
     _check_frequencies(shape, rate_hz, resonance_hz)
+    if not 0.0 < margin <= 1.0:
+        raise ArmidError(f"margin is {margin}; it is a share of the limits, above 0 and at most 1")
     moving = tuple(range(robot.n_joints)) if joints is None else tuple(number - 1 for number in joints)
     if not moving or not all(0 <= j < robot.n_joints for j in moving) or len(set(moving)) < len(moving):
         raise ArmidError(f"joints must be different numbers from 1 to {robot.n_joints}, not {joints}")
@@ -198,9 +200,21 @@ def design_problem(
     )
 
 
+def gathered_information(plan: Plan, robot: Robot, shape: Fourier, **options: Any) -> Array:
+    """What an earlier plan tells about the same parameters, for `given`; options as in `design_problem`."""
+    if plan.robot != robot.name or plan.joint_names != robot.joint_names:
+        raise ArmidError(f"the plan is for {plan.robot} ({len(plan.joint_names)} joints), not for {robot.name}")
+    problem = design_problem(robot, shape, **options)
+    _, motion = plan.trajectory.sample(plan.rate_hz)
+    return Sensitivity(problem.model, problem.parameters, width=0.0).information(motion, problem.weights)
+
+
 def _check_frequencies(shape: Fourier, rate_hz: float, resonance_hz: float | None) -> None:
-    if not shape.orders or min(shape.orders) < 1 or shape.period <= 0.0:
-        raise ArmidError(f"harmonics {shape.harmonics} and period {shape.period} must be positive")
+    if not shape.orders or min(shape.orders) < 1 or len(set(shape.orders)) < len(shape.orders):
+        raise ArmidError(f"harmonics {shape.harmonics} must be positive and different")
+    for name, value in (("period", shape.period), ("rate_hz", rate_hz)):
+        if not 0.0 < value < np.inf:
+            raise ArmidError(f"{name} is {value}; it must be positive and finite")
     if abs(shape.period * rate_hz - round(shape.period * rate_hz)) > 1e-9 * max(1.0, shape.period * rate_hz):
         raise SamplingError(shape.period, rate_hz)
     highest = max(shape.orders) / shape.period
@@ -259,7 +273,7 @@ def with_default_limits(limits: Limits) -> tuple[Limits, list[str]]:
 def _check_posture(robot: Robot, posture: Array, limits: Limits) -> None:
     if posture.shape != (robot.n_joints,):
         raise ArmidError(f"posture has {posture.size} numbers; {robot.n_joints} are needed, one per joint")
-    outside = np.flatnonzero((posture < limits.lower) | (posture > limits.upper))
+    outside = np.flatnonzero(~np.isfinite(posture) | (posture < limits.lower) | (posture > limits.upper))
     if len(outside):
         j = int(outside[0])
         span = f"{limits.lower[j]:.4g} to {limits.upper[j]:.4g}"
@@ -279,221 +293,6 @@ def _columns(model: Model, parameters: str | Sequence[str], moving: Sequence[int
     for name in names:
         if name not in kinds:
             raise UnknownNameError("parameter", name, ("all", "inertial", "payload", *model.base.kept))
+        if names.count(name) > 1:
+            raise ArmidError(f"parameter {name} is wanted twice; name each once")
     return names
-
-
-def _series(variables: FourierVariables, x: Array) -> FourierSeries:
-    sine, cosine, offset = variables.coefficients(x)
-    return FourierSeries(variables.base_frequency_hz, variables.harmonics, sine, cosine, offset)
-
-
-def _random_start(problem: DesignProblem, seed: int) -> Array:
-    """Random coefficients that use between a third and all of what the limits allow."""
-    rng = np.random.default_rng(seed)
-    variables, limits = problem.variables, problem.limits
-    moving = list(variables.moving)
-    x = rng.normal(size=(len(moving), variables.per_joint))
-    x[:, 0] = 0.0
-    rows, low, high = problem.linear
-    values = np.abs(x @ rows.T)
-    half = 0.5 * (high - low)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fits = np.nanmin(np.where(values > 0.0, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
-    x *= (fits * rng.uniform(0.33, 1.0, len(moving)))[:, None]
-    x[:, 0] = 0.5 * (limits.lower[moving] + limits.upper[moving])
-    return x.ravel()
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """One search: from a random start, or in hops from a solution."""
-
-    seed: int
-    iterations: int
-    start: Array | None = None
-    hops: int = 0
-
-    def run(self, problem: DesignProblem, deadline: float) -> Outcome:
-        """Search until the deadline at most."""
-        if self.start is None:
-            return _searched(problem, _random_start(problem, self.seed), self.iterations, deadline)
-        rng = np.random.default_rng(self.seed)
-        best = _described(problem, self.start)
-        for _ in range(self.hops):
-            if time.monotonic() > deadline:
-                break
-            assert best[0] is not None
-            hop = _searched(problem, _perturbed(problem, best[0], rng), self.iterations, deadline)
-            best = min(best, hop, key=lambda outcome: outcome[1])
-        return best
-
-    def run_within(self, problem: DesignProblem, seconds: float) -> Outcome:
-        """Search for so many seconds at most: processes share no clock."""
-        return self.run(problem, time.monotonic() + seconds)
-
-
-def _searched(problem: DesignProblem, start: Array, iterations: int, deadline: float) -> Outcome:
-    """Solve from one start: solution, cost, condition number."""
-    x: Array | None = start
-    if problem.criterion.from_d_optimal:
-        x, _ = solve(problem.changed(criterion=DOptimal()), start, iterations=iterations, deadline=deadline)
-    if x is not None:
-        x, _ = solve(problem, x, iterations=iterations, deadline=deadline)
-    if x is not None and problem.constraints:
-        x = _backed_off(problem, x, iterations, deadline)
-    return (None, np.inf, np.inf) if x is None else _described(problem, x)
-
-
-def _described(problem: DesignProblem, x: Array) -> Outcome:
-    return x, problem.cost(x), conditioning(problem.information(x), 1).condition
-
-
-def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
-    """A point at some distance from a solution: local minima are many, and better ones are often near."""
-    table = x.reshape(len(problem.variables.moving), -1)
-    size = np.std(table[:, 1:], axis=1, keepdims=True) * rng.uniform(0.2, 0.6)
-    change = rng.normal(size=table.shape) * size
-    change[:, 0] *= 0.3
-    return (table + change).ravel()
-
-
-def _backed_off(problem: DesignProblem, x: Array, iterations: int, deadline: float) -> Array | None:
-    """Solve again, further from nonlinear bounds, until they also hold between the points where they are enforced."""
-    away = np.zeros(len(problem.constraints))
-    for _ in range(_BACKOFF_ROUNDS):
-        series = _series(problem.variables, x)
-        margins = np.array([sampled_margin(series, constraint).margin for constraint in problem.constraints])
-        if np.all(margins >= 0.0):
-            return x
-        away += np.where(margins < 0.0, 0.005 - margins, 0.0)
-        closer, _ = solve(problem.changed(backoff=away.tolist()), x, iterations=iterations, deadline=deadline)
-        if closer is None:
-            return None
-        x = closer
-    return x
-
-
-def _best_of(
-    problem: DesignProblem,
-    seeds: Sequence[int],
-    iterations: int,
-    deadline: float,
-    workers: int | None,
-    progress: Progress | None,
-) -> Array | None:
-    """Best solution of all starts and of hops from the best of them; an interruption keeps what is there."""
-    outcomes: dict[int, Outcome] = {}
-    hops = len(seeds) // _STARTS_PER_HOP
-    total = len(seeds) + (_HOPPING if hops else 0)
-
-    def note(index: int, outcome: Outcome) -> None:
-        outcomes[index] = outcome
-        best = min(outcomes.values(), key=lambda found: found[1])
-        if progress is not None:
-            progress(len(outcomes), total, best[1], best[2])
-
-    try:
-        with _workers(problem, min(workers or available_threads(), len(seeds))) as run_all:
-            run_all([_Task(seed, iterations) for seed in seeds], 0, deadline, note)
-            ranked = sorted((i for i in outcomes if outcomes[i][0] is not None), key=lambda i: (outcomes[i][1], i))
-            chosen = ranked[:_HOPPING] if hops else []
-            tasks = [_Task(seeds[i] + 1, iterations, outcomes[i][0], hops) for i in chosen]
-            run_all(tasks, len(seeds), deadline, note)
-    except KeyboardInterrupt:
-        if not any(outcome[0] is not None for outcome in outcomes.values()):
-            raise
-    if not outcomes:
-        return None
-    return outcomes[min(outcomes, key=lambda index: (outcomes[index][1], index))][0]
-
-
-#: Runs tasks, numbered from `first`, and notes each outcome.
-RunAll = Callable[[Sequence[_Task], int, float, Callable[[int, Outcome], None]], None]
-
-
-@contextmanager
-def _workers(problem: DesignProblem, count: int) -> Iterator[RunAll]:
-    """Where tasks run: here, or in `count` processes."""
-    if count <= 1:
-        yield partial(_run_here, problem)
-        return
-    _compile(problem)  # once here, so that the children find it in the cache
-    context = multiprocessing.get_context("spawn")
-    with _main_module_hidden():
-        pool = ProcessPoolExecutor(count, context, initializer=set_threads, initargs=(1,))
-        for _ in range(count):
-            pool.submit(int)  # starts the processes while the main module is hidden
-    try:
-        yield partial(_run_in_pool, problem, pool)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _run_here(
-    problem: DesignProblem,
-    tasks: Sequence[_Task],
-    first: int,
-    deadline: float,
-    note: Callable[[int, Outcome], None],
-) -> None:
-    for index, task in enumerate(tasks, start=first):
-        if index > 0 and time.monotonic() > deadline:
-            break
-        note(index, task.run(problem, deadline))
-
-
-def _run_in_pool(
-    problem: DesignProblem,
-    pool: ProcessPoolExecutor,
-    tasks: Sequence[_Task],
-    first: int,
-    deadline: float,
-    note: Callable[[int, Outcome], None],
-) -> None:
-    left = deadline - time.monotonic()
-    pending: dict[Future[Outcome], int] = {
-        pool.submit(task.run_within, problem, left): index for index, task in enumerate(tasks, start=first)
-    }
-    while pending:
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
-        for future in done:
-            note(pending.pop(future), future.result())
-        if time.monotonic() > deadline:
-            for future in [future for future in pending if future.cancel()]:
-                del pending[future]
-
-
-def _compile(problem: DesignProblem) -> None:
-    """Call everything that a search calls."""
-    x = _random_start(problem, 0)
-    problem.cost_and_gradient(x)
-    if problem.constraints:
-        problem.nonlinear_jacobian(x)
-
-
-@contextmanager
-def _main_module_hidden() -> Iterator[None]:
-    """Keep new processes from running the user's script again: our workers need nothing of it."""
-    main = sys.modules["__main__"]
-    names: tuple[str, ...] = ("__file__", "__spec__")
-    hidden = {name: main.__dict__.pop(name) for name in names if name in main.__dict__}
-    main.__dict__["__spec__"] = None
-    try:
-        yield
-    finally:
-        main.__dict__.pop("__spec__", None)
-        main.__dict__.update(hidden)
-
-
-def _binding(problem: DesignProblem, seed: int) -> str:
-    """Name the constraint that a random start breaks most: where to give way."""
-    x = _random_start(problem, seed)
-    worst, name = problem.violation(x), "limits of position, velocity and acceleration"
-    motion = problem.variables.motion(x, problem.variables.bases(np.linspace(0.0, 1.0, 200)))
-    for constraint in problem.constraints:
-        margin = constraint.margin(motion)
-        if margin < 0.0:
-            name = constraint.name
-    return (
-        f"the binding constraint is {name} (violated by {100 * worst:.0f} % at a random start); widen it or move less"
-    )

@@ -85,6 +85,11 @@ class DesignProblem:
         motion = self.variables.motion(x, self._cost_bases)
         return self._sensitivity.information(motion, self.weights) + self.given
 
+    def sharp_information(self, x: Array) -> Array:
+        """Information of the trajectory alone, with the true sign of velocity instead of its smooth stand-in."""
+        motion = self.variables.motion(x, self._cost_bases)
+        return Sensitivity(self.model, self.parameters, width=0.0).information(motion, self.weights)
+
     def cost(self, x: Array) -> float:
         """Cost of a trajectory."""
         return self.criterion.cost(self.information(x), len(self._cost_bases[0]))[0]
