@@ -1,4 +1,4 @@
-"""The README's Python example runs as printed."""
+"""The Python examples of README and docs run as printed."""
 
 import re
 from pathlib import Path
@@ -15,6 +15,16 @@ def test_python_example_runs(capsys):
     kilobytes = sum(matrix.nbytes for matrix in names["factor"].matrices) / 1000
     assert 14 < kilobytes < 16
     assert names["W"].shape == (1000, 7, len(names["model"].base.kept))
+
+
+def test_design_example_runs(capsys):
+    """The example of docs/design.md makes a certified plan and a programme of 16 whole periods."""
+    text = (README.parent / "docs" / "design.md").read_text("utf-8")
+    names: dict = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), names)
+    assert "all limits are kept" in capsys.readouterr().out
+    begin, end = names["run"].window
+    assert end - begin == 160.0
 
 
 def test_shown_output_is_what_the_command_prints(capsys):

@@ -179,15 +179,27 @@ def test_information_already_gathered_counts(robot, plan):
 
 
 def test_payload_plan():
-    """KR 15, joints 3-6, fundamental and 20th harmonic: all 18 parameters are excited, scaled condition at most 8."""
+    """KR 15, joints 3-6, two harmonics, flange in a box of 0.3 m: 18 parameters, scaled condition at most 8."""
     robot = armid.load_robot("kr15")
+    posture = np.array([0.0, -1.0, 1.2, 0.0, 0.9, 0.0])
+    flange = armid.tool_frame(robot, posture[None])[0, :3, 3]
     made = design(
-        robot, Fourier((1, 20), 30.0), parameters="payload", joints=(3, 4, 5, 6), rate_hz=1 / 0.012, starts=1, workers=1
+        robot,
+        Fourier((1, 20), 30.0),
+        parameters="payload",
+        joints=(3, 4, 5, 6),
+        posture=posture,
+        rate_hz=1 / 0.012,
+        constraints=(ToolBox(robot, flange - 0.15, flange + 0.15),),
+        starts=1,
+        workers=1,
     )
     assert len(made.parameters) == 18
     assert made.conditioning.condition <= 8.0
     assert not made.trajectory.sine[:2].any()
     assert made.certified
+    _, motion = made.trajectory.sample(1 / 0.012)
+    assert np.abs(armid.tool_frame(robot, motion.q)[:, :3, 3] - flange).max() <= 0.15
 
 
 def test_torque_and_box_are_kept_by_mujoco():

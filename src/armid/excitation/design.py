@@ -163,7 +163,8 @@ def design_problem(
         criterion: what to minimise.
         parameters: ``all``, ``inertial``, ``payload``, or names of base parameters (see `Model.base`).
         joints: numbers of the joints that move (default: all); the others keep `posture` and are not measured.
-        posture: (n,) position of resting joints (default: middle of the limits).
+        posture: (n,) position of resting joints, about which the search for the others starts (default: middle of the
+            limits).
         rate_hz: rate of the experiment; the period must be a whole number of samples.
         margin: share of the limits of position, velocity and acceleration to use. It is kept at twelve points of the
             fastest wave; between them a little more may be used, but never more than the limits.

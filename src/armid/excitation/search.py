@@ -27,6 +27,7 @@ Progress = Callable[[int, int, float, float], None]
 _BACKOFF_ROUNDS = 5
 _HOPPING = 5  # how many of the best solutions are searched around
 _STARTS_PER_HOP = 5
+_SHRINKINGS = 10
 #: Solution of one start (None if nothing feasible was found), its cost, its condition number.
 Outcome = tuple[Array | None, float, float]
 
@@ -38,9 +39,12 @@ def series_of(variables: FourierVariables, x: Array) -> FourierSeries:
 
 
 def random_start(problem: DesignProblem, seed: int) -> Array:
-    """Random coefficients that use between a third and all of what the limits allow."""
+    """Random coefficients about the posture that use between a third and all of what the limits allow.
+
+    Where there are nonlinear constraints the amplitudes shrink until those are nearly kept.
+    """
     rng = np.random.default_rng(seed)
-    variables, limits = problem.variables, problem.limits
+    variables = problem.variables
     moving = list(variables.moving)
     x = rng.normal(size=(len(moving), variables.per_joint))
     x[:, 0] = 0.0
@@ -50,7 +54,11 @@ def random_start(problem: DesignProblem, seed: int) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         fits = np.nanmin(np.where(values > 0.0, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
     x *= (fits * rng.uniform(0.33, 1.0, len(moving)))[:, None]
-    x[:, 0] = 0.5 * (limits.lower[moving] + limits.upper[moving])
+    x[:, 0] = variables.posture[moving]
+    for _ in range(_SHRINKINGS if problem.constraints else 0):
+        if problem.violation(x.ravel()) < 0.1:
+            break
+        x[:, 1:] *= 0.6
     return x.ravel()
 
 
