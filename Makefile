@@ -40,7 +40,7 @@ lint: install  ## Check style, formatting and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-test: install lint  ## Check everything: lint, then the tests
+test: install lint warm  ## Check everything: lint, then the tests
 	@$(BIN)/python -m pytest
 
 prove: install  ## Run the long proofs

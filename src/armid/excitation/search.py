@@ -116,19 +116,31 @@ def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Ar
 
 
 def _backed_off(problem: DesignProblem, x: Array, iterations: int, deadline: float) -> Array | None:
-    """Solve again, further from nonlinear bounds, until they also hold between the points where they are enforced."""
+    """Solve again, further from nonlinear bounds, until they also hold between the points where they are enforced.
+
+    Where that finds nothing, the amplitudes are made smaller.
+    """
     away = np.zeros(len(problem.constraints))
     for _ in range(_BACKOFF_ROUNDS):
-        series = series_of(problem.variables, x)
-        margins = np.array([sampled_margin(series, constraint).margin for constraint in problem.constraints])
+        margins = _nonlinear_margins(problem, x)
         if np.all(margins >= 0.0):
             return x
         away += np.where(margins < 0.0, 0.005 - margins, 0.0)
         closer, _ = solve(problem.changed(backoff=away.tolist()), x, iterations=iterations, deadline=deadline)
         if closer is None:
-            return None
+            break
         x = closer
-    return x
+    table = x.reshape(len(problem.variables.moving), -1)
+    for factor in (1.0, 0.98, 0.95, 0.9, 0.8, 0.6):
+        smaller = np.hstack([table[:, :1], factor * table[:, 1:]]).ravel()
+        if np.all(_nonlinear_margins(problem, smaller) >= 0.0):
+            return smaller
+    return None
+
+
+def _nonlinear_margins(problem: DesignProblem, x: Array) -> Array:
+    series = series_of(problem.variables, x)
+    return np.array([sampled_margin(series, constraint).margin for constraint in problem.constraints])
 
 
 def best_of(
