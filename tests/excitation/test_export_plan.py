@@ -65,7 +65,7 @@ def test_csv_quotes_names(plan):
 
 def points_of(text):
     """Message, times and motion of a ROS export."""
-    message = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    message = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text).get_single_data()
     points = message["points"]
     times = np.array([p["time_from_start"]["sec"] + 1e-9 * p["time_from_start"]["nanosec"] for p in points])
     return message, times, [np.array([p[k] for p in points]) for k in ("positions", "velocities", "accelerations")]
