@@ -145,3 +145,9 @@ def test_the_source_is_never_overwritten(armid, tmp_path):
     for name in ("", "."):
         assert armid("new", name).code == 2
     assert armid("new", "x.yaml", "-o", tmp_path / ("y" * 300 + ".yaml")).code == 2
+
+
+def test_json_names_the_file(armid, tmp_path):
+    """--json answers with the file that was written."""
+    result = armid("new", tmp_path / "arm.yaml", "--json")
+    assert (result.code, json.loads(result.out)) == (0, {"file": str(tmp_path / "arm.yaml")})

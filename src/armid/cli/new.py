@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
 
 
@@ -22,6 +23,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("file", metavar="FILE", help="arm.urdf or arm.xml to describe, or arm.yaml for a DH template")
     command.add_argument("-o", "--output", metavar="FILE", help="file to write (default: FILE with the ending .yaml)")
     command.add_argument("--force", action="store_true", help="overwrite an existing file")
+    add_json_option(command)
     return command
 
 
@@ -39,5 +41,8 @@ def run(options: argparse.Namespace) -> int:
     if os.path.lexists(target) and not options.force:
         raise ArmidError(f"{target}: exists already; choose another name with -o or overwrite it with --force")
     write_text(target, description_for(source, target))
+    if options.json:
+        print_json({"file": str(target)})
+        return 0
     sys.stdout.write(f"wrote {target}; edit it, then: armid model {shlex.quote(str(target))}\n")
     return 0
