@@ -1,0 +1,1 @@
+"""Experiments: the drive protocol, the virtual robot, and the procedures of the papers."""

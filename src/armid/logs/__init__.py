@@ -1,0 +1,1 @@
+"""Recorded motion: the log, its readers and writers."""

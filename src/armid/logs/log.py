@@ -1,0 +1,211 @@
+"""The log: what was recorded on an arm, with everything one must know to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.errors import ArmidError, nearest
+from armid.robot.inertia import Array
+
+CHANNELS = ("position", "velocity", "acceleration", "effort", "current", "temperature", "command")
+EFFORTS = ("joint torque", "motor torque", "current", "none")
+SIDES = ("joint", "motor")
+MODES = ("position", "velocity", "torque")
+
+
+class LogError(ArmidError):
+    """A log cannot be used.
+
+    Attributes:
+        source: file the log came from.
+        field: column, key or place in it; empty for the whole log.
+        problem: what is wrong and what to do.
+    """
+
+    def __init__(self, source: str, field: str, problem: str) -> None:
+        """Compose "source: field: problem"."""
+        self.source, self.field, self.problem = source, field, problem
+        super().__init__(": ".join(part for part in (source, field, problem) if part))
+
+
+@dataclass(frozen=True, eq=False)
+class LogInfo:
+    """What the numbers of a log mean.
+
+    Attributes:
+        joints: names, in the order of the columns.
+        effort: what was measured as effort: ``joint torque``, ``motor torque`` (at the motor's shaft, before the gear),
+            ``current`` (the channel `current` then holds it), or ``none``.
+        side: side of the gear that positions, velocities and accelerations are on, ``joint`` or ``motor``.
+        mode: what the channel `command` holds: ``position``, ``velocity`` or ``torque``.
+        rate_hz: nominal sample rate; None if unknown.
+        period_s: period of the commanded motion; None if unknown or not periodic.
+        gravity: in the base frame [m/s^2]; None if unknown.
+        payload: ten inertial parameters in the tool frame; None if unknown or none.
+        robot: name of the robot; empty if unknown.
+        source: file it was read from, or how it was made.
+        history: where it comes from: versions, hashes of inputs, seed, options.
+    """
+
+    joints: tuple[str, ...]
+    effort: str
+    side: str = "joint"
+    mode: str = "position"
+    rate_hz: float | None = None
+    period_s: float | None = None
+    gravity: tuple[float, float, float] | None = None
+    payload: tuple[float, ...] | None = None
+    robot: str = ""
+    source: str = ""
+    history: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the words."""
+        object.__setattr__(self, "joints", tuple(self.joints))
+        if not self.joints or len(set(self.joints)) != len(self.joints):
+            raise LogError(self.source, "joints", "must be different names, at least one")
+        for name, valid in (("effort", EFFORTS), ("side", SIDES), ("mode", MODES)):
+            value = getattr(self, name)
+            if value not in valid:
+                hint = nearest(str(value), valid)
+                raise LogError(self.source, name, f"is {value!r}{hint or ''}; use one of: {', '.join(valid)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Recorded motion, one row per sample.
+
+    Attributes:
+        time: [s], (samples,).
+        channels: name to values, each (samples, joints), SI units; a joint without the channel has NaN.
+            `position` [rad or m], `velocity`, `acceleration`, `effort` [N m or N], `current` [A], `temperature` [°C],
+            `command` (unit by `info.mode`).
+        info: what the numbers mean.
+    """
+
+    time: Array
+    channels: Mapping[str, Array]
+    info: LogInfo
+
+    def __post_init__(self) -> None:
+        """Check the shapes; the log keeps its own read-only view of the arrays."""
+        time = np.asarray(self.time, dtype=np.float64)
+        if time.ndim != 1:
+            raise LogError(self.info.source, "time", "must be one column")
+        shape = (len(time), len(self.info.joints))
+        channels: dict[str, Array] = {}
+        for name, values in self.channels.items():
+            if name not in CHANNELS:
+                raise LogError(self.info.source, name, f"is no channel; there are: {', '.join(CHANNELS)}")
+            array = np.asarray(values, dtype=np.float64)
+            if array.shape != shape:
+                raise LogError(
+                    self.info.source, name, f"has the shape {array.shape}; {shape} is needed (samples, joints)"
+                )
+            channels[name] = _read_only(array)
+        needed = {"joint torque": "effort", "motor torque": "effort", "current": "current"}.get(self.info.effort)
+        if needed is not None and needed not in channels:
+            raise LogError(self.info.source, needed, f"is missing, though the effort is said to be {self.info.effort}")
+        if "effort" in channels and needed != "effort":
+            raise LogError(
+                self.info.source, "effort", f"is there, though the effort is said to be {self.info.effort!r}"
+            )
+        object.__setattr__(self, "time", _read_only(time))
+        object.__setattr__(self, "channels", MappingProxyType(channels))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, channel: str) -> Array:
+        """Values of a channel, (samples, joints)."""
+        if channel not in self.channels:
+            there = ", ".join(self.channels) or "none"
+            raise LogError(self.info.source, channel, f"is not in the log; there are: {there}")
+        return self.channels[channel]
+
+    def __contains__(self, channel: object) -> bool:
+        return channel in self.channels
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of the columns."""
+        return self.info.joints
+
+    @property
+    def rate_hz(self) -> float:
+        """Nominal sample rate, or that of the median step between samples."""
+        if self.info.rate_hz is not None:
+            return self.info.rate_hz
+        if len(self) < 2:
+            raise LogError(self.info.source, "time", "has fewer than two samples, so there is no rate")
+        step = float(np.median(np.diff(self.time)))
+        if not step > 0.0:
+            raise LogError(self.info.source, "time", "does not increase; give the rate")
+        return 1.0 / step
+
+    @property
+    def duration(self) -> float:
+        """Time from the first sample to the last [s]."""
+        return float(self.time[-1] - self.time[0]) if len(self) else 0.0
+
+    def rows(self, which: slice | ArrayLike) -> Log:
+        """The log with some of its rows: a slice, indices, or a mask."""
+        index = which if isinstance(which, slice) else np.asarray(which)
+        return Log(self.time[index], {name: values[index] for name, values in self.channels.items()}, self.info)
+
+    def between(self, start: float, stop: float) -> Log:
+        """The samples with start <= time < stop [s]."""
+        return self.rows((self.time >= start) & (self.time < stop))
+
+    def for_joints(self, names: Sequence[str]) -> Log:
+        """The log with the columns of the named joints, in that order.
+
+        Raises:
+            LogError: a joint is not in the log.
+        """
+        index = []
+        for name in names:
+            if name not in self.joints:
+                hint = nearest(name, self.joints)
+                raise LogError(
+                    self.info.source, "joints", f"{name!r} is not in the log{hint}; it has: {', '.join(self.joints)}"
+                )
+            index.append(self.joints.index(name))
+        info = replace(self.info, joints=tuple(names))
+        return Log(self.time, {name: values[:, index] for name, values in self.channels.items()}, info)
+
+    def with_channels(self, channels: Mapping[str, Array | None], **info: Any) -> Log:
+        """The log with channels replaced, added, or (None) removed, and `info` changed."""
+        merged = {name: values for name, values in {**self.channels, **channels}.items() if values is not None}
+        return Log(self.time, merged, replace(self.info, **info))
+
+
+def concatenate(logs: Iterable[Log]) -> Log:
+    """Logs of the same joints and channels, one after the other; times are kept as they are."""
+    parts = list(logs)
+    if not parts:
+        raise LogError("", "", "there is no log to join")
+    first = parts[0]
+    for part in parts[1:]:
+        if part.joints != first.joints or set(part.channels) != set(first.channels):
+            raise LogError(
+                part.info.source, "", f"has other joints or channels than {first.info.source or 'the first'}"
+            )
+        if (part.info.effort, part.info.side) != (first.info.effort, first.info.side):
+            raise LogError(
+                part.info.source, "effort", f"means something else than in {first.info.source or 'the first'}"
+            )
+    channels = {name: np.concatenate([part[name] for part in parts]) for name in first.channels}
+    return Log(np.concatenate([part.time for part in parts]), channels, first.info)
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view

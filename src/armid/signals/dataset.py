@@ -1,0 +1,97 @@
+"""The dataset: motion and torque, ready to regress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from armid.dynamics.model import Motion
+from armid.errors import DataShapeError
+from armid.robot.inertia import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Processed signals of one experiment, on the joint side.
+
+    A filter that acted on the torque has to act on the regressor alike. So motion is kept at the full rate (`samples`
+    rows), torque at the rows that are left (`rows`), and `kernel` says how each of those came about: row k belongs to
+    sample ``rows[k]`` and is the sum over i of ``kernel[half + i]`` times the raw value at sample ``rows[k] + i``,
+    -half <= i <= half. All of these samples exist: no row is touched by the ends.
+
+    Attributes:
+        joints: names.
+        time: of the samples [s], (samples,).
+        q, qd, qdd: position, velocity, acceleration, (samples, joints).
+        torque: joint torque [N m or N] at `rows`, filtered by `kernel`, (rows, joints).
+        rows: index of the sample each torque belongs to, increasing, (rows,).
+        kernel: symmetric filter, odd length, sum 1; None where nothing was filtered.
+        use: rows to regress, (rows, joints); False where a torque is not to be trusted.
+        torque_noise: standard deviation of the noise in `torque`, per joint [N m]; None if it was not measured.
+        noise_covariance: the same with correlation between joints, (joints, joints); None if it was not measured.
+        position_noise: standard deviation of the noise in `q` [rad]; None if it was not measured.
+        periods: how many periods were averaged; 0 if none.
+        pipeline: the steps that made it, as data.
+        notes: what was found and chosen on the way, in words.
+        gravity: in the base frame [m/s^2], where the log says; None otherwise.
+        history: where the log came from.
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    torque: Array
+    rows: Array
+    kernel: Array | None = None
+    use: Array | None = None
+    torque_noise: Array | None = None
+    noise_covariance: Array | None = None
+    position_noise: Array | None = None
+    periods: int = 0
+    pipeline: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    gravity: tuple[float, float, float] | None = None
+    history: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        samples, joints = self.q.shape if self.q.ndim == 2 else (0, 0)
+        rows = np.asarray(self.rows)
+        object.__setattr__(self, "rows", rows.astype(np.int64))
+        shapes = {
+            "time": (samples,),
+            "qd": (samples, joints),
+            "qdd": (samples, joints),
+            "torque": (len(rows), joints),
+        }
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise DataShapeError(f"{name} has the shape {getattr(self, name).shape}; {shape} is needed")
+        if len(self.joints) != joints:
+            raise DataShapeError(f"there are {len(self.joints)} joint names for {joints} columns")
+        half = 0 if self.kernel is None else len(self.kernel) // 2
+        if self.kernel is not None and (len(self.kernel) % 2 == 0 or not np.allclose(self.kernel, self.kernel[::-1])):
+            raise DataShapeError("kernel must be symmetric and of odd length")
+        if len(rows) and (rows[0] < half or rows[-1] + half >= samples or (np.diff(rows) <= 0).any()):
+            raise DataShapeError("rows must increase and keep half a kernel from both ends")
+        if self.use is not None and self.use.shape != self.torque.shape:
+            raise DataShapeError(f"use has the shape {self.use.shape}; {self.torque.shape} is needed")
+
+    def __len__(self) -> int:
+        """Number of rows to regress."""
+        return len(self.rows)
+
+    @property
+    def motion(self) -> Motion:
+        """Positions, velocities and accelerations at the full rate."""
+        return Motion(self.q, self.qd, self.qdd)
+
+    @property
+    def rate_hz(self) -> float:
+        """Sample rate of the motion."""
+        return 1.0 / float(np.median(np.diff(self.time)))
