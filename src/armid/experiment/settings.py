@@ -1,0 +1,110 @@
+"""What is adjustable on the virtual robot: its drive loops, sensors, grease and reversal behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from armid.errors import ArmidError
+
+PerJoint = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class DriveLoop:
+    """Independent cascade per joint, as in most drives: a position loop around a velocity loop with integral action.
+
+    The velocity wanted is v = dq_ref/dt + w_p (q_ref - q), and the torque K (v - dq/dt) + K w_v / 4 times the integral
+    of (v - dq/dt), with K = w_v J and J the joint's own inertia where the arm stands when it is made.
+
+    Attributes:
+        bandwidth_hz: of the position loop, w_p = 2 pi bandwidth.
+        velocity_ratio: bandwidth of the velocity loop over that of the position loop, w_v = ratio w_p.
+    """
+
+    bandwidth_hz: PerJoint = 8.0
+    velocity_ratio: float = 4.0
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """What stands between the truth and the log.
+
+    Attributes:
+        torque_noise: standard deviation [N m]; None takes the description's.
+        noise_time_constant_s: 0 for white noise, otherwise its correlation time (first-order).
+        encoder_resolution: [rad]; None takes the description's.
+        encoder_noise: standard deviation added before rounding [rad].
+        velocity_noise: standard deviation [rad/s]; None takes a tenth of the encoder's resolution per cycle.
+        effort_delay_s: how late the effort is reported.
+        effort_range: measured efforts are cut at plus and minus this [N m]; None for no limit.
+        jitter_s: standard deviation of the sampling instants; time stamps tell them.
+        drop_probability: share of samples that are lost.
+    """
+
+    torque_noise: PerJoint | None = None
+    noise_time_constant_s: float = 0.0
+    encoder_resolution: float | None = None
+    encoder_noise: PerJoint = 0.0
+    velocity_noise: PerJoint | None = None
+    effort_delay_s: PerJoint = 0.0
+    effort_range: PerJoint | None = None
+    jitter_s: float = 0.0
+    drop_probability: float = 0.0
+
+    @classmethod
+    def perfect(cls) -> Sensors:
+        """No noise, no rounding."""
+        return cls(torque_noise=0.0, encoder_resolution=0.0, velocity_noise=0.0)
+
+
+@dataclass(frozen=True)
+class Thermal:
+    """Grease that warms up while a joint moves and cools while it rests.
+
+    The viscous coefficient is (1 + excess (1 - w)) times that of the warm arm, with dw/dt = (moving - w) / time
+    constant; `moving` is 1 above 1e-3 rad/s and else 0.
+
+    Attributes:
+        excess: by how much the viscous coefficient is larger on the cold arm.
+        time_constant_s: of warming and cooling.
+        start: w at power-on, 0 cold and 1 warm.
+        ambient: temperature of the cold arm [°C].
+        rise: temperature of the warm arm above it [°C].
+    """
+
+    excess: float = 0.35
+    time_constant_s: float = 400.0
+    start: float = 0.0
+    ambient: float = 22.0
+    rise: float = 14.0
+
+
+@dataclass(frozen=True)
+class Presliding:
+    """LuGre-type bristles, so that friction does not jump at reversals.
+
+    dz/dt = v - s0 |v| z / g(v) and friction = s0 z + s1 dz/dt, with g(v) the friction law's own level.
+
+    Attributes:
+        deflection: bristle deflection at the level of slow motion [rad]; s0 = level / deflection.
+        damping: s1 = 2 damping sqrt(s0 J).
+    """
+
+    deflection: float = 1e-3
+    damping: float = 0.5
+
+
+def as_data(settings: DriveLoop | Sensors | Thermal | Presliding | None) -> dict[str, Any] | None:
+    """For the history of a log."""
+    return None if settings is None else asdict(settings)
+
+
+def per_joint(name: str, value: PerJoint, joints: int) -> list[float]:
+    """A value for each joint."""
+    values = [float(value)] * joints if isinstance(value, int | float) else [float(v) for v in value]
+    if len(values) != joints:
+        raise ArmidError(f"{name} has {len(values)} values; give one, or one for each of the {joints} joints")
+    if not all(v >= 0.0 for v in values):
+        raise ArmidError(f"{name} is negative or not a number ({min(values):g}); use zero or more")
+    return values

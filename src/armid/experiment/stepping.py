@@ -1,0 +1,256 @@
+"""One time step of the virtual robot: drive loop, friction, motion. Compiled; MuJoCo supplies the matrices.
+
+The friction laws are written out here a second time, on purpose: what is simulated shares no code with what is fitted.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+# Rows of the state array, each with one value per joint.
+Q, V, Z, INTEGRAL, WARMTH, REFERENCE = range(6)
+STATES = 6
+# Rows of the settings array.
+KP, KD, KI, LIMIT, S0, S1, OFFSET, LOSS, LOSS_OFFSET, EXCESS, THERMAL_RATE = range(11)
+SETTINGS = 11
+# Channels of the record.
+R_Q, R_V, R_A, R_TAU, R_WARMTH, R_FRICTION = range(6)
+RECORDED = 6
+POSITION, VELOCITY, TORQUE = range(3)
+LAWS = ("none", "viscous", "coulomb-viscous", "stribeck", "double-exponential", "hyperbolic")
+MOVING = 1e-3  # [rad/s]
+PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
+
+
+@numba.njit(cache=True, fastmath=False)
+def level(law, c, speed, heat):
+    """Friction torque opposing motion at `speed` >= 0, and its slope; `heat` scales the viscous coefficient."""
+    if law == 0:
+        return 0.0, 0.0
+    if law == 1:
+        return heat * c[0] * speed, heat * c[0]
+    if law == 2:
+        return heat * c[0] * speed + c[1], heat * c[0]
+    if law == 3:
+        bump = (c[2] - c[1]) * math.exp(-((speed / c[3]) ** 2))
+        return heat * c[0] * speed + c[1] + bump, heat * c[0] - 2.0 * speed / c[3] ** 2 * bump
+    if law == 4:
+        value, slope = heat * c[0] * speed + c[1], heat * c[0]
+        if c[3] != 0.0:
+            rise = c[2] * math.exp(-speed / c[3])
+            value -= rise
+            slope += rise / c[3]
+        if c[5] != 0.0 and speed > 1e-9:
+            drop = c[4] * math.exp(-1.0 / (c[5] * speed))
+            value -= drop
+            slope -= drop / (c[5] * speed * speed)
+        return max(value, 0.0), slope
+    one, two = math.tanh(c[1] * speed), math.tanh(c[3] * speed)
+    value = c[0] * one + c[2] * two + heat * c[4] * speed
+    slope = c[0] * c[1] * (1.0 - one * one) + c[2] * c[3] * (1.0 - two * two) + heat * c[4]
+    return max(value, 0.0), slope
+
+
+@numba.njit(cache=True)
+def _root(stiffness, target, law, c, heat, guess):
+    """Speed x >= 0 with stiffness x + level(x) = target, which exceeds level(0)."""
+    x = max(guess, 0.0)
+    for _ in range(8):
+        value, slope = level(law, c, x, heat)
+        change = (stiffness * x + value - target) / max(stiffness + slope, 0.2 * stiffness)
+        x = max(x - change, 0.0)
+        if abs(change) < 1e-12:
+            break
+    return x
+
+
+@numba.njit(cache=True)
+def _solve(matrix, right):
+    """Solve in place by elimination without pivoting (the matrix is positive definite); the result is in `right`."""
+    n = len(right)
+    for k in range(n):
+        for i in range(k + 1, n):
+            factor = matrix[i, k] / matrix[k, k]
+            if factor != 0.0:
+                for j in range(k, n):
+                    matrix[i, j] -= factor * matrix[k, j]
+                right[i] -= factor * right[k]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            right[k] -= matrix[k, j] * right[j]
+        right[k] /= matrix[k, k]
+
+
+@numba.njit(cache=True)
+def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
+    """New velocities with friction that jumps at v = 0: a joint whose friction can hold it stays where it is.
+
+    Solves mass (v' - v) / dt + friction(v') = drive: Newton steps with a guess of which joints move which way,
+    corrected from step to step; should that not settle, Gauss-Seidel, which always does.
+    """
+    n = len(v)
+    way, left, right, push = np.empty(n), np.empty((n, n)), np.empty(n), np.empty(n)
+    for i in range(n):
+        result[i] = v[i]
+        way[i] = np.sign(v[i])
+        push[i] = drive[i]
+        for j in range(n):
+            push[i] += mass[i, j] * v[j] / dt
+    for _ in range(15):
+        for i in range(n):
+            right[i] = push[i] if way[i] != 0.0 else 0.0
+            for j in range(n):
+                left[i, j] = mass[i, j] / dt if way[i] != 0.0 and way[j] != 0.0 else 0.0
+            if way[i] == 0.0:
+                left[i, i] = 1.0
+            else:
+                speed = abs(result[i])
+                value, slope = level(laws[i], coefficients[i, 0 if way[i] > 0.0 else 1], speed, heat[i])
+                slope = max(slope, -0.5 * left[i, i])
+                left[i, i] += slope
+                right[i] -= way[i] * (value - slope * speed)
+        _solve(left, right)
+        settled = True
+        for i in range(n):
+            new = right[i]
+            if new * way[i] < 0.0:  # it came to rest within the step
+                new, way[i], settled = 0.0, 0.0, False
+            if abs(new - result[i]) > 1e-10:
+                settled = False
+            result[i] = new
+        for i in range(n):
+            if way[i] == 0.0:
+                rest = push[i]
+                for j in range(n):
+                    rest -= mass[i, j] * result[j] / dt
+                up, _ = level(laws[i], coefficients[i, 0], 0.0, heat[i])
+                down, _ = level(laws[i], coefficients[i, 1], 0.0, heat[i])
+                if rest > up:
+                    way[i], settled = 1.0, False
+                elif rest < -down:
+                    way[i], settled = -1.0, False
+        if settled:
+            return
+    _relaxed_friction(mass, push, dt, laws, coefficients, heat, result)
+
+
+@numba.njit(cache=True)
+def _relaxed_friction(mass, push, dt, laws, coefficients, heat, result):
+    """Gauss-Seidel over the joints on mass v' / dt + friction(v') = push."""
+    n = len(push)
+    for _ in range(200):
+        change = 0.0
+        for i in range(n):
+            rest = push[i]
+            for j in range(n):
+                if j != i:
+                    rest -= mass[i, j] * result[j] / dt
+            stiffness = mass[i, i] / dt
+            up, _ = level(laws[i], coefficients[i, 0], 0.0, heat[i])
+            down, _ = level(laws[i], coefficients[i, 1], 0.0, heat[i])
+            if rest > up:
+                new = _root(stiffness, rest, laws[i], coefficients[i, 0], heat[i], result[i])
+            elif rest < -down:
+                new = -_root(stiffness, -rest, laws[i], coefficients[i, 1], heat[i], -result[i])
+            else:
+                new = 0.0
+            change = max(change, abs(new - result[i]))
+            result[i] = new
+        if change < 1e-10:
+            break
+
+
+@numba.njit(cache=True)
+def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat, result):
+    """New velocities and bristle deflections, both implicit, so that stiff bristles stay stable."""
+    n = mass.shape[0]
+    left, right, damp = mass / dt, np.empty(n), np.empty(n)
+    for i in range(n):
+        v, z = state[V, i], state[Z, i]
+        value, _ = level(laws[i], coefficients[i, 0 if v >= 0.0 else 1], abs(v), heat[i])
+        s0, s1 = settings[S0, i], settings[S1, i] / (1.0 + (v / PRESLIDING_SPEED) ** 2)
+        damp[i] = 1.0 + dt * s0 * abs(v) / max(value, 1e-9 * s0)
+        # z' = (z + dt v') / damp; friction = s0 z' + s1 (z' - z) / dt
+        left[i, i] += (s0 * dt + s1) / damp[i]
+        right[i] = drive[i] - s0 * z / damp[i] - s1 * (z / damp[i] - z) / dt
+        for j in range(n):
+            right[i] += mass[i, j] * state[V, j] / dt
+    _solve(left, right)
+    result[:] = right
+    for i in range(n):
+        state[Z, i] = (state[Z, i] + dt * result[i]) / damp[i]
+
+
+@numba.njit(cache=True)
+def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
+    """Torque of the drives. Position commands are ramped over their cycle; a velocity command moves the reference."""
+    for i in range(len(tau)):
+        if mode == TORQUE:
+            tau[i] = command[i]
+        else:
+            if mode == POSITION:
+                reference = before[i] + share * (command[i] - before[i])
+                speed = (command[i] - before[i]) / cycle
+            else:
+                reference, speed = state[REFERENCE, i], command[i]
+                state[REFERENCE, i] += dt * speed
+            error = reference - state[Q, i]
+            raw = settings[KP, i] * error + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
+            tau[i] = min(max(raw, -settings[LIMIT, i]), settings[LIMIT, i])
+            if raw == tau[i]:  # a saturated drive does not wind up
+                state[INTEGRAL, i] += dt * settings[KI, i] * error
+            continue
+        tau[i] = min(max(tau[i], -settings[LIMIT, i]), settings[LIMIT, i])
+
+
+@numba.njit(cache=True)
+def advance(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients,
+            mode, command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
+    """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
+
+    The recorded acceleration, drive torque and friction satisfy M a + h + friction + passive = drive torque exactly.
+    """
+    nv, n = projection.shape
+    mass, bias, weight = reflected.copy(), np.zeros(n), np.zeros(n)
+    for i in range(n):
+        for a in range(nv):
+            if projection[a, i] != 0.0:
+                bias[i] += projection[a, i] * bias_all[a]
+                weight[i] += projection[a, i] * weight_all[a]
+                for j in range(n):
+                    total = 0.0
+                    for b in range(nv):
+                        total += mass_all[a, b] * projection[b, j]
+                    mass[i, j] += projection[a, i] * total
+    tau, drive, heat, new = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    _wanted(mode, state, settings, command, before, share, dt, cycle, tau)
+    for i in range(n):
+        loss = settings[LOSS, i] * weight[i] + settings[LOSS_OFFSET, i]
+        drive[i] = tau[i] - bias[i] - passive[i] - loss - settings[OFFSET, i]
+        heat[i] = 1.0 + settings[EXCESS, i] * (1.0 - state[WARMTH, i])
+    if bristles:
+        _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat, new)
+    else:
+        _rigid_friction(mass, drive, state[V], dt, laws, coefficients, heat, new)
+    for i in range(n):
+        v = state[V, i]
+        record[row, R_Q, i], record[row, R_V, i] = state[Q, i], v
+        record[row, R_A, i], record[row, R_TAU, i] = (new[i] - v) / dt, tau[i]
+        record[row, R_WARMTH, i] = state[WARMTH, i]
+        inertial = 0.0
+        for j in range(n):
+            inertial += mass[i, j] * (new[j] - state[V, j]) / dt
+        record[row, R_FRICTION, i] = drive[i] - inertial + settings[OFFSET, i]
+    for i in range(n):
+        v = state[V, i]
+        state[Q, i] += 0.5 * dt * (v + new[i])
+        state[V, i] = new[i]
+        target = 1.0 if abs(new[i]) > MOVING else 0.0
+        state[WARMTH, i] += dt * settings[THERMAL_RATE, i] * (target - state[WARMTH, i])
+        qpos[dofs[i]] = state[Q, i]
+    for a in range(nv):
+        total = 0.0
+        for i in range(n):
+            total += projection[a, i] * state[V, i]
+        qvel[a] = total

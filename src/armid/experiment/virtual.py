@@ -1,0 +1,305 @@
+"""The virtual robot: an arm to experiment on, with MuJoCo's dynamics and our drives, friction and sensors."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid._version import __version__
+from armid.errors import ArmidError, DataShapeError, UnknownNameError
+from armid.excitation.plan import Plan
+from armid.excitation.trajectory import Trajectory
+from armid.experiment import stepping
+from armid.experiment.drive import Recording, State, Timing
+from armid.experiment.physics import Physics
+from armid.experiment.sensing import Sensing
+from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, as_data, per_joint
+from armid.experiment.truth import truth_of
+from armid.logs.log import MODES, Log, LogInfo
+from armid.robot.friction import Friction
+from armid.robot.inertia import Array, Indices
+from armid.robot.robot import Robot
+
+LONGEST_STEP = 5e-4  # [s] of the simulation
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What really happened at the sampling instants, each (cycles, joints) but `time`; for tests and teaching.
+
+    Attributes:
+        time: [s].
+        q, qd, qdd: the simulator's own.
+        torque: of the drives, joint side [N m].
+        friction: the part of it lost in friction, without the load-proportional part [N m].
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    torque: Array
+    friction: Array
+
+
+class VirtualRobot:
+    """An arm that exists in MuJoCo only; implements the drive protocol `Arm`.
+
+    Rigid-body dynamics come from MuJoCo (see `Physics`); drive loops, friction, springs, load-proportional loss,
+    warming and sensors are added at each time step of at most 0.5 ms.
+
+    Attributes:
+        robot: its description, cut to the links whose truth is known.
+        info: what its logs mean.
+        truth: what really happened during the last `stream`; None before.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        rate_hz: float = 200.0,
+        seed: int = 0,
+        posture: ArrayLike | None = None,
+        payload: ArrayLike | None = None,
+        effort: str = "joint torque",
+        loop: DriveLoop | None = None,
+        sensors: Sensors | None = None,
+        thermal: Thermal | None = None,
+        presliding: Presliding | None = None,
+    ) -> None:
+        """Make the arm and let it stand still.
+
+        Args:
+            robot: with a `virtual` section, or with the inertias of a URDF or MJCF file.
+            rate_hz: command and sample rate.
+            seed: of all noise.
+            posture: where it stands [rad]; zero, or the nearest position inside the limits, without it.
+            payload: ten inertial parameters in the tool frame; the description's without it.
+            effort: what it reports: ``joint torque`` or ``current`` (needs a current gain).
+            loop: drive loops.
+            sensors: noise and faults.
+            thermal: cold grease; None is a warm arm.
+            presliding: smooth reversals; None lets friction jump, and joints stick.
+        """
+        truth = truth_of(robot)
+        self.robot = robot = robot if len(truth.inertia) == robot.n_joints else robot.first_links(len(truth.inertia))
+        self._truth, n = truth, robot.n_joints
+        if not np.isfinite(rate_hz) or rate_hz <= 0.0:
+            raise ArmidError(f"rate_hz is {rate_hz:g}; it must be above zero")
+        self._cycle = 1.0 / rate_hz
+        self._substeps = max(1, int(np.ceil(self._cycle / LONGEST_STEP - 1e-9)))
+        self._dt = self._cycle / self._substeps
+        loop, sensors = loop or DriveLoop(), sensors or Sensors()
+        self._thermal, self._bristles = thermal, presliding is not None
+        carried = truth.payload if payload is None else np.asarray(payload, dtype=float)
+        self._physics = Physics(robot, truth, carried)
+        self._state = np.zeros((stepping.STATES, n))
+        self._state[stepping.Q] = _posture(robot, posture)
+        self._state[stepping.WARMTH] = 1.0 if thermal is None else thermal.start
+        self._laws, self._coefficients = _encoded(truth.friction, truth.coefficients)
+        self._settings = self._make_settings(loop, presliding)
+        self._mode, self._before = stepping.POSITION, self._state[stepping.Q].copy()
+        self._clock, self._cycles, self._wall = 0.0, 0, 0.0
+        self._torque = self._holding_torque()
+        self._sensing = Sensing(
+            robot,
+            truth,
+            sensors,
+            thermal,
+            effort=effort,
+            cycle_s=self._cycle,
+            step_s=self._dt,
+            seed=seed,
+            standing=self._now(),
+        )
+        self.truth: Truth | None = None
+        history: dict[str, Any] = {"armid": __version__, "made_by": "virtual robot", "seed": seed}
+        history |= {"loop": as_data(loop), "sensors": as_data(sensors)}
+        history |= {"thermal": as_data(thermal), "presliding": as_data(presliding)}
+        x, y, z = (float(g) for g in robot.gravity)
+        self.info = LogInfo(
+            joints=robot.joint_names,
+            effort=effort,
+            rate_hz=rate_hz,
+            gravity=(x, y, z),
+            robot=robot.name,
+            source=f"virtual {robot.name}",
+            history=history,
+        )
+        self.set_mode("position")
+
+    @property
+    def cycle_s(self) -> float:
+        """Length of a command cycle [s]."""
+        return self._cycle
+
+    @property
+    def speed_factor(self) -> float:
+        """Simulated seconds per second of computing so far."""
+        return self._clock / self._wall if self._wall > 0.0 else float("nan")
+
+    def set_mode(self, mode: str) -> None:
+        """Choose what commands mean; the loops start from where the arm is, holding it."""
+        if mode not in MODES:
+            raise UnknownNameError("mode", mode, MODES)
+        self._mode = MODES.index(mode)
+        self._before = self._state[stepping.Q].copy()
+        self._state[stepping.REFERENCE] = self._state[stepping.Q]
+        self._state[stepping.INTEGRAL] = self._holding_torque()
+        self.info = replace(self.info, mode=mode)
+
+    def state(self) -> State:
+        """What the sensors say now."""
+        found = self._sensing.snapshot(self._now(), self._clock)
+        return State(time=float(found.pop("time")[0]), **{name: values[0] for name, values in found.items()})
+
+    def command(self, values: ArrayLike) -> State:
+        """Hold a command for one cycle and return the state at its end."""
+        self._advance(self._checked(np.atleast_2d(np.asarray(values, dtype=float))))
+        return self.state()
+
+    def stream(self, commands: ArrayLike) -> Recording:
+        """Send one command per cycle, (cycles, joints); row k is the state when row k was sent."""
+        wanted = self._checked(np.asarray(commands, dtype=float))
+        start = self._clock
+        record = self._advance(wanted)
+        times: Array = start + self._cycle * np.arange(len(wanted), dtype=np.float64)
+        at = record[:: self._substeps]
+        channels = (stepping.R_Q, stepping.R_V, stepping.R_A, stepping.R_TAU, stepping.R_FRICTION)
+        self.truth = Truth(times, *(at[:, channel].copy() for channel in channels))
+        found = self._sensing.readings(record, self._now(), times)
+        kept = np.isin(np.arange(len(wanted)), found.pop("row"))
+        return Recording(command=wanted[kept], **found)
+
+    def timing(self) -> Timing:
+        """The virtual clock never slips; jitter of the sampling instants is told by the time stamps."""
+        return Timing(self._cycles, self._cycle, self._cycle, 1.0)
+
+    def run(self, motion: Trajectory | Plan, *, periods: int = 1, settle: int = 1) -> Log:
+        """Drive a trajectory or a plan: approach, `settle` periods that are discarded, `periods` that are kept."""
+        from armid.experiment.excite import excite
+
+        return excite(self, motion, periods=periods, settle=settle)
+
+    def _checked(self, commands: Array) -> Array:
+        n = self.robot.n_joints
+        if commands.ndim != 2 or commands.shape[1] != n or not len(commands):
+            raise DataShapeError(f"commands have the shape {commands.shape}; (cycles, {n}) is needed")
+        if not np.all(np.isfinite(commands)):
+            raise DataShapeError("commands hold values that are not finite")
+        return np.ascontiguousarray(commands)
+
+    def _advance(self, commands: Array) -> Array:
+        """Simulate one cycle per command; returns the record (steps, channels, joints)."""
+        began = time.perf_counter()
+        physics, substeps, dt = self._physics, self._substeps, self._dt
+        n, data = self.robot.n_joints, physics.data
+        record = np.empty((len(commands) * substeps, stepping.RECORDED, n))
+        passive = np.zeros(n)
+        loaded = bool(np.any(self._truth.load_loss[:, 0]))
+        sprung = bool(self.robot.springs or self.robot.counterbalances)
+        physics.place(self._state[stepping.Q], self._state[stepping.V])
+        qpos, qvel = data.qpos, data.qvel
+        row = 0
+        for command in commands:
+            for part in range(substeps):
+                physics.update()
+                if loaded:
+                    physics.update_weight()
+                if sprung:
+                    self._passive(passive)
+                stepping.advance(
+                    physics.mass, physics.bias, physics.weight, physics.projection, physics.reflected, passive,
+                    self._state, self._settings, self._laws, self._coefficients, self._mode, command, self._before,
+                    part / substeps, dt, self._cycle, self._bristles, record, row, qpos, qvel, physics.joint_dofs,
+                )  # fmt: skip
+                row += 1
+            self._before = command
+        if not np.all(np.isfinite(self._state)):
+            raise ArmidError(
+                f"the virtual {self.robot.name} became unstable; use a slower motion or a smaller loop bandwidth"
+            )
+        self._torque = record[-1, stepping.R_TAU].copy()
+        self._clock += len(commands) * self._cycle
+        self._cycles += len(commands)
+        self._wall += time.perf_counter() - began
+        return record
+
+    def _passive(self, out: Array) -> None:
+        """Torque of springs and counterbalances that the drives have to overcome."""
+        out[:] = 0.0
+        q = self._state[stepping.Q]
+        for spring, (k, free) in zip(self.robot.springs, self._truth.springs, strict=True):
+            # dU/dq of U = k (l - l0)^2 / 2 with l^2 = a^2 + b^2 - 2 a b cos(q - phi)
+            angle = q[spring.joint - 1] - spring.phi
+            length = np.sqrt(spring.a**2 + spring.b**2 - 2.0 * spring.a * spring.b * np.cos(angle))
+            out[spring.joint - 1] += k * (length - free) * spring.a * spring.b * np.sin(angle) / length
+        for table in self.robot.counterbalances:
+            out[table.joint - 1] += np.interp(q[table.joint - 1], table.position, table.torque)
+
+    def _holding_torque(self) -> Array:
+        """Torque of the drives that holds the arm where it is, without friction."""
+        q = self._state[stepping.Q]
+        _, weight = self._physics.joint_space(q, np.zeros_like(q))
+        passive = np.zeros_like(q)
+        self._passive(passive)
+        loss = self._truth.load_loss
+        return weight * (1.0 + loss[:, 0]) + loss[:, 1] + passive + self._settings[stepping.OFFSET]
+
+    def _make_settings(self, loop: DriveLoop, presliding: Presliding | None) -> Array:
+        """The compiled step's table of constants."""
+        n, truth = self.robot.n_joints, self._truth
+        settings = np.zeros((stepping.SETTINGS, n))
+        q = self._state[stepping.Q]
+        inertia = np.diag(self._physics.joint_space(q, np.zeros(n))[0])
+        omega = 2.0 * np.pi * np.array(per_joint("bandwidth_hz", loop.bandwidth_hz, n))
+        faster = loop.velocity_ratio * omega
+        settings[stepping.KD] = faster * inertia
+        settings[stepping.KP] = settings[stepping.KD] * (omega + 0.25 * faster)
+        settings[stepping.KI] = settings[stepping.KD] * 0.25 * faster * omega
+        settings[stepping.LIMIT] = np.where(np.isnan(self.robot.limits.torque), np.inf, self.robot.limits.torque)
+        settings[stepping.OFFSET] = [values.get("fo", 0.0) for values in truth.coefficients]
+        settings[stepping.LOSS], settings[stepping.LOSS_OFFSET] = truth.load_loss.T
+        if self._thermal is not None:
+            settings[stepping.EXCESS] = self._thermal.excess
+            settings[stepping.THERMAL_RATE] = 1.0 / self._thermal.time_constant_s
+        if presliding is not None:
+            slow = np.geomspace(1e-4, 0.1, 40)
+            for joint in range(n):
+                law, pair = self._laws[joint], self._coefficients[joint]
+                top = max(stepping.level(law, c, float(v), 1.0)[0] for c in pair for v in slow)
+                settings[stepping.S0, joint] = max(top, 1e-6) / presliding.deflection
+            settings[stepping.S1] = 2.0 * presliding.damping * np.sqrt(settings[stepping.S0] * inertia)
+        return settings
+
+    def _now(self) -> Array:
+        """The present instant as a record's row."""
+        row = np.zeros((stepping.RECORDED, self.robot.n_joints))
+        row[stepping.R_Q], row[stepping.R_V] = self._state[stepping.Q], self._state[stepping.V]
+        row[stepping.R_TAU], row[stepping.R_WARMTH] = self._torque, self._state[stepping.WARMTH]
+        return row
+
+
+def _posture(robot: Robot, posture: ArrayLike | None) -> Array:
+    if posture is None:
+        return np.fmin(np.fmax(np.zeros(robot.n_joints), robot.limits.lower), robot.limits.upper)
+    q = np.asarray(posture, dtype=float)
+    if q.shape != (robot.n_joints,) or not np.all(np.isfinite(q)):
+        raise ArmidError(f"posture must be {robot.n_joints} finite numbers [rad], one per joint of {robot.name}")
+    return q
+
+
+def _encoded(friction: tuple[Friction, ...], coefficients: tuple[Any, ...]) -> tuple[Indices, Array]:
+    """Laws as numbers, coefficients (joints, directions, 6)."""
+    laws: Indices = np.array([stepping.LAWS.index(one.law.name) for one in friction], dtype=np.int64)
+    table = np.zeros((len(friction), 2, 6))
+    for joint, (one, values) in enumerate(zip(friction, coefficients, strict=True)):
+        for direction, sign in enumerate("pn"):
+            names = [f"{name}{sign}" if one.per_direction else name for name in one.law.coefficients]
+            table[joint, direction, : len(names)] = [values[name] for name in names]
+    return laws, table

@@ -1,0 +1,385 @@
+"""The virtual robot: its dynamics against Pinocchio, its energy, friction, drives and sensors."""
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import armid
+from armid.dynamics import Model
+from armid.errors import ArmidError, DataShapeError, UnknownNameError
+from armid.excitation import FourierSeries
+from armid.experiment.physics import Physics
+from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
+from armid.experiment.truth import truth_of
+from armid.experiment.virtual import VirtualRobot
+from armid.robot.friction import LAWS, Friction
+from tests.dynamics.arms import pinocchio_model, random_robot, values_of
+
+ROBOTS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
+
+
+def library_arm(name):
+    robot = armid.load_robot(name)
+    return robot.first_links(len(robot.virtual.inertia))
+
+
+def with_truth(robot, **changes):
+    return replace(robot, virtual=replace(truth_of(robot), **changes))
+
+
+def bare(robot):
+    """No friction, rotors, springs, losses or payload."""
+    n = robot.n_joints
+    robot = replace(robot, springs=(), counterbalances=()).without_rotors()
+    return with_truth(
+        replace(robot, virtual=replace(robot.virtual, springs=())),
+        friction=(Friction(),) * n,
+        coefficients=({},) * n,
+        load_loss=np.zeros((n, 2)),
+        payload=None,
+    )
+
+
+def with_friction(robot, law, coefficients):
+    n = robot.n_joints
+    return with_truth(robot, friction=(Friction(LAWS[law]),) * n, coefficients=(coefficients,) * n)
+
+
+def waves(arm, seconds, amplitude=0.3, hertz=0.3):
+    """Smooth commands from rest, different for each joint."""
+    t = np.arange(0.0, seconds, arm.cycle_s)
+    start = arm.state().position
+    rates = 2.0 * np.pi * hertz * (1.0 + 0.3 * np.arange(len(start)))
+    u = np.minimum(t / 2.0, 1.0)[:, None]
+    return start + amplitude * (1.0 - np.cos(rates * t[:, None])) * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_bare_arm_obeys_pinocchio(name):
+    """The simulator's own q, q̇, q̈ and torque satisfy Pinocchio's rnea to 1e-6 of the torque's range."""
+    robot = bare(library_arm(name))
+    arm = VirtualRobot(robot, rate_hz=250, sensors=Sensors.perfect())
+    arm.stream(waves(arm, 6.0))
+    model, data = pinocchio_model(robot, robot.virtual.inertia)
+    true = arm.truth
+    torque = np.array([pin.rnea(model, data, *row) for row in zip(true.q, true.qd, true.qdd, strict=True)])
+    assert np.abs(torque - true.torque).max() < 1e-6 * np.ptp(torque, axis=0).max()
+    assert np.ptp(true.q, axis=0).min() > 0.4
+
+
+@pytest.mark.parametrize("name", ["rx60", "kr15", "pa10"])
+def test_energy_balance_closes(name):
+    """Work of the drives equals the gain of energy, the better the smaller the time step."""
+    robot = bare(library_arm(name))
+    errors = []
+    for rate in (2000.0, 8000.0):
+        arm = VirtualRobot(robot, rate_hz=rate, sensors=Sensors.perfect())
+        arm.stream(waves(arm, 3.0))
+        true, physics = arm.truth, Physics(robot, robot.virtual, None)
+        # Above 2 kHz there is one time step per cycle, during which the drives hold their torque.
+        work = np.concatenate([[0.0], np.cumsum(np.sum(true.torque[:-1] * np.diff(true.q, axis=0), axis=1))])
+        energy = np.array([physics.energy(q, v) for q, v in zip(true.q[::50], true.qd[::50], strict=True)])
+        errors.append(np.abs(energy - energy[0] - work[::50]).max() / np.ptp(energy))
+    assert errors[1] < 1e-3
+    assert errors[1] < 0.6 * errors[0]
+
+
+@pytest.mark.parametrize("name", ["ir361", "kr15", "pa10", "powerball"])
+def test_rotor_coupling_is_that_of_rotor_bodies_in_pinocchio(name):
+    """Explicit rotors, q_rotor = k_r q: Pinocchio's mass matrix and bias, projected, equal the simulator's."""
+    robot = library_arm(name)
+    truth = robot.virtual
+    gear = [drive.gear_ratio for drive in robot.drives]
+    inertia = truth.inertia.copy()
+    from armid.robot.geometry import along, placement
+    from armid.robot.inertia import change_of_frame
+
+    model, _ = pinocchio_model(robot, inertia)
+    projection = [np.eye(robot.n_joints)]
+    for index, drive in enumerate(robot.drives):
+        im = truth.rotor_inertia[index]
+        pose = placement(along(drive.axis))
+        rotor = np.array([1e-9, 0, 0, 0, im / 2, 0, im / 2, 0, 0, im])
+        row = np.zeros((1, robot.n_joints))
+        row[0, index] = gear[index]
+        projection.append(row)
+        parent = drive.carrier
+        joint = model.addJoint(parent, pin.JointModelRZ(), _in_parent(robot, parent, pose), f"rotor{index}")
+        model.appendBodyToJoint(joint, pin.Inertia.FromDynamicParameters(rotor), pin.SE3.Identity())
+        if parent > 0:
+            carried = change_of_frame(robot.joints[parent - 1].link_frame @ pose) @ rotor
+            body = model.inertias[parent].toDynamicParameters() - carried
+            model.inertias[parent] = pin.Inertia.FromDynamicParameters(body)
+    # Pinocchio numbers joints as they were added: links first, then rotors, as in the projection.
+    t = np.vstack(projection)
+    data, physics = model.createData(), Physics(robot, truth, None)
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        q, v = rng.normal(size=(2, robot.n_joints))
+        mass, bias = physics.joint_space(q, v)
+        full_q, full_v = np.concatenate([q, np.zeros(robot.n_joints)]), t @ v
+        columns = [pin.rnea(model, data, full_q, full_v, t[:, i]) for i in range(robot.n_joints)]
+        still = pin.rnea(model, data, full_q, full_v, np.zeros(model.nv))
+        expected = np.column_stack([t.T @ (column - still) for column in columns])
+        assert np.allclose(bias, t.T @ still, atol=1e-9 * np.abs(still).max())
+        assert np.allclose(mass, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def _in_parent(robot, parent, pose):
+    frame = np.eye(4) if parent == 0 else robot.joints[parent - 1].link_frame
+    matrix = frame @ pose
+    return pin.SE3(matrix[:3, :3], matrix[:3, 3])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_trees_equal_the_estimators_model(seed):
+    """Any tree, with prismatic joints and odd frames: MuJoCo's torque equals the regressor's."""
+    robot, inertia = random_robot(seed, 5, "any", True)
+    drives = tuple(armid.robot.robot.Drive(1.0, None, 0, np.array([0.0, 0.0, 1.0]), False) for _ in range(5))
+    robot = replace(robot, drives=drives, rotors=False, friction=(Friction(),) * 5, nominal_inertia=inertia)
+    model = Model(robot)
+    physics = Physics(robot, truth_of(robot), None)
+    rng = np.random.default_rng(seed)
+    q, v, a = rng.normal(size=(3, 5))
+    mass, bias = physics.joint_space(q, v)
+    expected = model.inverse_dynamics(q[None], v[None], a[None], values_of(model, inertia))[0]
+    assert np.allclose(mass @ a + bias, expected, atol=1e-10 * np.abs(expected).max())
+
+
+def test_payload_hangs_at_the_tool():
+    """The static torque of a point mass at the tool is the Jacobian's."""
+    robot = bare(library_arm("powerball"))
+    payload = np.array([2.0, 0, 0, 0.2, 0.03, 0, 0.03, 0, 0, 0.01])
+    q = np.array([0.3, -0.5, 0.8, 0.2, 0.4, -0.3])
+    _, without = Physics(robot, robot.virtual, None).joint_space(q, np.zeros(6))
+    _, loaded = Physics(robot, robot.virtual, payload).joint_space(q, np.zeros(6))
+
+    def height(x):
+        return (armid.tool_frame(robot, x[None])[0] @ [0.0, 0.0, 0.1, 1.0])[:3] @ robot.gravity
+
+    slope = [(height(q + 1e-6 * e) - height(q - 1e-6 * e)) / 2e-6 for e in np.eye(6)]
+    assert np.allclose(loaded - without, -2.0 * np.array(slope), atol=1e-6)
+
+
+def test_stuck_joints_stand_still():
+    """Coulomb friction holds a joint whose drive pushes too little, exactly; pushed harder it moves."""
+    robot = with_friction(bare(library_arm("rx60")), "coulomb-viscous", {"fv": 1.0, "fc": 5.0})
+    robot = robot.with_gravity([0.0, 0.0, 0.0])
+    arm = VirtualRobot(robot, rate_hz=500, sensors=Sensors.perfect())
+    arm.set_mode("torque")
+    arm.stream(np.tile([4.9, 0.0, 0.0], (500, 1)))
+    assert np.array_equal(arm.state().velocity, np.zeros(3))
+    arm.stream(np.tile([5.5, 0.0, 0.0], (500, 1)))
+    assert arm.state().velocity[0] > 0.05
+
+
+@pytest.mark.parametrize(
+    ("law", "coefficients"),
+    [
+        ("viscous", {"fv": 3.0}),
+        ("coulomb-viscous", {"fv": 3.0, "fc": 4.0}),
+        ("stribeck", {"fv": 3.0, "fc": 4.0, "fs": 6.0, "vs": 0.02}),
+        ("double-exponential", {"f1": 20.0, "f2": 40.0, "f3": 22.0, "f4": 0.06, "f5": 25.0, "f6": 17.0}),
+        ("double-exponential", {"f1": 2.0, "f2": 4.0, "f3": 2.0, "f4": 0.02, "f5": 0.0, "f6": 0.0}),
+        ("hyperbolic", {"g1": 2.0, "g2": 40.0, "g3": 3.0, "g4": 9.0, "g5": 6.0}),
+    ],
+)
+def test_steady_friction_is_the_law(law, coefficients):
+    """At constant velocity the drive's torque is the friction law's, which the description evaluates."""
+    robot = with_friction(bare(library_arm("rx60")), law, coefficients).with_gravity([0.0, 0.0, 0.0])
+    for velocity in (-0.4, -0.03, 0.05, 0.3):
+        arm = VirtualRobot(robot, rate_hz=500, sensors=Sensors.perfect())
+        arm.set_mode("velocity")
+        arm.stream(np.tile([velocity, 0.0, 0.0], (2000, 1)))
+        expected = LAWS[law].torque(np.array([velocity]), coefficients)[0]
+        assert np.isclose(arm.state().velocity[0], velocity, rtol=1e-4)
+        assert np.isclose(arm.state().effort[0], expected, rtol=1e-3)
+
+
+def test_friction_identity_of_the_record():
+    """Drive torque = inverse dynamics with rotors, springs, load loss + recorded friction, for the full arms."""
+    for name in ("ir361", "pa10"):
+        robot = library_arm(name)
+        arm = VirtualRobot(robot, rate_hz=250, sensors=Sensors.perfect())
+        arm.stream(waves(arm, 4.0))
+        model, true = Model(replace(robot, friction=(Friction(),) * robot.n_joints)), arm.truth
+        values = dict(zip(model.names, values_of(model, robot.virtual.inertia), strict=True))
+        values |= {f"Im{i + 1}": v for i, v in enumerate(robot.virtual.rotor_inertia) if f"Im{i + 1}" in model.names}
+        for number, (k, free) in enumerate(robot.virtual.springs, start=1):
+            values |= {f"ks{number}": k, f"kl{number}": k * free}
+        rigid = model.inverse_dynamics(true.q, true.qd, true.qdd, values)
+        loss = robot.virtual.load_loss
+        weight = model.gravity_torque(true.q, values)
+        expected = rigid + loss[:, 0] * weight + loss[:, 1] + true.friction
+        assert np.abs(expected - true.torque).max() < 1e-8 * np.abs(true.torque).max()
+        moving = np.abs(true.qd) > 0.05
+        law = np.column_stack(
+            [
+                one.torque(true.qd[:, j], c)
+                for j, (one, c) in enumerate(zip(robot.virtual.friction, robot.virtual.coefficients, strict=True))
+            ]
+        )
+        scale = np.abs(law).max(axis=0)
+        assert np.abs(np.where(moving, true.friction - law, 0.0) / scale).max() < 0.02
+
+
+def test_presliding_rounds_the_reversal():
+    """With bristles, friction passes through zero gradually and reaches the same level away from reversals."""
+    robot = with_friction(bare(library_arm("rx60")), "coulomb-viscous", {"fv": 1.0, "fc": 5.0})
+    robot = robot.with_gravity([0.0, 0.0, 0.0])
+    jumps = []
+    for presliding in (None, Presliding(deflection=2e-3)):
+        arm = VirtualRobot(robot, rate_hz=1000, sensors=Sensors.perfect(), presliding=presliding)
+        arm.stream(waves(arm, 6.0))
+        true = arm.truth
+        jumps.append(np.abs(np.diff(true.friction[:, 0])).max())
+        fast = np.abs(true.qd[:, 0]) > 0.2
+        level = 1.0 * true.qd[fast, 0] + 5.0 * np.sign(true.qd[fast, 0])
+        assert np.abs(true.friction[fast, 0] - level).max() < 0.1
+    assert jumps[1] < 0.3 * jumps[0]
+
+
+def test_cold_grease_warms_up():
+    """Viscous friction falls from its cold value with the stated time constant, while moving."""
+    robot = with_friction(bare(library_arm("rx60")), "viscous", {"fv": 10.0}).with_gravity([0.0, 0.0, 0.0])
+    thermal = Thermal(excess=0.5, time_constant_s=5.0)
+    arm = VirtualRobot(robot, rate_hz=250, sensors=Sensors.perfect(), thermal=thermal)
+    arm.set_mode("velocity")
+    recording = arm.stream(np.tile([0.2, 0.0, 0.0], (2500, 1)))
+    t = recording.time[250:]
+    expected = 2.0 * (1.0 + 0.5 * np.exp(-t / 5.0))
+    assert np.abs(recording.effort[250:, 0] / expected - 1.0).max() < 0.01
+    assert recording.temperature[0, 0] == 22.0
+    assert recording.temperature[-1, 0] > 33.0
+    assert recording.temperature[-1, 1] == 22.0
+
+
+def test_noise_is_as_described():
+    """White torque noise of the stated size; coloured noise with the stated correlation time and the same size."""
+    robot = bare(library_arm("pa10"))
+    quiet = VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect())
+    commands = np.repeat(quiet.state().position[None], 20000, axis=0)
+    white = VirtualRobot(robot, rate_hz=200, seed=5).stream(commands).effort - quiet.stream(commands).effort
+    sigma = np.array([2.0, 2.0, 1.0, 1.0, 0.3, 0.3, 0.3])
+    assert np.allclose(white.std(axis=0), sigma, rtol=0.03)
+    assert np.abs([np.corrcoef(w[1:], w[:-1])[0, 1] for w in white.T]).max() < 0.03
+    sensors = Sensors(noise_time_constant_s=0.05)
+    coloured = VirtualRobot(robot, rate_hz=200, seed=5, sensors=sensors).stream(commands).effort
+    coloured = coloured - quiet.stream(commands).effort
+    assert np.allclose(coloured.std(axis=0), sigma, rtol=0.1)
+    assert np.allclose([np.corrcoef(w[1:], w[:-1])[0, 1] for w in coloured.T], np.exp(-0.1), atol=0.02)
+
+
+def test_sensor_faults():
+    """Rounding, delay, saturation, jitter and loss do what they say."""
+    robot = bare(library_arm("powerball"))
+    perfect = VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect())
+    clean = perfect.stream(waves(perfect, 5.0))
+
+    def with_sensors(**options):
+        values = {"torque_noise": 0.0, "encoder_resolution": 0.0, "velocity_noise": 0.0, **options}
+        arm = VirtualRobot(robot, rate_hz=200, sensors=Sensors(**values))
+        return arm.stream(waves(arm, 5.0))
+
+    rounded = with_sensors(encoder_resolution=0.01).position
+    assert np.allclose(rounded, np.round(clean.position / 0.01) * 0.01, atol=1e-12)
+    late = with_sensors(effort_delay_s=(0.01, 0, 0, 0, 0, 0)).effort
+    assert np.allclose(late[2:, 0], clean.effort[:-2, 0])
+    assert np.allclose(late[:, 1:], clean.effort[:, 1:])
+    assert np.abs(with_sensors(effort_range=5.0).effort).max() == 5.0
+    jittered = with_sensors(jitter_s=5e-4)
+    assert 3e-4 < np.std(np.diff(jittered.time)) < 1.2e-3
+    at = np.array([np.interp(jittered.time, clean.time, column) for column in clean.position.T]).T
+    assert np.abs(jittered.position - at)[:-1].max() < 1e-4
+    lost = with_sensors(drop_probability=0.1)
+    assert 0.05 < 1.0 - len(lost.time) / len(clean.time) < 0.15
+    assert np.allclose(lost.command, clean.command[np.isin(clean.time, lost.time)])
+
+
+def test_same_seed_same_log():
+    robot = library_arm("er16")
+    motion = FourierSeries(5.0, (1, 2), np.full((3, 2), 0.05), np.full((3, 2), 0.05), np.full(3, 0.2))
+    one, two, other = (VirtualRobot(robot, rate_hz=100, seed=seed).run(motion, periods=2) for seed in (3, 3, 4))
+    assert np.array_equal(one["effort"], two["effort"])
+    assert not np.array_equal(one["effort"], other["effort"])
+    assert one.info.history["seed"] == 3
+
+
+def test_measured_is_not_commanded():
+    """The loop has finite bandwidth: a softer one follows worse."""
+    robot = library_arm("powerball")
+    worst = []
+    for bandwidth in (2.0, 20.0):
+        arm = VirtualRobot(robot, rate_hz=200, loop=DriveLoop(bandwidth_hz=bandwidth), sensors=Sensors.perfect())
+        recording = arm.stream(waves(arm, 6.0))
+        worst.append(np.abs(recording.position[2:] - recording.command[1:-1]).max())
+    assert worst[0] > 5.0 * worst[1] > 0.0
+
+
+def test_drives_saturate_at_the_torque_limit():
+    robot = bare(library_arm("powerball"))
+    limited = replace(robot, limits=replace(robot.limits, torque=np.full(6, 3.0)))
+    arm = VirtualRobot(limited.with_gravity([0.0, 0.0, 0.0]), rate_hz=200, sensors=Sensors.perfect())
+    recording = arm.stream(arm.state().position + np.concatenate([np.zeros((10, 6)), np.full((100, 6), 0.5)]))
+    assert np.abs(recording.effort).max() == 3.0
+
+
+def test_stepping_equals_streaming():
+    """Commands one at a time and all at once move the arm alike."""
+    robot = library_arm("rx60")
+    one, two = (VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect()) for _ in range(2))
+    commands = waves(one, 1.0)
+    streamed = one.stream(commands)
+    states = [two.state()] + [two.command(values) for values in commands[:-1]]
+    assert np.array_equal(streamed.position, [state.position for state in states])
+    assert np.allclose(streamed.time, [state.time for state in states])
+    assert two.timing().cycles == len(commands) - 1
+
+
+def test_current_is_torque_over_gain():
+    robot = replace(bare(library_arm("rx60")), current_gain=((0.0, 2.0), (0.0, 4.0), (0.0, 0.5)))
+    torque, current = (
+        VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect(), effort=kind) for kind in ("joint torque", "current")
+    )
+    assert np.allclose(torque.state().effort, current.state().effort * [2.0, 4.0, 0.5])
+    assert current.info.effort == "current"
+    with pytest.raises(ArmidError, match="current_gain"):
+        VirtualRobot(library_arm("rx60"), effort="current")
+
+
+def test_arm_of_a_urdf_can_be_simulated(tmp_path):
+    """Inertias and friction of a URDF are the truth where a description has no virtual section."""
+    text = """<robot name="two"><link name="base"/><link name="a"><inertial><mass value="2"/><origin xyz="0.2 0 0"/>
+      <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+      <limit lower="-2" upper="2" velocity="2" effort="50"/><dynamics damping="0.5" friction="1.5"/></joint></robot>"""
+    path = tmp_path / "two.urdf"
+    path.write_text(text)
+    arm = VirtualRobot(armid.load_robot(path), sensors=Sensors.perfect())
+    assert np.isclose(abs(arm.state().effort[0]), 2.0 * 9.81 * 0.2)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert np.isclose(arm.state().effort[0], data.qfrc_bias[0])
+
+
+def test_bad_input():
+    robot = library_arm("rx60")
+    with pytest.raises(ArmidError, match="virtual: is missing"):
+        VirtualRobot(replace(robot, virtual=None))
+    with pytest.raises(ArmidError, match="posture must be 3"):
+        VirtualRobot(robot, posture=[0.0])
+    with pytest.raises(ArmidError, match="rate_hz"):
+        VirtualRobot(robot, rate_hz=0.0)
+    arm = VirtualRobot(robot)
+    with pytest.raises(UnknownNameError, match="position, velocity, torque"):
+        arm.set_mode("speed")
+    with pytest.raises(DataShapeError, match=r"\(cycles, 3\)"):
+        arm.stream(np.zeros((4, 2)))
+    with pytest.raises(DataShapeError, match="not finite"):
+        arm.stream(np.full((4, 3), np.nan))
+    with pytest.raises(ArmidError, match="torque_noise has 2 values"):
+        VirtualRobot(robot, sensors=Sensors(torque_noise=(1.0, 2.0)))
