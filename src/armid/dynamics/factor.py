@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
+from numpy.typing import ArrayLike, NDArray
 
 from armid.dynamics import kernel
 from armid.dynamics.model import Model, Motion
-from armid.dynamics.threads import over_samples, parts_of
+from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
 from armid.errors import DataShapeError
 from armid.robot.inertia import Array, Indices
 
+Mask = NDArray[np.uint8]
 _QR_ROWS = 4096  # samples that the triangular factor takes in at a time
 
 
@@ -32,6 +32,7 @@ class CompactFactor:
         matrices: for each joint the matrix described above.
         samples: number of samples.
         triangular: whether the matrices are triangular factors.
+        counts: number of samples each joint took part in; all of them, if not given.
     """
 
     names: tuple[str, ...]
@@ -39,6 +40,12 @@ class CompactFactor:
     matrices: tuple[Array, ...]
     samples: int
     triangular: bool = False
+    counts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in the counts."""
+        if not self.counts:
+            object.__setattr__(self, "counts", (self.samples,) * len(self.matrices))
 
     def __add__(self, other: CompactFactor) -> CompactFactor:
         """The factor of both data sets together."""
@@ -50,7 +57,9 @@ class CompactFactor:
             matrices = tuple(_triangle(np.vstack(pair)) for pair in pairs)
         else:
             matrices = tuple(mine + theirs for mine, theirs in pairs)
-        return CompactFactor(self.names, self.columns, matrices, self.samples + other.samples, self.triangular)
+        counts = tuple(mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True))
+        samples = self.samples + other.samples
+        return CompactFactor(self.names, self.columns, matrices, samples, self.triangular, counts)
 
     def gram(self, joint: int) -> Array:
         """Gram matrix of one joint's columns and torque."""
@@ -82,6 +91,7 @@ def compact_factor(
     torque: ArrayLike,
     parameters: Sequence[str] | None = None,
     *,
+    use: ArrayLike | None = None,
     triangular: bool = False,
 ) -> CompactFactor:
     """Compact factor of one data set, all arrays (samples, joints); memory does not grow with a regressor.
@@ -93,6 +103,7 @@ def compact_factor(
         qdd: accelerations.
         torque: measured torques.
         parameters: names of the columns (default: the model's unknown parameters).
+        use: which torques count, (samples, joints); all of them, if not given.
         triangular: keep triangular factors instead of Gram matrices.
     """
     names = model.unknown if parameters is None else tuple(parameters)
@@ -102,12 +113,19 @@ def compact_factor(
         raise DataShapeError(f"torque has shape {tau.shape}; it must be {motion.q.shape}, as the motion")
     layout = model.columns(names)
     columns = tuple(np.flatnonzero(row >= 0) for row in layout.position)
-    matrices = _triangles(model, names, columns, motion, tau) if triangular else _grams(model, layout, motion, tau)
+    mask = np.zeros((0, 0), dtype=np.uint8) if use is None else np.ascontiguousarray(use, dtype=np.uint8)
+    if use is not None and mask.shape != tau.shape:
+        raise DataShapeError(f"use has shape {mask.shape}; it must be {tau.shape}, as the torque")
+    if triangular:
+        matrices = _triangles(model, names, columns, motion, tau, mask)
+    else:
+        matrices = _grams(model, layout, motion, tau, mask)
     if not all(np.isfinite(matrix).all() for matrix in matrices):
         raise DataShapeError(
             f"the data are not finite from sample {_first_bad(*motion, tau)} on; remove or repair them"
         )
-    return CompactFactor(names, columns, matrices, len(tau), triangular)
+    counts = () if use is None else tuple(int(count) for count in np.count_nonzero(mask, axis=0))
+    return CompactFactor(names, columns, matrices, len(tau), triangular, counts)
 
 
 def accumulate(
@@ -128,27 +146,29 @@ def accumulate(
     return total
 
 
-def _grams(model: Model, layout: kernel.Columns, motion: Motion, tau: Array) -> tuple[Array, ...]:
+def _grams(model: Model, layout: kernel.Columns, motion: Motion, tau: Array, use: Mask) -> tuple[Array, ...]:
     samples, joints = tau.shape
     size = -(-(int(layout.used.max()) + 1) // 4) * 4
     parts = np.zeros((parts_of(samples), joints, size, size))
-    over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, tau, a, b, parts[p]), samples)
+    over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, tau, use, a, b, parts[p]), samples)
     lower = np.tril(parts.sum(axis=0))
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
     return tuple(full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.used))
 
 
 def _triangles(
-    model: Model, names: tuple[str, ...], columns: Sequence[Indices], motion: Motion, tau: Array
+    model: Model, names: tuple[str, ...], columns: Sequence[Indices], motion: Motion, tau: Array, use: Mask
 ) -> tuple[Array, ...]:
     triangles = [np.zeros((len(seen) + 1, len(seen) + 1)) for seen in columns]
     # Two BLAS threads on small matrices are slower than one.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for first in range(0, len(tau), _QR_ROWS):
             rows = slice(first, first + _QR_ROWS)
             regressor = model.regressor(motion.q[rows], motion.qd[rows], motion.qdd[rows], names)
             for j, seen in enumerate(columns):
                 stacked = np.column_stack([regressor[:, j, seen], tau[rows, j]])
+                if len(use):
+                    stacked = stacked[use[rows, j] > 0]
                 triangles[j] = _triangle(np.vstack([triangles[j], stacked]))
     return tuple(triangles)
 

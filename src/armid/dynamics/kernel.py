@@ -265,10 +265,11 @@ def regressor(tree, columns, q, qd, qdd, begin, end, out):
 
 
 @compiled
-def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
+def grams(tree, columns, q, qd, qdd, tau, use, begin, end, out):
     """Add the Gram matrix of each joint's [wanted columns | torque], samples [begin, end), to `out` (n, S, S).
 
     The torque takes the row after the joint's last column. S is a multiple of 4; only the lower tiles are written.
+    Samples of a joint whose `use` (N, n) is zero are left out; an empty `use` takes all.
     """
     n, size = tree.parent.shape[0], out.shape[1]
     motion, state, screws, ten = _scratch(tree)
@@ -282,6 +283,9 @@ def grams(tree, columns, q, qd, qdd, tau, begin, end, out):
             used = columns.used[j]
             load(tau, first, j, packed[j, used])
             packed[j, : used + 1, min(BLOCK, end - first) :] = 0.0
+            for b in range(min(BLOCK, end - first) if use.shape[0] > 0 else 0):
+                if use[first + b, j] == 0:
+                    packed[j, : used + 1, b] = 0.0
             add_gram(packed[j], used + 1, out[j])
 
 

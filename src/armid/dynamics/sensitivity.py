@@ -16,6 +16,8 @@ from armid.robot.inertia import Array, Indices
 #: Width [rad/s] of the tanh that stands for the sign of velocity while a trajectory is being optimised.
 SIGN_WIDTH = 0.02
 
+_ALL = np.zeros((0, 0), dtype=np.uint8)  # no sample is left out
+
 
 class Sensitivity:
     """Information matrix and torque of a model along a motion, and their derivatives.
@@ -41,7 +43,7 @@ class Sensitivity:
         size = -(-(int(self._columns.used.max()) + 1) // 4) * 4
         parts = np.zeros((parts_of(samples), joints, size, size))
         over_samples(
-            lambda p, a, b: kernel.grams(self.model.tree, self._columns, q, qd, qdd, q, a, b, parts[p]), samples
+            lambda p, a, b: kernel.grams(self.model.tree, self._columns, q, qd, qdd, q, _ALL, a, b, parts[p]), samples
         )
         lower = np.tril(parts.sum(axis=0))
         full = lower + np.tril(lower, -1).transpose(0, 2, 1)

@@ -6,9 +6,12 @@ import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 from numba.core import event
+from threadpoolctl import ThreadpoolController
 
 from armid.dynamics.blocks import BLOCK
 
@@ -28,6 +31,17 @@ def set_threads(count: int) -> None:
     """Use `count` threads in the numeric core; 0 returns to all available processors."""
     global _count
     _count = max(0, count)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread for a while: on small matrices two are slower, on a busy machine many times so."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the libraries takes milliseconds, so it is done once."""
+    return ThreadpoolController()
 
 
 def over_samples(loop: Callable[[int, int, int], None], samples: int) -> None:

@@ -1,0 +1,151 @@
+"""What all estimators share: one `fit(robot, data)` that returns a Fit."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armid._version import __version__
+from armid.dynamics.factor import CompactFactor
+from armid.estimation.compensation import Compensation
+from armid.estimation.fit import Fit
+from armid.estimation.identifiability import identifiability
+from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
+from armid.estimation.problem import SLOW_FLOOR, SLOW_SHARE, Problem
+from armid.estimation.terms import FrictionTerm
+from armid.estimation.uncertainty import correlated_covariance, residuals_of
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimator(ABC):
+    """An estimator: options without logic, and `fit`.
+
+    Attributes:
+        known: values of parameters that are not to be estimated.
+        terms: friction terms beyond the description's law.
+        delay_s: how much torque lags motion, per joint; None for no delay.
+        load_values: base parameters that make the load of load terms.
+        compensation: torque known beforehand (sequential identification).
+        slow_share: rows of a joint slower than this share of its own speed are left out.
+        slow_floor: and those slower than this [rad/s].
+    """
+
+    name: ClassVar[str] = ""
+
+    known: Mapping[str, float] | None = None
+    terms: tuple[FrictionTerm, ...] = ()
+    delay_s: tuple[float, ...] | None = None
+    load_values: Mapping[str, float] | None = None
+    compensation: Compensation | None = None
+    slow_share: float = SLOW_SHARE
+    slow_floor: float = SLOW_FLOOR
+
+    @abstractmethod
+    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
+        """Estimate the parameters of `robot` from one data set or several."""
+
+    def problem(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Problem:
+        """The regression these options describe."""
+        return Problem(
+            robot,
+            data,
+            known=self.known,
+            terms=self.terms,
+            delay_s=None if self.delay_s is None else np.array(self.delay_s),
+            load_values=self.load_values,
+            compensation=self.compensation,
+            slow_share=self.slow_share,
+            slow_floor=self.slow_floor,
+        )
+
+    def options(self) -> dict[str, Any]:
+        """Its own options, as data."""
+        shared = {field.name for field in fields(Estimator)} - {"slow_share", "slow_floor", "known"}
+        plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in shared}
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in plain.items()}
+
+    def finished(
+        self,
+        problem: Problem,
+        factor: CompactFactor,
+        solution: Solution,
+        weights: Array,
+        *,
+        covariance: Array | None = None,
+        notes: Sequence[str] = (),
+        links: Mapping[str, float] | None = None,
+    ) -> Fit:
+        """A Fit from a solution; the covariance accounts for correlated residuals unless one is given."""
+        said = list(notes)
+        if covariance is None:
+            covariance, words = honest_covariance(problem, solution, weights)
+            said.append(words)
+        sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        squares = residual_squares(factor, solution.values)
+        noises = [d.torque_noise for d in problem.data if d.torque_noise is not None]
+        return Fit(
+            robot=problem.robot,
+            names=problem.names,
+            values=solution.values,
+            covariance=covariance,
+            terms=problem.torque_model.terms,
+            load_values=problem.torque_model.load_values,
+            compensation=problem.torque_model.compensation,
+            delay_s=problem.delay_s,
+            residual_rms=np.sqrt(squares / np.maximum(np.array(factor.counts), 1)),
+            noise=np.sqrt(np.mean(np.square(noises), axis=0)) if len(noises) == len(problem.data) else None,
+            links=links,
+            factor=factor,
+            weights=weights,
+            identifiability=identifiability(problem.names, solution, sigma),
+            method=self.name,
+            options=self.options(),
+            pipeline=problem.data[0].pipeline,
+            notes=(*(note for d in problem.data for note in d.notes), *said),
+            history={
+                "armid": __version__,
+                "data_sha256": [fingerprint(d) for d in problem.data],
+                "data": [dict(d.history) for d in problem.data],
+            },
+        )
+
+
+def honest_covariance(problem: Problem, solution: Solution, weights: Array) -> tuple[Array, str]:
+    """Covariance of a weighted least-squares solution, and what it accounts for.
+
+    White residuals: the inverse information matrix, Swevers (11), scaled to the residuals. Residuals that are
+    correlated in time: the sandwich with their long-run variance, which is larger.
+    """
+    look = residuals_of(problem, solution.values)
+    used = solution.counts.sum()
+    reduced = float(weights @ solution.squares) / max(used - len(solution.values), 1)
+    if look.lag == 0:
+        return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
+    covariance = correlated_covariance(problem, solution.values, weights, solution.inverse, look.lag)
+    return covariance, f"Residuals are correlated over about {look.lag} rows; intervals account for that."
+
+
+def solve_with(problem: Problem, weights: Array, **options: Any) -> tuple[CompactFactor, Solution]:
+    """Factor and solution; the factor is made triangular where the problem's conditioning asks for it."""
+    factor = problem.factor()
+    try:
+        return factor, solve(factor, weights, **options)
+    except NeedsTriangle:
+        factor = problem.factor(triangular=True)
+        return factor, solve(factor, weights, **options)
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Hash of a data set's numbers."""
+    digest = hashlib.sha256()
+    for array in (dataset.time, dataset.q, dataset.torque):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,181 @@
+"""Choosing the friction of each joint from ordinary logs: from simple to rich, by what held-out data say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from armid.estimation.estimator import Estimator
+from armid.estimation.fit import Fit
+from armid.estimation.friction_bench import Bench, Candidate, Delay
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.problem import Problem
+from armid.estimation.terms import KINDS, FrictionTerm
+from armid.estimation.uncertainty import residuals_of
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+
+STRIBECK_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # speeds vs tried, as shares of the joint's own speed
+PRICE = 1.5  # held-out log-likelihood [nats] that each further coefficient has to bring
+LONGEST_DELAY_S = 0.05
+ROUNDS = 3  # of load torques and delays from the fit so far
+SWEEPS = 3  # over the joints, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrictionSearch(Estimator):
+    """Finds for each joint the friction terms and the torque delay that its data support, then fits all together.
+
+    Candidates are, per joint: sub-linear viscous friction, Stribeck friction, viscous friction that differs by
+    direction, Coulomb friction in proportion to the load, all their combinations, and a delay of the torque. For each
+    joint in turn the combination is taken that predicts held-out folds of consecutive rows best, where each coefficient
+    has to bring 1.5 nats of likelihood (correlated rows count once). The load torque comes from the fit so far; this is
+    repeated.
+
+    Attributes:
+        estimator: what fits the chosen model; its terms and delays are replaced.
+        kinds: which kinds of terms may be chosen.
+        delays: whether delays may be chosen.
+    """
+
+    name: ClassVar[str] = "auto-friction"
+
+    estimator: Estimator = field(default_factory=WeightedLeastSquares)
+    kinds: tuple[str, ...] = tuple(KINDS)
+    delays: bool = True
+
+    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
+        """Estimate."""
+        fit = self.estimator.fit(robot, data)
+        chosen: list[Candidate] = []
+        delay_s = np.zeros(robot.n_joints)
+        reasons: list[str] = []
+        for _ in range(ROUNDS):
+            terms = tuple(c for c in chosen if isinstance(c, FrictionTerm))
+            problem = replace(self.estimator, terms=terms, delay_s=tuple(delay_s)).problem(robot, data)
+            problem = problem.with_terms(terms, load_values=fit.load_values or _values(fit))
+            chosen, coefficients, reasons = self._chosen(problem, fit)
+            moved = np.zeros(robot.n_joints)
+            for candidate in chosen:
+                if isinstance(candidate, Delay):
+                    moved[candidate.joint] = coefficients[candidate]
+            delay_s = np.clip(delay_s + moved, -LONGEST_DELAY_S, LONGEST_DELAY_S)
+            fit = self._refit(robot, data, fit, chosen, delay_s)
+        return replace(
+            fit, notes=(*fit.notes, *(reasons or ["No friction beyond the description's law is supported."]))
+        )
+
+    def _refit(
+        self, robot: Robot, data: Dataset | Sequence[Dataset], fit: Fit, chosen: Sequence[Candidate], delay_s: Array
+    ) -> Fit:
+        terms = tuple(c for c in chosen if isinstance(c, FrictionTerm))
+        loaded = any(term.kind == "load" for term in terms)
+        values = _values(fit)
+        for _ in range(3 if loaded else 1):
+            estimator = replace(
+                self.estimator, terms=terms, delay_s=tuple(delay_s), load_values=values if loaded else None
+            )
+            fit = estimator.fit(robot, data)
+            values = _values(fit)
+        return fit
+
+    def _chosen(self, problem: Problem, fit: Fit) -> tuple[list[Candidate], dict[Candidate, float], list[str]]:
+        """Search anew, since loads and delays have changed."""
+        candidates = self._candidates(problem)
+        bench = Bench(problem, candidates, _values(fit))
+        look = residuals_of(problem, fit.values)
+        effective = 1.0 / (1.0 + 2.0 * float(np.maximum(look.autocorrelation[1 : look.lag + 1], 0.0).sum()))
+        weights = 1.0 / np.maximum(look.rms, 1e-12) ** 2
+        plain = bench.scores([], weights)
+        # Torque of all joints comes through the same electronics, so that their delays are judged together.
+        delays: list[Candidate] = [c for c in candidates if isinstance(c, Delay)]
+        late = bench.scores(delays, weights)
+        if late.gain(plain, effective) < PRICE * len(delays):
+            delays = []
+        per_joint: list[tuple[Candidate, ...]] = [()] * problem.robot.n_joints
+        for _ in range(SWEEPS):
+            before = list(per_joint)
+            for joint in range(problem.robot.n_joints):
+                others = [*delays, *(c for j, own in enumerate(per_joint) if j != joint for c in own)]
+                per_joint[joint] = _best(bench, others, self._combinations(candidates, joint), weights, effective)
+            weights = 1.0 / bench.fitted([*delays, *(c for own in per_joint for c in own)], weights)[1]
+            if per_joint == before:
+                break
+        chosen = [*delays, *(c for own in per_joint for c in own)]
+        reasons = [_delay_reason(plain.rms, late.rms)] if delays else []
+        reasons += _reasons(problem.robot, bench, chosen, per_joint, weights)
+        return chosen, bench.fitted(chosen, weights)[0], reasons
+
+    def _combinations(self, candidates: Sequence[Candidate], joint: int) -> list[tuple[Candidate, ...]]:
+        """All sets of a joint's terms with at most one of each kind, the smaller first."""
+        own = [c for c in candidates if isinstance(c, FrictionTerm) and c.joint == joint]
+        choices = [[None, *(c for c in own if c.kind == kind)] for kind in self.kinds]
+        sets = [tuple(c for c in combination if c is not None) for combination in product(*choices)]
+        return sorted(sets, key=len)
+
+    def _candidates(self, problem: Problem) -> list[Candidate]:
+        speed = np.max([np.quantile(np.abs(d.qd), 0.99, axis=0) for d in problem.data], axis=0)
+        result: list[Candidate] = []
+        for joint in range(problem.robot.n_joints):
+            for kind in self.kinds:
+                if kind == "stribeck":
+                    constants = [share * float(speed[joint]) for share in STRIBECK_SHARES]
+                    result += [FrictionTerm(kind, joint, constant) for constant in constants]
+                else:
+                    result.append(FrictionTerm(kind, joint))
+            if self.delays:
+                result.append(Delay(joint))
+        return result
+
+
+def _values(fit: Fit) -> dict[str, float]:
+    return dict(zip(fit.names, (float(v) for v in fit.values), strict=True))
+
+
+def _best(
+    bench: Bench,
+    others: Sequence[Candidate],
+    combinations: Sequence[tuple[Candidate, ...]],
+    weights: Array,
+    effective: float,
+) -> tuple[Candidate, ...]:
+    """The combination whose held-out likelihood, less the price of its coefficients, is largest."""
+    own = list(dict.fromkeys(c for combination in combinations for c in combination))
+    plain, *scores = bench.compare(others, own, combinations, weights)
+    best, most = combinations[0], 0.0
+    for combination, found in zip(combinations[1:], scores, strict=True):
+        gain = found.gain(plain, effective) - PRICE * len(combination)
+        if gain > most:
+            best, most = combination, gain
+    return best
+
+
+def _delay_reason(before: Array, after: Array) -> str:
+    share = 1.0 - float(np.exp(np.mean(np.log(after / before))))
+    return f"Torque lags motion; allowing for it lowers the error on held-out data by {share:.1%} on average."
+
+
+def _reasons(
+    robot: Robot,
+    bench: Bench,
+    chosen: Sequence[Candidate],
+    per_joint: Sequence[tuple[Candidate, ...]],
+    weights: Array,
+) -> list[str]:
+    """For each joint with more than plain friction: what, and by how much held-out data are predicted better."""
+    reasons = []
+    full = bench.scores(chosen, weights).rms
+    for joint, own in enumerate(per_joint):
+        if own:
+            without = bench.scores([c for c in chosen if c not in own], weights).rms
+            what = "; ".join(KINDS[c.kind][2] for c in own if isinstance(c, FrictionTerm))
+            reasons.append(
+                f"Joint {robot.joint_names[joint]}: {what}. The error on held-out data falls from "
+                f"{without[joint]:.3g} to {full[joint]:.3g} N m."
+            )
+    return reasons

@@ -1,0 +1,56 @@
+"""What the data at hand determine: each parameter, combinations only, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.estimation.linear import Solution, free_combinations
+from armid.robot.inertia import Array
+
+DETERMINED = 0.3  # relative standard deviation up to which a parameter counts as determined
+POOR_CONDITION = 200.0  # column-scaled condition number above which data are called poor
+WEAK = 0.05  # singular values below this share of the largest belong to weak directions
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """What the data determine.
+
+    Attributes:
+        singular_values: of the weighted regressor with columns of unit length.
+        condition: their ratio.
+        classes: per parameter ``determined``, ``weak`` (standard deviation above 30 % of the value) or
+            ``undetermined`` (the data leave it free).
+        combinations: weakest directions in words, the weakest first.
+        poor: whether estimates from these data are not to be trusted without a prior.
+        verdict: in a sentence.
+    """
+
+    singular_values: Array
+    condition: float
+    classes: tuple[str, ...]
+    combinations: tuple[str, ...]
+    poor: bool
+    verdict: str
+
+
+def identifiability(names: tuple[str, ...], solution: Solution, sigma: Array) -> Identifiability:
+    """Judge a solution by the standard deviations `sigma` of its values."""
+    relative = np.where(solution.values != 0.0, sigma / np.maximum(np.abs(solution.values), 1e-300), np.inf)
+    classes = np.where(relative <= DETERMINED, "determined", "weak")
+    free = np.sum(solution.directions[solution.rank :] ** 2, axis=0) > 0.1
+    classes = np.where(free, "undetermined", classes)
+    weak = solution.singular_values < WEAK * solution.singular_values[0]
+    words = free_combinations(names, solution.directions[weak][::-1][:5])
+    condition = solution.condition
+    poor = condition > POOR_CONDITION or solution.rank < len(names)
+    count = int(np.sum(classes == "determined"))
+    verdict = f"{count} of {len(names)} parameters are determined to 30 % or better; condition number {condition:.3g}"
+    if poor:
+        verdict += (
+            f", so the data are poor: least known is {words[0]}. Do not trust single values, or predictions for other "
+            "motion; give a prior (--prior), or record a designed trajectory (armid design --given this fit)"
+        )
+    return Identifiability(solution.singular_values, condition, tuple(classes), tuple(words), poor, verdict)

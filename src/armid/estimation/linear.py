@@ -1,0 +1,161 @@
+"""Solving the linear problem on a compact factor: values, information, conditioning, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.dynamics.factor import CompactFactor
+from armid.dynamics.threads import one_blas_thread
+from armid.estimation.problem import EstimationError
+from armid.robot.inertia import Array
+
+GRAM_CONDITION = 2e5  # column-scaled condition number up to which Gram matrices are precise enough
+RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as zero
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Least-squares solution of a weighted problem.
+
+    Attributes:
+        values: of the parameters.
+        inverse: inverse of the information matrix sum_j w_j W_j' W_j (on its range, where the rank is deficient).
+        singular_values: of the weighted regressor with columns scaled to unit length, largest first.
+        directions: right singular vectors in the scaled columns, one per row.
+        scale: lengths of the weighted columns.
+        rank: number of singular values that are not zero.
+        squares: sum of squared residuals per joint, not weighted [N^2 m^2].
+        counts: rows per joint.
+    """
+
+    values: Array
+    inverse: Array
+    singular_values: Array
+    directions: Array
+    scale: Array
+    rank: int
+    squares: Array
+    counts: Array
+
+    @property
+    def condition(self) -> float:
+        """Column-scaled condition number."""
+        least = float(self.singular_values[-1])
+        return float(self.singular_values[0]) / least if least > 0.0 else float("inf")
+
+
+def solve(
+    factor: CompactFactor,
+    weights: Array,
+    *,
+    prior: tuple[Array, Array] | None = None,
+    rank_tolerance: float | None = None,
+) -> Solution:
+    """Minimise the weighted squares of the residuals, plus (x - x0)' P (x - x0) where there is a prior.
+
+    Args:
+        factor: of the data.
+        weights: 1 / variance per joint.
+        prior: matrix P and values x0.
+        rank_tolerance: drop directions whose singular value is below this share of the largest, and return the
+            smallest solution (in scaled columns); without it a deficient rank is an error.
+
+    Raises:
+        NeedsTriangle: a Gram matrix is not precise enough for these data.
+        EstimationError: the data leave combinations of parameters free.
+    """
+    with one_blas_thread():
+        triangle, target = _stacked(factor, weights, prior)
+        scale = np.linalg.norm(triangle, axis=0)
+        safe = np.where(scale > 0.0, scale, 1.0)
+        left, singular, directions = np.linalg.svd(triangle / safe, full_matrices=False)
+    limit = (RANK_TOLERANCE if rank_tolerance is None else rank_tolerance) * singular[0]
+    rank = int(np.sum(singular > limit))
+    if not factor.triangular and singular[-1] < singular[0] / GRAM_CONDITION:
+        raise NeedsTriangle
+    if rank < len(singular) and rank_tolerance is None:
+        raise EstimationError(
+            f"the data leave {len(singular) - rank} combinations of parameters free: "
+            f"{'; '.join(free_combinations(factor.names, directions[rank:]))}. Use data with more motion, a prior, or "
+            "fix some of them"
+        )
+    inverse_singular = np.where(np.arange(len(singular)) < rank, 1.0 / np.maximum(singular, 1e-300), 0.0)
+    values = (directions.T * inverse_singular) @ (left.T @ target) / safe
+    half = (directions.T * inverse_singular) / safe[:, None]
+    return Solution(
+        values=values,
+        inverse=half @ half.T,
+        singular_values=singular,
+        directions=directions,
+        scale=scale,
+        rank=rank,
+        squares=residual_squares(factor, values),
+        counts=np.array(factor.counts),
+    )
+
+
+class NeedsTriangle(Exception):
+    """The problem is conditioned too badly for Gram matrices; a triangular factor is needed."""
+
+
+def _stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | None) -> tuple[Array, Array]:
+    """Square triangle R and right side y with R'R = information, R'y = W'tau, prior included."""
+    p = len(factor.names)
+    if factor.triangular:
+        blocks, targets = [], []
+        for joint, columns in enumerate(factor.columns):
+            rows = np.zeros((len(factor.matrices[joint]), p))
+            rows[:, columns] = factor.matrices[joint][:, :-1]
+            blocks.append(np.sqrt(weights[joint]) * rows)
+            targets.append(np.sqrt(weights[joint]) * factor.matrices[joint][:, -1])
+        if prior is not None:
+            root = np.linalg.cholesky(prior[0] + 1e-300 * np.eye(p)).T
+            blocks.append(root)
+            targets.append(root @ prior[1])
+        upper = np.asarray(np.linalg.qr(np.column_stack([np.vstack(blocks), np.concatenate(targets)]), mode="r"))
+        return upper[:p, :p], upper[:p, p]
+    matrix, vector, _ = factor.normal_equations(weights)
+    if prior is not None:
+        matrix, vector = matrix + prior[0], vector + prior[0] @ prior[1]
+    scale = np.sqrt(np.diag(matrix))
+    safe = np.where(scale > 0.0, scale, 1.0)
+    eigenvalues, vectors = np.linalg.eigh(matrix / np.outer(safe, safe))
+    roots = np.sqrt(np.maximum(eigenvalues, 0.0))
+    target = (vectors.T @ (vector / safe)) / np.where(roots > 0.0, roots, 1.0)
+    return (roots[:, None] * vectors.T) * safe, target
+
+
+def residual_squares(factor: CompactFactor, values: Array) -> Array:
+    """Sum of squared residuals of each joint."""
+    result = np.empty(len(factor.matrices))
+    for joint, columns in enumerate(factor.columns):
+        ends = np.append(-values[columns], 1.0)
+        if factor.triangular:
+            result[joint] = float(np.sum((factor.matrices[joint] @ ends) ** 2))
+        else:
+            result[joint] = max(float(ends @ factor.matrices[joint] @ ends), 0.0)
+    return result
+
+
+def residual_variance(factor: CompactFactor, values: Array) -> Array:
+    """Variance of the residuals per joint, each joint charged with its share of the parameters."""
+    counts = np.array(factor.counts, dtype=float)
+    spent = len(values) * counts / counts.sum()
+    return residual_squares(factor, values) / np.maximum(counts - spent, 1.0)
+
+
+def free_combinations(names: Sequence[str], directions: Array) -> list[str]:
+    """Directions in words: their largest parts, such as ``0.7 Ixx3 - 0.7 Iyy4``."""
+    words = []
+    for direction in directions:
+        order = np.argsort(-np.abs(direction))[:4]
+        parts = [
+            f"{'-' if direction[i] < 0 else '+'} {abs(direction[i]):.2g} {names[i]}"
+            for i in order
+            if abs(direction[i]) > 0.2 * np.abs(direction).max()
+        ]
+        words.append(" ".join(parts).removeprefix("+ "))
+    return words

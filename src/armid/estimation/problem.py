@@ -1,0 +1,237 @@
+"""The regression problem: torque of one or several data sets as a linear function of base parameters and terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armid.dynamics.factor import CompactFactor, compact_factor
+from armid.dynamics.model import Motion
+from armid.dynamics.threads import one_blas_thread
+from armid.errors import ArmidError, DataShapeError
+from armid.estimation.compensation import Compensation
+from armid.estimation.terms import FrictionTerm
+from armid.estimation.torque_model import TorqueModel
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+from armid.signals.kernels import filtered, row_blocks
+
+SLOW_SHARE = 0.03  # of a joint's own speed (its 99th percentile)
+SLOW_FLOOR = 0.02  # [rad/s or m/s]
+BLOCK_SAMPLES = 8192
+
+
+class EstimationError(ArmidError):
+    """Parameters cannot be estimated from what was given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of the regression, filtered as the data set's torque was.
+
+    Attributes:
+        regressor: (rows, joints, columns).
+        torque: (rows, joints), what is known subtracted.
+        use: (rows, joints), False where a row does not count.
+        velocity: of the joints, (rows, joints).
+        dataset: index of the data set.
+        which: slice into the data set's rows.
+    """
+
+    regressor: Array
+    torque: Array
+    use: NDArray[np.bool_]
+    velocity: Array
+    dataset: int
+    which: slice
+
+
+class Problem:
+    """Regression of one or several data sets.
+
+    Rows of a joint that hardly moves are left out: there, friction takes any value up to the breakaway torque, which no
+    function of velocity describes. A joint counts as slow below 3 % of its own speed (99th percentile of each data
+    set), and below 0.02 rad/s in any case.
+
+    Attributes:
+        robot: the robot, with what is known.
+        data: the data sets.
+        torque_model: columns and known torque.
+        delay_s: how much torque lags motion, per joint [s].
+        slow_share, slow_floor: the limits of slowness, see above.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        data: Dataset | Sequence[Dataset],
+        *,
+        known: Mapping[str, float] | None = None,
+        terms: Sequence[FrictionTerm] = (),
+        delay_s: Array | None = None,
+        load_values: Mapping[str, float] | None = None,
+        compensation: Compensation | None = None,
+        slow_share: float = SLOW_SHARE,
+        slow_floor: float = SLOW_FLOOR,
+    ) -> None:
+        """Check that data and robot belong together.
+
+        Args:
+            robot: the robot.
+            data: one data set or several.
+            known: values of parameters that are not to be estimated, beside the description's own.
+            terms: friction terms beyond the model's own.
+            delay_s: how much torque lags motion, per joint.
+            load_values: values of the base parameters that make the load torque; needed for load terms.
+            compensation: torque that is known beforehand.
+            slow_share: joints slower than this share of their own speed are left out.
+            slow_floor: joints slower than this [rad/s] are left out.
+        """
+        self.data = (data,) if isinstance(data, Dataset) else tuple(data)
+        if not self.data:
+            raise EstimationError("there is no data set to estimate from")
+        self.robot = _with_known(robot, known)
+        self.torque_model = TorqueModel(self.robot, terms=terms, load_values=load_values, compensation=compensation)
+        self.delay_s = np.zeros(robot.n_joints) if delay_s is None else np.asarray(delay_s, dtype=float)
+        self.slow_share, self.slow_floor = slow_share, slow_floor
+        for dataset in self.data:
+            _check(self.robot, dataset)
+
+    def with_terms(
+        self,
+        terms: Sequence[FrictionTerm],
+        *,
+        load_values: Mapping[str, float] | None = None,
+        delay_s: Array | None = None,
+    ) -> Problem:
+        """The same data with other friction terms, load and delays (those of this problem where not given)."""
+        old = self.torque_model
+        result = object.__new__(Problem)
+        result.__dict__.update(self.__dict__)
+        result.torque_model = TorqueModel(
+            self.robot,
+            terms=terms,
+            load_values=old.load_values if load_values is None else load_values,
+            compensation=old.compensation,
+            model=old.model,
+        )
+        result.delay_s = self.delay_s if delay_s is None else np.asarray(delay_s, dtype=float)
+        return result
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns: base parameters, then terms."""
+        return self.torque_model.names
+
+    def used(self, dataset: Dataset) -> NDArray[np.bool_]:
+        """Which rows count, (rows, joints)."""
+        speed = np.abs(dataset.qd)
+        limit = np.maximum(self.slow_share * np.quantile(speed, 0.99, axis=0), self.slow_floor)
+        use: NDArray[np.bool_] = speed[dataset.rows] > limit
+        return use if dataset.use is None else use & np.asarray(dataset.use, dtype=bool)
+
+    def blocks(self) -> Iterator[Rows]:
+        """All rows, in pieces of constant size."""
+        for index, dataset in enumerate(self.data):
+            use, torque = self.used(dataset), self.torque(dataset)
+            for which, span in row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES):
+                motion = Motion(dataset.q[span], dataset.qd[span], dataset.qdd[span])
+                rows = dataset.rows[which]
+                with one_blas_thread():
+                    regressor = filtered(self.torque_model.regressor(motion), dataset.kernel, rows - span.start)
+                yield Rows(regressor, torque[which], use[which], dataset.qd[rows], index, which)
+
+    def torque(self, dataset: Dataset) -> Array:
+        """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""
+        torque = _earlier(dataset, self.delay_s) if np.any(self.delay_s) else dataset.torque
+        known = self.torque_model.known_torque(dataset.motion)
+        return torque if known is None else torque - filtered(known, dataset.kernel, dataset.rows)
+
+    def factor(self, *, triangular: bool = False) -> CompactFactor:
+        """Compact factor of all rows that count."""
+        total: CompactFactor | None = None
+        plain = not self.torque_model.terms and all(d.kernel is None and len(d.rows) == len(d.q) for d in self.data)
+        for part in self._plain_factors(triangular) if plain else self._block_factors(triangular):
+            total = part if total is None else total + part
+        if total is None:
+            raise EstimationError("the data sets have no rows")
+        self._check_counts(total)
+        return total
+
+    def _plain_factors(self, triangular: bool) -> Iterator[CompactFactor]:
+        model = self.torque_model.model
+        for dataset in self.data:
+            torque, use = self.torque(dataset), self.used(dataset)
+            yield compact_factor(model, *dataset.motion, torque, self.names, use=use, triangular=triangular)
+
+    def _block_factors(self, triangular: bool) -> Iterator[CompactFactor]:
+        seen = self.torque_model.seen
+        for block in self.blocks():
+            matrices, counts = [], []
+            for joint, columns in enumerate(seen):
+                use = block.use[:, joint]
+                stacked = np.column_stack([block.regressor[use, joint][:, columns], block.torque[use, joint]])
+                counts.append(len(stacked))
+                if triangular:
+                    padded = np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))])
+                    matrices.append(np.asarray(np.linalg.qr(padded, mode="r")))
+                else:
+                    matrices.append(stacked.T @ stacked)
+            yield CompactFactor(self.names, seen, tuple(matrices), len(block.torque), triangular, tuple(counts))
+
+    def _check_counts(self, factor: CompactFactor) -> None:
+        if min(factor.counts) == 0:
+            joint = self.robot.joint_names[int(np.argmin(factor.counts))]
+            raise EstimationError(
+                f"joint {joint} never moves faster than the limit below which rows are left out; "
+                "give data in which it moves, or lower slow_floor"
+            )
+        if sum(factor.counts) <= len(self.names):
+            raise EstimationError(
+                f"there are {sum(factor.counts)} rows for {len(self.names)} parameters; give more data"
+            )
+
+
+def _with_known(robot: Robot, known: Mapping[str, float] | None) -> Robot:
+    if not known:
+        return robot
+    for name, value in known.items():
+        if name in robot.known and not np.isclose(robot.known[name], value):
+            raise EstimationError(
+                f"{name} is fixed to {value:g}, but the description of {robot.name} says {robot.known[name]:g}; "
+                "keep one of them"
+            )
+        if name in robot.zero and value != 0.0:
+            raise EstimationError(
+                f"{name} is fixed to {value:g}, but the simplification in use sets it to zero; use --simplify none"
+            )
+        if not np.isfinite(value):
+            raise EstimationError(f"{name} is fixed to {value}; give a finite number")
+    return replace(robot, known={**robot.known, **known})
+
+
+def _earlier(dataset: Dataset, delay_s: Array) -> Array:
+    """Torque as it was `delay_s` before it was reported: tau(t + delay), filtered again."""
+    measured = dataset.torque if dataset.measured is None and dataset.kernel is None else dataset.measured
+    if measured is None or len(measured) != len(dataset.time):
+        raise EstimationError("a torque delay needs a data set that keeps its unfiltered torque")
+    t = dataset.time
+    shifted = np.column_stack([np.interp(t + d, t, column) for d, column in zip(delay_s, measured.T, strict=True)])
+    return filtered(shifted, dataset.kernel, dataset.rows)
+
+
+def _check(robot: Robot, dataset: Dataset) -> None:
+    there = ", ".join(dataset.joints)
+    if dataset.q.shape[1] != robot.n_joints:
+        raise DataShapeError(f"the data have the joints {there}; {robot.name} has {robot.n_joints}")
+    if tuple(dataset.joints) != robot.joint_names:
+        raise EstimationError(f"the data are of the joints {there}; {robot.name} has {', '.join(robot.joint_names)}")
+    if dataset.gravity is not None and not np.allclose(dataset.gravity, robot.gravity, atol=0.02):
+        raise EstimationError(
+            f"the data were recorded with gravity {dataset.gravity}, the description says {tuple(robot.gravity)}; "
+            "give the robot the gravity of the experiment (--gravity)"
+        )

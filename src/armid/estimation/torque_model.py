@@ -1,0 +1,98 @@
+"""The torque of a robot as estimated: base parameters, friction terms, and what is known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from armid.dynamics.model import Model, Motion
+from armid.estimation.compensation import Compensation
+from armid.estimation.terms import FrictionTerm
+from armid.robot.inertia import Array, Indices
+from armid.robot.robot import Robot
+
+
+@lru_cache(maxsize=16)
+def model_of(robot: Robot) -> Model:
+    """The model of a robot, kept: its base parameters take a second to find."""
+    return Model(robot)
+
+
+class TorqueModel:
+    """tau = W(q, qd, qdd) x + known torque, with x the base parameters followed by the coefficients of the terms.
+
+    Attributes:
+        robot: the robot, with what is known about it.
+        model: its linear model.
+        terms: friction terms beyond the model's own.
+        load_values: values of the base parameters whose rigid-body torque is the load of load terms; None without.
+        compensation: torque known beforehand; None without.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        terms: Sequence[FrictionTerm] = (),
+        load_values: Mapping[str, float] | None = None,
+        compensation: Compensation | None = None,
+        model: Model | None = None,
+    ) -> None:
+        """Collect the parts; `model` saves making the robot's model again."""
+        self.robot, self.terms = robot, tuple(terms)
+        self.model = model_of(robot) if model is None else model
+        self.load_values, self.compensation = load_values, compensation
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Columns: base parameters, then terms."""
+        return (*self.model.base.kept, *(term.name for term in self.terms))
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Units of the columns' parameters."""
+        units = {parameter.name: parameter.unit for parameter in self.model.parameters}
+        return (*(units[name] for name in self.model.base.kept), *(term.unit for term in self.terms))
+
+    @cached_property
+    def seen(self) -> tuple[Indices, ...]:
+        """For each joint the columns it sees."""
+        layout = self.model.columns(self.model.base.kept)
+        first = len(self.model.base.kept)
+        result = []
+        for joint in range(self.robot.n_joints):
+            own = [first + k for k, term in enumerate(self.terms) if term.joint == joint]
+            base = np.flatnonzero(layout.position[joint] >= 0)
+            result.append(np.concatenate([base, np.array(own, dtype=np.int64)]))
+        return tuple(result)
+
+    def regressor(self, motion: Motion) -> Array:
+        """The matrix W, (samples, joints, columns)."""
+        base = self.model.regressor(*motion, self.model.base.kept)
+        if not self.terms:
+            return base
+        result = np.zeros((*base.shape[:2], len(self.names)))
+        result[:, :, : base.shape[2]] = base
+        load = None if self.load_values is None else base @ self._load_vector
+        for k, term in enumerate(self.terms, start=base.shape[2]):
+            own = None if load is None else load[:, term.joint]
+            result[:, term.joint, k] = term.shape(motion.qd[:, term.joint], own)
+        return result
+
+    @cached_property
+    def _load_vector(self) -> Array:
+        kinds = {parameter.name: parameter.kind for parameter in self.model.parameters}
+        values = self.load_values or {}
+        return np.array([values[name] if kinds[name] == "inertial" else 0.0 for name in self.model.base.kept])
+
+    def known_torque(self, motion: Motion) -> Array | None:
+        """Torque of known parameters, counterbalances and compensation; None if there is none."""
+        known = None
+        if any(self.model.known.values()) or self.robot.counterbalances:
+            known = self.model.inverse_dynamics(*motion, {})
+        if self.compensation is not None:
+            extra = self.compensation.torque(self.model, motion)
+            known = extra if known is None else known + extra
+        return known

@@ -1,0 +1,149 @@
+"""Excitation, point-to-point and repeated runs: from a trajectory to a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.excitation.plan import Plan
+from armid.excitation.sequence import programme
+from armid.excitation.trajectory import Trajectory, whole
+from armid.excitation.trapezoid import random_points, trapezoidal
+from armid.experiment.drive import Arm
+from armid.experiment.driving import (
+    ExperimentError,
+    Progress,
+    check_arm,
+    joined,
+    move_to,
+    paces,
+    rate_of,
+    stream,
+    to_log,
+)
+from armid.logs.log import Log
+from armid.robot.robot import Limits, Robot
+
+
+def excite(
+    arm: Arm,
+    motion: Trajectory | Plan,
+    *,
+    periods: int = 1,
+    settle: int = 1,
+    home: ArrayLike | None = None,
+    limits: Limits | None = None,
+    payload: Sequence[float] | None = None,
+    progress: Progress | None = None,
+) -> Log:
+    """Drive a trajectory in position mode and record it.
+
+    The arm comes from where it stands, or from `home`, to the start; a periodic trajectory is brought up to speed and
+    `settle` periods pass unrecorded, so that the transient has died out; then whole periods are recorded; and the arm
+    goes back to where it came from. A trajectory that is not periodic is recorded once.
+
+    Args:
+        arm: what is driven.
+        motion: trajectory, or a plan with one; its period must be a whole number of the arm's cycles.
+        periods: number M of recorded periods.
+        settle: periods before them.
+        home: posture to start from and return to; where the arm stands, if not given.
+        limits: that approach and run-in have to keep.
+        payload: ten inertial parameters in the tool frame of what the arm carries, noted in the log.
+        progress: told what is done and which share of it.
+
+    Raises:
+        SamplingError: the period is not a whole number of cycles; it says which period or rate would be.
+    """
+    trajectory = motion.trajectory if isinstance(motion, Plan) else motion
+    if isinstance(motion, Plan) and motion.joint_names != arm.info.joints:
+        raise ExperimentError(
+            f"the plan is for the joints {', '.join(motion.joint_names)}; the arm has {', '.join(arm.info.joints)}"
+        )
+    if trajectory.joints != len(arm.info.joints):
+        raise ExperimentError(f"the trajectory moves {trajectory.joints} joints; the arm has {len(arm.info.joints)}")
+    rate = rate_of(arm)
+    times, _ = trajectory.sample(rate)
+    if home is not None:
+        move_to(arm, home, limits)
+    start = arm.state().position if home is None else home
+    count = whole("periods", periods, 1) if trajectory.periodic else 1
+    before = whole("settle", settle, 0) if trajectory.periodic else 0
+    whole_run = programme(trajectory, home=start, periods=count, settle=before, limits=limits, rate_hz=rate)
+    commands = whole_run.sample(rate)[1].q
+    first = round(whole_run.window[0] * rate)
+    rows = count * len(times)
+    arm.set_mode("position")
+    if first:
+        stream(arm, commands[:first], progress, "approach and run-in")
+    recording = stream(arm, commands[first : first + rows], progress, f"recording {count} periods")
+    if len(commands) > first + rows:
+        stream(arm, commands[first + rows :], progress, "run-out and return")
+    history = {"procedure": "excitation", "periods": count, "settle": before}
+    info = {"period_s": trajectory.duration} if trajectory.periodic else {}
+    return to_log(arm, recording, "position", history, **info, **_payload(payload))
+
+
+def point_to_point(
+    arm: Arm,
+    robot: Robot,
+    *,
+    points: int | ArrayLike = 20,
+    repetitions: int = 1,
+    seed: int = 0,
+    margin: float = 0.05,
+    share: float = 0.9,
+    progress: Progress | None = None,
+) -> Log:
+    """Drive from point to point with trapezoidal velocity and no dwell, for validation (Swevers et al., section VI).
+
+    The round ends where it began, in a whole number of cycles, so that repetitions can be averaged as periods.
+
+    Args:
+        arm: what is driven.
+        robot: its description, for the limits.
+        points: how many random postures, or the postures themselves (points, joints).
+        repetitions: how often the round is driven.
+        seed: of random postures.
+        margin: part of the range kept free at either end.
+        share: of the velocity and acceleration limits that is used.
+        progress: told what is done and which share of it.
+    """
+    check_arm(arm, robot)
+    count = whole("repetitions", repetitions, 1)
+    stops = random_points(robot, points, seed, margin) if isinstance(points, int) else np.asarray(points, dtype=float)
+    stops = np.vstack([stops, stops[:1]])
+    speed, bend = paces(robot.limits, robot.n_joints, share)
+    rate = rate_of(arm)
+    duration = trapezoidal(stops, speed, bend).duration
+    cycles = int(np.ceil(duration * rate - 1e-9))
+    slower = cycles / (duration * rate)  # stretching time by this makes the round a whole number of cycles
+    rounds = trapezoidal(stops, speed / slower, bend / slower**2)
+    move_to(arm, stops[0], robot.limits)
+    q = rounds.at(np.arange(cycles) / rate).q
+    parts = [stream(arm, q, progress, f"round {k + 1} of {count}") for k in range(count)]
+    history = {"procedure": "point-to-point", "points": len(stops) - 1, "repetitions": count, "seed": seed}
+    return to_log(arm, joined(parts), "position", history, period_s=cycles / rate)
+
+
+def repeat(procedure: Callable[[], Log], times: int, progress: Progress | None = None) -> list[Log]:
+    """Carry out an experiment several times; the logs know which repetition they are."""
+    logs = []
+    for k in range(whole("times", times, 1)):
+        log = procedure()
+        history = {**log.info.history, "repetition": k + 1, "repetitions": times}
+        logs.append(Log(log.time, log.channels, replace(log.info, history=history)))
+        if progress is not None:
+            progress(f"repetition {k + 1} of {times}", (k + 1) / times)
+    return logs
+
+
+def _payload(payload: Sequence[float] | None) -> dict[str, tuple[float, ...]]:
+    if payload is None:
+        return {}
+    if len(payload) != 10:
+        raise ExperimentError(f"payload has {len(payload)} numbers; give its ten inertial parameters in the tool frame")
+    return {"payload": tuple(float(value) for value in payload)}
