@@ -16,7 +16,7 @@ from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
-from armid.estimation.problem import SLOW_FLOOR, SLOW_SHARE, Problem
+from armid.estimation.problem import Problem
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.uncertainty import correlated_covariance, residuals_of
 from armid.robot.inertia import Array
@@ -34,8 +34,8 @@ class Estimator(ABC):
         delay_s: how much torque lags motion, per joint; None for no delay.
         load_values: base parameters that make the load of load terms.
         compensation: torque known beforehand (sequential identification).
-        slow_share: rows of a joint slower than this share of its own speed are left out.
-        slow_floor: and those slower than this [rad/s].
+        slow_share: rows of a joint slower than this share of its own speed are left out; None for `Problem`'s rule.
+        slow_floor: and those slower than this [rad/s]; None for `Problem`'s rule.
     """
 
     name: ClassVar[str] = ""
@@ -45,8 +45,8 @@ class Estimator(ABC):
     delay_s: tuple[float, ...] | None = None
     load_values: Mapping[str, float] | None = None
     compensation: Compensation | None = None
-    slow_share: float = SLOW_SHARE
-    slow_floor: float = SLOW_FLOOR
+    slow_share: float | None = None
+    slow_floor: float | None = None
 
     @abstractmethod
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:

@@ -20,8 +20,9 @@ from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks
 
-SLOW_SHARE = 0.03  # of a joint's own speed (its 99th percentile)
-SLOW_FLOOR = 0.02  # [rad/s or m/s]
+SLOW = (0.05, 0.03)  # share of a joint's own speed (its 99th percentile), and speed in any case [rad/s or m/s]
+SLOW_FILTERED = (0.03, 0.02)  # the same where torque was filtered, which blends standstill with what is around it
+SLOW_WEIGHT = 0.5  # share of a filtered row that slow samples may make up
 BLOCK_SAMPLES = 8192
 
 
@@ -54,15 +55,16 @@ class Problem:
     """Regression of one or several data sets.
 
     Rows of a joint that hardly moves are left out: there, friction takes any value up to the breakaway torque, which no
-    function of velocity describes. A joint counts as slow below 3 % of its own speed (99th percentile of each data
-    set), and below 0.02 rad/s in any case.
+    function of velocity describes. A joint counts as slow below 5 % of its own speed (99th percentile of each data
+    set) and below 0.03 rad/s in any case; where torque was filtered, below 3 % and 0.02 rad/s, and a row is left out if
+    slow samples make up half of it.
 
     Attributes:
         robot: the robot, with what is known.
         data: the data sets.
         torque_model: columns and known torque.
         delay_s: how much torque lags motion, per joint [s].
-        slow_share, slow_floor: the limits of slowness, see above.
+        slow_share, slow_floor: the limits of slowness; None for those above.
     """
 
     def __init__(
@@ -75,8 +77,8 @@ class Problem:
         delay_s: Array | None = None,
         load_values: Mapping[str, float] | None = None,
         compensation: Compensation | None = None,
-        slow_share: float = SLOW_SHARE,
-        slow_floor: float = SLOW_FLOOR,
+        slow_share: float | None = None,
+        slow_floor: float | None = None,
     ) -> None:
         """Check that data and robot belong together.
 
@@ -88,8 +90,8 @@ class Problem:
             delay_s: how much torque lags motion, per joint.
             load_values: values of the base parameters that make the load torque; needed for load terms.
             compensation: torque that is known beforehand.
-            slow_share: joints slower than this share of their own speed are left out.
-            slow_floor: joints slower than this [rad/s] are left out.
+            slow_share: joints slower than this share of their own speed are left out; None for the rule above.
+            slow_floor: joints slower than this [rad/s] are left out; None for the rule above.
         """
         self.data = (data,) if isinstance(data, Dataset) else tuple(data)
         if not self.data:
@@ -130,8 +132,15 @@ class Problem:
     def used(self, dataset: Dataset) -> NDArray[np.bool_]:
         """Which rows count, (rows, joints)."""
         speed = np.abs(dataset.qd)
-        limit = np.maximum(self.slow_share * np.quantile(speed, 0.99, axis=0), self.slow_floor)
-        use: NDArray[np.bool_] = speed[dataset.rows] > limit
+        usual = SLOW if dataset.kernel is None else SLOW_FILTERED
+        share = usual[0] if self.slow_share is None else self.slow_share
+        floor = usual[1] if self.slow_floor is None else self.slow_floor
+        limit = np.maximum(share * np.quantile(speed, 0.99, axis=0), floor)
+        slow = speed <= limit
+        if dataset.kernel is None:
+            use: NDArray[np.bool_] = ~slow[dataset.rows]
+        else:
+            use = filtered(slow.astype(float), dataset.kernel, dataset.rows) < SLOW_WEIGHT
         return use if dataset.use is None else use & np.asarray(dataset.use, dtype=bool)
 
     def blocks(self) -> Iterator[Rows]:

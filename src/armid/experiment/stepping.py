@@ -184,24 +184,31 @@ def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat
 
 @numba.njit(cache=True)
 def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
-    """Torque of the drives. Position commands are ramped over their cycle; a velocity command moves the reference."""
+    """Torque of the drives.
+
+    Position commands are interpolated between cycles by a cubic B-spline, as drives do, since a jump of the reference's
+    velocity at each cycle would show in the torque. A velocity command moves the reference.
+    """
+    s = share
+    w0, w1 = (1.0 - s) ** 3 / 6.0, (3.0 * s**3 - 6.0 * s**2 + 4.0) / 6.0
+    w2, w3 = (-3.0 * s**3 + 3.0 * s**2 + 3.0 * s + 1.0) / 6.0, s**3 / 6.0
+    d0, d1 = -0.5 * (1.0 - s) ** 2, 0.5 * (3.0 * s**2 - 4.0 * s)
+    d2, d3 = 0.5 * (-3.0 * s**2 + 2.0 * s + 1.0), 0.5 * s**2
     for i in range(len(tau)):
         if mode == TORQUE:
-            tau[i] = command[i]
-        else:
-            if mode == POSITION:
-                reference = before[i] + share * (command[i] - before[i])
-                speed = (command[i] - before[i]) / cycle
-            else:
-                reference, speed = state[REFERENCE, i], command[i]
-                state[REFERENCE, i] += dt * speed
-            error = reference - state[Q, i]
-            raw = settings[KP, i] * error + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
-            tau[i] = min(max(raw, -settings[LIMIT, i]), settings[LIMIT, i])
-            if raw == tau[i]:  # a saturated drive does not wind up
-                state[INTEGRAL, i] += dt * settings[KI, i] * error
+            tau[i] = min(max(command[i], -settings[LIMIT, i]), settings[LIMIT, i])
             continue
-        tau[i] = min(max(tau[i], -settings[LIMIT, i]), settings[LIMIT, i])
+        if mode == POSITION:
+            reference = w0 * before[0, i] + w1 * before[1, i] + w2 * before[2, i] + w3 * command[i]
+            speed = (d0 * before[0, i] + d1 * before[1, i] + d2 * before[2, i] + d3 * command[i]) / cycle
+        else:
+            reference, speed = state[REFERENCE, i], command[i]
+            state[REFERENCE, i] += dt * speed
+        error = reference - state[Q, i]
+        raw = settings[KP, i] * error + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
+        tau[i] = min(max(raw, -settings[LIMIT, i]), settings[LIMIT, i])
+        if raw == tau[i]:  # a saturated drive does not wind up
+            state[INTEGRAL, i] += dt * settings[KI, i] * error
 
 
 @numba.njit(cache=True)

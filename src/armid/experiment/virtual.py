@@ -103,7 +103,7 @@ class VirtualRobot:
         self._state[stepping.WARMTH] = 1.0 if thermal is None else thermal.start
         self._laws, self._coefficients = _encoded(truth.friction, truth.coefficients)
         self._settings = self._make_settings(loop, presliding)
-        self._mode, self._before = stepping.POSITION, self._state[stepping.Q].copy()
+        self._mode, self._before = stepping.POSITION, np.tile(self._state[stepping.Q], (3, 1))
         self._clock, self._cycles, self._wall = 0.0, 0, 0.0
         self._torque = self._holding_torque()
         self._sensing = Sensing(
@@ -148,7 +148,7 @@ class VirtualRobot:
         if mode not in MODES:
             raise UnknownNameError("mode", mode, MODES)
         self._mode = MODES.index(mode)
-        self._before = self._state[stepping.Q].copy()
+        self._before = np.tile(self._state[stepping.Q], (3, 1))
         self._state[stepping.REFERENCE] = self._state[stepping.Q]
         self._state[stepping.INTEGRAL] = self._holding_torque()
         self.info = replace(self.info, mode=mode)
@@ -219,7 +219,7 @@ class VirtualRobot:
                     part / substeps, dt, self._cycle, self._bristles, record, row, qpos, qvel, physics.joint_dofs,
                 )  # fmt: skip
                 row += 1
-            self._before = command
+            self._before = np.vstack([self._before[1:], command])
         if not np.all(np.isfinite(self._state)):
             raise ArmidError(
                 f"the virtual {self.robot.name} became unstable; use a slower motion or a smaller loop bandwidth"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
@@ -29,6 +30,7 @@ class Dataset:
         torque: joint torque [N m or N] at `rows`, filtered by `kernel`, (rows, joints).
         rows: index of the sample each torque belongs to, increasing, (rows,).
         kernel: symmetric filter, odd length, sum 1; None where nothing was filtered.
+        measured: joint torque [N m or N] of all samples before `kernel` acted, (samples, joints); None if not kept.
         use: rows to regress, (rows, joints); False where a torque is not to be trusted.
         torque_noise: standard deviation of the noise in `torque`, per joint [N m]; None if it was not measured.
         noise_covariance: the same with correlation between joints, (joints, joints); None if it was not measured.
@@ -46,9 +48,10 @@ class Dataset:
     qd: Array
     qdd: Array
     torque: Array
-    rows: Array
+    rows: NDArray[np.int64]
     kernel: Array | None = None
-    use: Array | None = None
+    measured: Array | None = None
+    use: NDArray[np.bool_] | None = None
     torque_noise: Array | None = None
     noise_covariance: Array | None = None
     position_noise: Array | None = None

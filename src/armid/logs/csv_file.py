@@ -1,0 +1,217 @@
+"""Text tables: armid's own CSV, that of others with or without header, and the UR controller's RTDE recordings."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from armid.logs.log import LogError, LogInfo
+from armid.logs.naming import FORMAT_VERSION, as_rows, column_names, info_from_json, info_to_json
+from armid.logs.stream import LogStream
+from armid.logs.table import Table, checked_file
+from armid.robot.inertia import Array
+
+_MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
+
+
+@dataclass(frozen=True)
+class CsvStyle:
+    """How a text table is written; None is found out from its first lines.
+
+    Attributes:
+        delimiter: between columns; a blank stands for any white space.
+        header: whether the first line names the columns.
+        skip_lines: lines before the header, or before the numbers.
+        decimal: the decimal sign, a point or a comma.
+    """
+
+    delimiter: str | None = None
+    header: bool | None = None
+    skip_lines: int = 0
+    decimal: str = "."
+
+
+class CsvTable(Table):
+    """A text table. Only the columns that are asked for must hold numbers."""
+
+    def __init__(self, path: Path, style: CsvStyle | None = None) -> None:
+        """Look at the first lines."""
+        self._path, self._style = checked_file(path), style or CsvStyle()
+        self.source = str(path)
+        _refuse_binary(path)
+        with self._open() as file:
+            self._first_line = self._read_head(file)
+
+    def _open(self) -> TextIO:
+        return self._path.open(encoding="utf-8-sig", errors="replace", newline="")
+
+    def _read_head(self, file: TextIO) -> int:
+        """Find names and delimiter; return the number of the first line with data, from 0."""
+        skipped = sum(1 for _ in islice(file, self._style.skip_lines))
+        line, number = _next_line(file, skipped)
+        if match := _MARK.fullmatch(line):
+            self._read_mark(int(match.group(1)), match.group(2))
+        while line.startswith("#"):
+            line, number = _next_line(file, number)
+        if not line.strip():
+            raise LogError(self.source, "", "is empty; a table of numbers is needed")
+        self.delimiter = self._style.delimiter or ("," if self.info else _find_delimiter(line, self._style.decimal))
+        while line.count('"') % 2 and (more := file.readline()):  # a name may hold a line break
+            line, number = line + more, number + 1
+        cells = self._cells(line)
+        header = self._style.header
+        if header is None:
+            header = self.info is not None or any(_number(cell, self._style.decimal) is None for cell in cells)
+        self.names = tuple(cells) if header else tuple(str(index + 1) for index in range(len(cells)))
+        return number if header else number - 1
+
+    def _read_mark(self, version: int, text: str) -> None:
+        if version > FORMAT_VERSION:
+            raise LogError(self.source, "line 1", f"says version {version} of the format; please update armid")
+        self.info = info_from_json(text, self.source)
+
+    def _cells(self, line: str) -> list[str]:
+        if self.delimiter == " ":
+            return line.split()
+        cells = next(csv.reader([line.rstrip("\r\n")] if line.count('"') == 0 else [line], delimiter=self.delimiter))
+        return cells if self.info else [cell.strip() for cell in cells]
+
+    def blocks(self, columns: Sequence[int], size: int) -> Iterator[Array]:
+        """See `Table.blocks`; empty cells are NaN."""
+        with self._open() as file:
+            number = sum(1 for _ in islice(file, self._first_line))
+            while lines := list(islice(file, size)):
+                if self.info and not lines[-1].endswith("\n"):
+                    where = f"line {number + len(lines)}"
+                    raise LogError(self.source, where, "is cut off; write the log again, or remove this line")
+                values = self._parse(lines, columns, number)
+                if len(values):
+                    yield values
+                number += len(lines)
+
+    def _parse(self, lines: list[str], columns: Sequence[int], before: int) -> Array:
+        if self._style.decimal != ".":
+            lines = [line.replace(self._style.decimal, ".") for line in lines]
+        if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
+            return np.empty((0, len(columns)))
+        try:
+            return np.loadtxt(
+                lines,
+                delimiter=None if self.delimiter == " " else self.delimiter,
+                usecols=list(columns),
+                ndmin=2,
+                quotechar='"',
+            )
+        except ValueError:
+            return self._parse_slowly(lines, columns, before)
+
+    def _parse_slowly(self, lines: list[str], columns: Sequence[int], before: int) -> Array:
+        """Line by line, to allow empty cells and to name the line that is wrong."""
+        rows = []
+        for number, line in enumerate(lines, start=before + 1):
+            content = line.partition("#")[0]
+            if content.strip():
+                rows.append(self._parse_line(self._cells(content), columns, number))
+        return np.array(rows).reshape(-1, len(columns))
+
+    def _parse_line(self, cells: list[str], columns: Sequence[int], number: int) -> list[float]:
+        row = []
+        for column in columns:
+            if column >= len(cells):
+                problem = f"has {len(cells)} of {len(self.names)} columns; is the file cut off? Remove or mend the line"
+                raise LogError(self.source, f"line {number}", problem)
+            value = _number(cells[column], ".")
+            if value is None:
+                where = f"line {number}, column {self.names[column]!r}"
+                raise LogError(self.source, where, f"{cells[column][:40]!r} is not a number")
+            row.append(value)
+        return row
+
+
+def _next_line(file: TextIO, number: int) -> tuple[str, int]:
+    """The next line that is not blank, and its number from 1."""
+    for line in file:
+        number += 1
+        if line.strip():
+            return line, number
+    return "", number
+
+
+def _find_delimiter(line: str, decimal: str) -> str:
+    return next((sign for sign in (";", "\t", ",") if sign in line and sign != decimal), " ")
+
+
+def _number(cell: str, decimal: str) -> float | None:
+    """The number in a cell, NaN if it is empty, None if it is text."""
+    text = cell.strip().strip('"').strip()
+    if not text:
+        return np.nan
+    if "_" in text:
+        return None
+    try:
+        return float(text.replace(decimal, "."))
+    except ValueError:
+        return None
+
+
+def _refuse_binary(path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(65_536)
+    if not start.strip():
+        raise LogError(str(path), "", "is empty; a table of numbers is needed")
+    if b"\0" in start or sum(byte < 9 or 13 < byte < 32 for byte in start[:4096]) > 8:
+        raise LogError(str(path), "", "is a binary file, not text; save it as CSV in UTF-8, or give its true suffix")
+
+
+def write_csv(stream: LogStream, channels: Sequence[str], path: Path) -> None:
+    """Write armid's own CSV: a comment with the information, the names, then numbers that read back exactly."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"# armid log {FORMAT_VERSION} {info_to_json(stream.info)}\n")
+        names = column_names(stream.info.joints, channels)
+        odd = any("\r" in name for name in names)  # the csv module quotes a line feed by itself, but not this one
+        csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL).writerow(names)
+        writer = csv.writer(file, lineterminator="\n")
+        for block in stream.blocks():
+            writer.writerows(as_rows(block, channels).tolist())
+
+
+# Universal Robots' client writes one column per joint, numbered from the base.
+RTDE_JOINTS = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
+_RTDE_CHANNELS = {
+    "position": "actual_q_",
+    "velocity": "actual_qd_",
+    "current": "actual_current_",
+    "temperature": "joint_temperatures_",
+    "command": "target_q_",
+}
+
+
+def is_rtde(table: Table) -> bool:
+    """Whether the columns are those of a UR controller's RTDE recording."""
+    return "timestamp" in table.names and "actual_q_0" in table.names
+
+
+def rtde_columns(table: Table) -> dict[str, list[str]]:
+    """Columns of an RTDE recording by channel."""
+    names = {channel: [f"{prefix}{i}" for i in range(6)] for channel, prefix in _RTDE_CHANNELS.items()}
+    return {"time": ["timestamp"]} | {key: value for key, value in names.items() if set(value) <= set(table.names)}
+
+
+def rtde_info(table: Table) -> LogInfo:
+    """What an RTDE recording holds; the controller measures currents, no torques."""
+    effort = "current" if "current" in rtde_columns(table) else "none"
+    return LogInfo(RTDE_JOINTS, effort, source=table.source)

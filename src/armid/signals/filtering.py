@@ -1,0 +1,274 @@
+"""Strategies for motion that does not repeat: one finite filter for torque and regressor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armid.dynamics.model import Motion
+from armid.logs.log import Log, LogError
+from armid.robot.inertia import Array
+from armid.signals.dataset import Dataset
+from armid.signals.filters import (
+    check_window,
+    differenced,
+    low_pass,
+    savitzky_golay,
+    savitzky_golay_kernel,
+    velocity_bandwidth,
+)
+from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
+from armid.signals.problems import SignalError, check_cutoff
+from armid.signals.repair import MAD, fill_missing, with_increasing_time
+from armid.signals.resample import is_uniform, resample
+from armid.signals.smoothing import check_passes, smooth, smoothing_kernel
+from armid.signals.steps import Notes, Strategy, required_effort, required_position
+
+BANDWIDTHS = 10.0  # automatic cut-off: this many times the bandwidth of the velocity
+SLOWEST_HZ, FASTEST_HZ = 2.0, 20.0  # and within these
+ROWS_PER_CUTOFF = 2.5  # rate that is left after decimation, in cut-off frequencies
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowPass(Strategy):
+    """Zero-phase Butterworth and central differences; torque and regressor get the same finite filter.
+
+    Attributes:
+        cutoff_hz: of the filter on torque and regressor; ``auto`` for ten times the frequency that holds 99 % of the
+            velocity's power, within 2 and 20 Hz (5 Hz for a typical excitation up to 0.5 Hz).
+        order: of one pass of the Butterworth filter.
+        decimate: keep every n-th row; ``auto`` leaves 2.5 rows per period of the cut-off, so that the noise in
+            neighbouring rows is nearly independent.
+        motion_cutoff_hz: of the filter on positions before they are differentiated; None for twice `cutoff_hz`.
+        tail: share of the filter's weight that is cut off its ends; larger keeps more rows at the ends of a log.
+        measured: use measured velocity and acceleration, low-passed alike, where the log has them.
+        rest_speed: a joint's rows at which it is no faster than this are left out [rad/s or m/s], since static friction
+            may take any value there; 0 keeps all.
+    """
+
+    cutoff_hz: float | str = 5.0
+    order: int = 4
+    decimate: int | str = "auto"
+    motion_cutoff_hz: float | None = None
+    tail: float = 1e-4
+    measured: bool = False
+    rest_speed: float = 0.02
+
+    def dataset(self, log: Log) -> Dataset:
+        """Filter, differentiate, decimate."""
+        log, position, bad, notes = uniform_motion(log)
+        rate = log.rate_hz
+        cutoff, words = self._cutoff(position, rate)
+        check_cutoff("LowPass", cutoff, rate)
+        wide = min(2.0 * cutoff, 0.45 * rate) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
+        check_cutoff("LowPass", wide, rate)
+        step = max(1, int(rate / (ROWS_PER_CUTOFF * cutoff))) if self.decimate == "auto" else self.decimate
+        step = checked_step("LowPass", step)
+        motion = differenced(low_pass(position, rate, wide, self.order), rate)
+        if self.measured:
+            motion = self._with_measured(log, motion, rate, wide)
+        kernel = low_pass_kernel(rate, cutoff, self.order, tail=self.tail)
+        words += f"; every {step}th row is kept" if step > 1 else ""
+        words += f". Positions are low-passed at {wide:.3g} Hz before they are differentiated."
+        chosen = replace(self, cutoff_hz=float(cutoff), decimate=int(step), motion_cutoff_hz=float(wide))
+        reach = int(np.ceil(rate / wide))
+        data = kernel_dataset(chosen, log, motion, kernel, step, bad, reach, (*notes, words))
+        return without_rest(data, self.rest_speed) if self.rest_speed > 0.0 else data
+
+    def _cutoff(self, position: Array, rate: float) -> tuple[float, str]:
+        shared = "Torque and regressor are low-passed alike at {:.3g} Hz (zero-phase Butterworth)"
+        if not isinstance(self.cutoff_hz, str):
+            return float(self.cutoff_hz), shared.format(self.cutoff_hz)
+        if self.cutoff_hz != "auto":
+            raise SignalError("LowPass", f"cutoff_hz is {self.cutoff_hz!r}; use a number or 'auto'")
+        bandwidth = velocity_bandwidth(position, rate)
+        cutoff = float(np.clip(BANDWIDTHS * bandwidth, SLOWEST_HZ, FASTEST_HZ))
+        cutoff = min(cutoff, 0.2 * rate)
+        return cutoff, f"{shared.format(cutoff)}, because 99 % of the velocity's power lies below {bandwidth:.3g} Hz"
+
+    def _with_measured(self, log: Log, motion: Motion, rate: float, cutoff: float) -> Motion:
+        parts = dict(zip(("velocity", "acceleration"), motion[1:], strict=True))
+        if "velocity" in log:
+            values = low_pass(_completed(log, "velocity"), rate, cutoff, self.order)
+            parts = {"velocity": values, "acceleration": differenced(values, rate).qd}
+        if "acceleration" in log:
+            parts["acceleration"] = low_pass(_completed(log, "acceleration"), rate, cutoff, self.order)
+        return Motion(motion.q, parts["velocity"], parts["acceleration"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavitzkyGolay(Strategy):
+    """Polynomials fitted to a moving window; their smoothing acts on torque and regressor alike.
+
+    Attributes:
+        window: samples, odd.
+        degree: of the polynomial.
+        decimate: keep every n-th row.
+    """
+
+    window: int = 21
+    degree: int = 4
+    decimate: int = 1
+
+    def dataset(self, log: Log) -> Dataset:
+        """Smooth and differentiate."""
+        log, position, bad, notes = uniform_motion(log)
+        check_window(self.window, self.degree, len(position))
+        step = checked_step("SavitzkyGolay", self.decimate)
+        motion = savitzky_golay(position, log.rate_hz, self.window, self.degree)
+        kernel = savitzky_golay_kernel(self.window, self.degree)
+        words = (
+            f"Positions are differentiated, torque and regressor smoothed, by polynomials of degree {self.degree} over "
+            f"{self.window} samples ({1e3 * self.window / log.rate_hz:.3g} ms)."
+        )
+        return kernel_dataset(self, log, motion, kernel, step, bad, self.window // 2, (*notes, words))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smoothed(Strategy):
+    """Five-point cubic smoothing of position and torque (ER-16, (17)), then central differences.
+
+    Attributes:
+        passes: how often; too many distort.
+        decimate: keep every n-th row.
+    """
+
+    passes: int = 3
+    decimate: int = 1
+
+    def dataset(self, log: Log) -> Dataset:
+        """Smooth and differentiate."""
+        log, position, bad, notes = uniform_motion(log)
+        check_passes(self.passes)
+        step = checked_step("Smoothed", self.decimate)
+        motion = differenced(smooth(position, self.passes), log.rate_hz)
+        kernel = smoothing_kernel(self.passes)
+        words = f"Position, torque and regressor are smoothed by five-point cubics, {self.passes} passes."
+        return kernel_dataset(self, log, motion, kernel, step, bad, 2 * self.passes + 3, (*notes, words))
+
+
+def uniform_motion(log: Log) -> tuple[Log, Array, NDArray[np.bool_], Notes]:
+    """The log at a uniform rate, its positions without holes, and which samples of them were invented.
+
+    Raises:
+        LogError: no position, no joint torque, or too little of them.
+    """
+    required_position(log)
+    required_effort(log)
+    notes: list[str] = []
+    log, removed = with_increasing_time(log)
+    if removed:
+        notes.append(f"Left out {removed} samples whose time did not increase.")
+    if len(log) < 8:
+        raise LogError(log.info.source, "time", f"has {len(log)} samples in order; at least 8 are needed")
+    if not is_uniform(log.time):
+        steps = np.diff(log.time)
+        log = resample(log)
+        low, high = 1e3 * np.quantile(steps, [0.01, 0.99])
+        notes.append(f"Samples are {low:.3g} to {high:.3g} ms apart, so the log is resampled to {log.rate_hz:.6g} Hz.")
+    position = log["position"]
+    bad = np.asarray(~np.isfinite(position).all(axis=1))
+    return log, _completed(log, "position"), bad, tuple(notes)
+
+
+def _completed(log: Log, channel: str) -> Array:
+    """Values with every hole filled by lines, and by the nearest value at the ends."""
+    values = fill_missing(log.time, log[channel], np.inf)[0]
+    missing = ~np.isfinite(values)
+    if missing.any():
+        values = np.array(values)
+        for joint in np.flatnonzero(missing.any(axis=0)):
+            good = np.flatnonzero(~missing[:, joint])
+            if len(good):
+                values[:, joint] = np.interp(np.arange(len(values)), good, values[good, joint])
+    return np.ascontiguousarray(values)
+
+
+def checked_step(step: str, decimate: object) -> int:
+    """A whole number from 1."""
+    if not isinstance(decimate, (int, np.integer)) or decimate < 1:
+        raise SignalError(step, f"decimate is {decimate!r}; use a whole number from 1")
+    return int(decimate)
+
+
+def kernel_dataset(
+    strategy: Strategy,
+    log: Log,
+    motion: Motion,
+    kernel: Array,
+    step: int,
+    bad: NDArray[np.bool_],
+    reach: int,
+    notes: Notes,
+) -> Dataset:
+    """The dataset whose torque went through a kernel.
+
+    Noise: what the kernel takes away, raw - filtered, is white noise with the variance σ² (1 - 2 k₀ + Σ k²) where the
+    noise is white; σ is taken from its median absolute deviation, which steps of friction hardly touch. The filtered
+    torque keeps σ² Σ k².
+
+    Args:
+        strategy: recorded in the dataset.
+        log: uniform.
+        motion: of all samples.
+        kernel: of torque and regressor.
+        step: keep every n-th row.
+        bad: samples whose position was not measured.
+        reach: samples over which such a position spoils its neighbours' derivatives.
+        notes: what was said so far.
+    """
+    effort = log["effort"]
+    rows = decimated_rows(len(log), kernel, step)
+    raw = _completed(log, "effort")
+    torque = filtered(raw, kernel, rows)
+    half = len(kernel) // 2
+    spoilt = np.repeat(_near(bad[:, None], rows, half + reach), effort.shape[1], axis=1)
+    use = ~(spoilt | _near(~np.isfinite(effort), rows, half))
+    dead = ~np.isfinite(effort).any(axis=0)
+    torque = np.where(dead, 0.0, torque)
+    if not use.any():
+        raise LogError(log.info.source, "effort", "has no stretch without holes that is long enough to filter")
+    every = np.arange(half, len(log) - half)
+    left_over = raw[every] - filtered(raw, kernel, every)
+    square = float((kernel**2).sum())
+    share = max(1.0 - 2.0 * float(kernel[half]) + square, 1e-12)
+    white = MAD * np.median(np.abs(left_over), axis=0)
+    noise = np.where(white > 0.0, white, left_over.std(axis=0)) * np.sqrt(square / share)
+    if not use.all():
+        share_left = float(use.mean())
+        notes = (*notes, f"{1.0 - share_left:.1%} of the rows are left out: a value near them was not measured.")
+    return Dataset(
+        joints=log.joints,
+        time=log.time,
+        q=motion.q,
+        qd=motion.qd,
+        qdd=motion.qdd,
+        torque=torque,
+        rows=rows,
+        kernel=kernel,
+        measured=raw,
+        use=None if use.all() else use,
+        torque_noise=noise,
+        pipeline=(strategy.to_data(),),
+        notes=notes,
+        gravity=log.info.gravity,
+        history=log.info.history,
+    )
+
+
+def without_rest(data: Dataset, speed: float) -> Dataset:
+    """The dataset without the rows at which a joint is no faster than `speed`; all of it if nothing would be left."""
+    moving = np.abs(data.qd[data.rows]) > speed
+    use = moving if data.use is None else moving & data.use
+    if moving.all() or not use.any():
+        return data
+    note = f"{1.0 - moving.mean():.1%} of the rows are left out: the joint is no faster than {speed:g} rad/s there."
+    return replace(data, use=use, notes=(*data.notes, note))
+
+
+def _near(bad: NDArray[np.bool_], rows: NDArray[np.int64], reach: int) -> NDArray[np.bool_]:
+    """Whether a bad sample lies within `reach` of each row, per column."""
+    total = np.concatenate([np.zeros((1, bad.shape[1]), dtype=np.int64), np.cumsum(bad, axis=0)])
+    return np.asarray(total[np.minimum(rows + reach + 1, len(bad))] > total[np.maximum(rows - reach, 0)])

@@ -1,0 +1,201 @@
+"""Fourier series fitted by least squares, with analytic derivatives: for any timestamps and any length of period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.dynamics.model import Motion
+from armid.dynamics.threads import one_blas_thread
+from armid.robot.inertia import Array
+from armid.signals.differentiation import f_limit
+from armid.signals.problems import SignalError
+
+BLOCK = 4096  # samples per block of the fit, so that memory stays constant
+
+
+@dataclass(frozen=True, eq=False)
+class FourierSeries:
+    """Sum over harmonics k of a_k cos(kωt) + b_k sin(kωt), and a constant, for each joint.
+
+    Attributes:
+        frequency_hz: base frequency ω / 2π.
+        origin: time at which t = 0 [s].
+        harmonics: their numbers k, (harmonics,).
+        offset: constant of each joint, (joints,).
+        cosine, sine: a and b, (harmonics, joints); 0 where a joint's harmonic was not kept.
+        residual: standard deviation of what the series leaves, (joints,).
+    """
+
+    frequency_hz: float
+    origin: float
+    harmonics: Array
+    offset: Array
+    cosine: Array
+    sine: Array
+    residual: Array
+
+    def motion(self, time: Array) -> Motion:
+        """Value and first two derivatives, exact, at any times [s]; each (samples, joints)."""
+        omega = 2.0 * np.pi * self.frequency_hz * self.harmonics
+        parts = [np.empty((len(time), len(self.offset))) for _ in range(3)]
+        for start in range(0, len(time), BLOCK):
+            rows = slice(start, start + BLOCK)
+            phase = np.outer(time[rows] - self.origin, omega)
+            cosines, sines = np.cos(phase), np.sin(phase)
+            parts[0][rows] = self.offset + cosines @ self.cosine + sines @ self.sine
+            parts[1][rows] = (cosines * omega) @ self.sine - (sines * omega) @ self.cosine
+            parts[2][rows] = -(cosines * omega**2) @ self.cosine - (sines * omega**2) @ self.sine
+        return Motion(*parts)
+
+
+def fit_fourier(
+    time: Array,
+    values: Array,
+    *,
+    frequency_hz: float,
+    harmonics: int | Sequence[int] | str = "auto",
+    refine: bool = False,
+    false_alarm: float = 0.01,
+    highest: int = 20,
+) -> FourierSeries:
+    """Fit a Fourier series to samples at any times (ER-16, section 3.3; there on averaged positions).
+
+    Args:
+        time: [s], (samples,).
+        values: (samples, joints).
+        frequency_hz: base frequency, or a start for it where `refine` is set.
+        harmonics: a number N for 1 ... N, a list, or ``auto``: of 1 ... `highest`, those of each joint whose amplitude
+            a² + b² exceeds what residual noise explains (F test, chance `false_alarm` per joint of any wrong one).
+        refine: estimate the base frequency too, common to all joints, by Gauss-Newton on the separable problem.
+        false_alarm: see `harmonics`.
+        highest: see `harmonics`.
+    """
+    if not (np.isfinite(frequency_hz) and frequency_hz > 0.0):
+        raise SignalError("Fourier fit", f"frequency_hz is {frequency_hz!r}; give a positive number")
+    automatic = isinstance(harmonics, str)
+    if automatic and harmonics != "auto":
+        raise SignalError("Fourier fit", f"harmonics is {harmonics!r}; use 'auto', a number or a list")
+    numbers = _numbers(highest if automatic else harmonics)  # type: ignore[arg-type]
+    # 2 numbers + 1 unknowns need as many samples; the mean spacing sets the highest harmonic
+    spacing = (time[-1] - time[0]) / max(len(time) - 1, 1)
+    nyquist = 0.5 / spacing if spacing > 0.0 else 0.0
+    if automatic:
+        numbers = numbers[numbers * frequency_hz < 0.9 * nyquist]
+    if not len(numbers) or numbers[-1] * frequency_hz >= nyquist or len(time) <= 2 * len(numbers) + 1:
+        top = int(numbers[-1]) if len(numbers) else 1
+        raise SignalError(
+            "Fourier fit",
+            f"harmonic {top} of {frequency_hz:g} Hz is above the Nyquist frequency {nyquist:g} Hz, or there are too "
+            f"few samples ({len(time)}); use fewer harmonics",
+        )
+    origin = 0.5 * float(time[0] + time[-1])
+    elapsed = time - origin
+    if refine:
+        frequency_hz = refine_frequency(elapsed, values, frequency_hz, numbers)
+    solution, triangle, variance = _solve(elapsed, values, frequency_hz, numbers)
+    keep = np.ones((len(numbers), values.shape[1]), dtype=bool)
+    if automatic:
+        keep = _significant(solution, triangle, variance, len(time), false_alarm)
+        solution, variance = _solve_kept(elapsed, values, frequency_hz, numbers, keep)
+    count = len(numbers)
+    return FourierSeries(
+        frequency_hz, origin, numbers, solution[0], solution[1 : count + 1], solution[count + 1 :], np.sqrt(variance)
+    )
+
+
+def refine_frequency(elapsed: Array, values: Array, frequency_hz: float, numbers: Array, iterations: int = 12) -> float:
+    """Base frequency that leaves the smallest residual, all joints weighted by their own residual.
+
+    One step: with residual r and sensitivity g = ∂(A c)/∂ω, both freed of what the columns A explain,
+    δω = Σ gᵀr / Σ gᵀg.
+    """
+    span = float(elapsed[-1] - elapsed[0])
+    omega = 2.0 * np.pi * frequency_hz
+    for _ in range(iterations):
+        design = _design(elapsed, omega / (2.0 * np.pi), numbers)
+        basis = np.linalg.qr(design)[0]
+        solution = np.linalg.lstsq(design, values, rcond=None)[0]
+        count = len(numbers)
+        turned = np.concatenate([-design[:, count + 1 :], design[:, 1 : count + 1]], axis=1)
+        gradient = (turned * (np.concatenate([numbers, numbers]) * elapsed[:, None])) @ solution[1:]
+        residual = values - design @ solution
+        gradient -= basis @ (basis.T @ gradient)
+        weight = 1.0 / np.maximum((residual**2).mean(axis=0), 1e-24 * np.maximum((values**2).mean(axis=0), 1e-300))
+        power = float((weight * (gradient**2).sum(axis=0)).sum())
+        if power <= 0.0:
+            break
+        step = float((weight * (gradient * residual).sum(axis=0)).sum()) / power
+        limit = 0.5 / (span * numbers[-1])  # a quarter of a turn of the highest harmonic at the ends
+        step = float(np.clip(step, -limit, limit))
+        omega += step
+        if abs(step) * span < 1e-12:
+            break
+    return omega / (2.0 * np.pi)
+
+
+def _numbers(harmonics: int | Sequence[int]) -> Array:
+    listed = range(1, harmonics + 1) if isinstance(harmonics, (int, np.integer)) else harmonics
+    numbers = np.unique(np.array(list(listed)))
+    if not len(numbers) or not np.issubdtype(numbers.dtype, np.integer) or numbers[0] < 1:
+        raise SignalError("Fourier fit", f"harmonics are {harmonics!r}; use 'auto', a number or a list, all from 1")
+    return numbers
+
+
+def _design(elapsed: Array, frequency_hz: float, numbers: Array) -> Array:
+    phase = np.outer(elapsed, 2.0 * np.pi * frequency_hz * numbers)
+    return np.concatenate([np.ones((len(elapsed), 1)), np.cos(phase), np.sin(phase)], axis=1)
+
+
+def _triangle(elapsed: Array, values: Array, frequency_hz: float, numbers: Array) -> Array:
+    """R of the QR factors of [A | values], gathered block by block."""
+    triangle: Array = np.zeros((0, 1 + 2 * len(numbers) + values.shape[1]))
+    with one_blas_thread():
+        for start in range(0, len(elapsed), BLOCK):
+            rows = slice(start, start + BLOCK)
+            block = np.concatenate([_design(elapsed[rows], frequency_hz, numbers), values[rows]], axis=1)
+            triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
+    return triangle
+
+
+def _solve(elapsed: Array, values: Array, frequency_hz: float, numbers: Array) -> tuple[Array, Array, Array]:
+    """Coefficients, triangular factor of the columns, and residual variance per joint."""
+    columns = 1 + 2 * len(numbers)
+    triangle = _triangle(elapsed, values, frequency_hz, numbers)
+    left, right = triangle[:columns, :columns], triangle[:columns, columns:]
+    solution = np.asarray(np.linalg.lstsq(left, right, rcond=1e-10)[0], dtype=np.float64)
+    squares = (triangle[columns:, columns:] ** 2).sum(axis=0) + ((right - left @ solution) ** 2).sum(axis=0)
+    return solution, left, squares / (len(elapsed) - columns)
+
+
+def _solve_kept(elapsed: Array, values: Array, frequency_hz: float, numbers: Array, keep: Array) -> tuple[Array, Array]:
+    """Coefficients and residual variance with only the kept harmonics of each joint."""
+    columns = 1 + 2 * len(numbers)
+    triangle = _triangle(elapsed, values, frequency_hz, numbers)
+    solution = np.zeros((columns, values.shape[1]))
+    variance = np.zeros(values.shape[1])
+    for joint in range(values.shape[1]):
+        used = np.concatenate([[True], keep[:, joint], keep[:, joint]])
+        right = triangle[:, columns + joint]
+        solution[used, joint] = np.linalg.lstsq(triangle[:, :columns][:, used], right, rcond=1e-10)[0]
+        left_over = right - triangle[:, :columns] @ solution[:, joint]
+        variance[joint] = (left_over**2).sum() / (len(elapsed) - used.sum())
+    return solution, variance
+
+
+def _significant(solution: Array, triangle: Array, variance: Array, samples: int, false_alarm: float) -> Array:
+    """Harmonics whose pair (a, b) is more than noise: F test with 2 and N - p degrees of freedom."""
+    count = (len(solution) - 1) // 2
+    inverse = np.linalg.pinv(triangle, rcond=1e-10)
+    covariance = inverse @ inverse.T
+    statistic = np.zeros((count, solution.shape[1]))
+    for k in range(count):
+        pair = [1 + k, 1 + count + k]
+        block = np.linalg.inv(covariance[np.ix_(pair, pair)])
+        statistic[k] = np.einsum("ij,ik,kj->j", solution[pair], block, solution[pair]) / 2.0
+    scale = (solution[1:] ** 2).max(axis=0)
+    statistic /= np.maximum(variance, 1e-28 * scale + np.finfo(float).tiny)
+    limit = f_limit(false_alarm / count, samples - len(solution))
+    return np.asarray(statistic > limit)

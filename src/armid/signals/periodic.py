@@ -1,0 +1,289 @@
+"""Strategies for motion that repeats: averaging with exact differentiation, and Fourier series by least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+
+from armid.logs.log import Log, concatenate
+from armid.robot.inertia import Array
+from armid.signals.averaging import Averaged, PeriodAccumulator, average_periods
+from armid.signals.dataset import Dataset
+from armid.signals.differentiation import differentiate, given_harmonics, select_harmonics
+from armid.signals.fourier_fit import fit_fourier
+from armid.signals.period import Period, find_period
+from armid.signals.problems import SignalError
+from armid.signals.repair import second_difference_noise, with_increasing_time
+from armid.signals.steps import Notes, Strategy, required_effort, required_position
+from armid.signals.whole_periods import leading_transient, whole_periods
+
+DIFFERENT = 0.05  # RMS difference from the average, over the motion, that makes a streamed period another motion
+FIRST_SEARCHED, SEARCHED = (
+    60_000,
+    400_000,
+)  # samples of a stream that are looked at to find its period, at least, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeriodicAverage(Strategy):
+    """Average over periods, then differentiate exactly on the harmonics that hold motion (Swevers et al.).
+
+    Attributes:
+        period_s: length of the period [s]; None to find it.
+        harmonics: ``auto`` for those of each joint that stand above the noise, a number N for 1 ... N, or a list.
+        discard_periods: leading periods to leave out; ``auto`` for those in which the transient has not died out, as
+            long as three remain.
+        periods: how many to average, the last ones; None for all there are.
+        false_alarm: with ``auto``, chance per joint of keeping any harmonic that is noise.
+        highest_hz: with ``auto``, no harmonic above; None for ten times the bandwidth of the velocity.
+    """
+
+    period_s: float | None = None
+    harmonics: str | int | tuple[int, ...] = "auto"
+    discard_periods: int | str = "auto"
+    periods: int | None = None
+    false_alarm: float = 0.01
+    highest_hz: float | None = None
+
+    def dataset(self, log: Log) -> Dataset:
+        """Find whole periods, average, differentiate."""
+        required_position(log)
+        required_effort(log)
+        log, _ = with_increasing_time(log)
+        period, notes = self._period(log)
+        whole, samples = whole_periods(log, period)
+        if not period.is_whole:
+            notes += (f"A period is {period.samples:.2f} samples, so the log is interpolated to {samples} per period.",)
+        count = len(whole) // samples
+        position = whole["position"].reshape(count, samples, -1)
+        effort = whole["effort"].reshape(count, samples, -1)
+        complete = np.isfinite(position).all(axis=(1, 2)) & np.isfinite(effort).all(axis=(1, 2))
+        if not complete.all():
+            notes += (f"{int((~complete).sum())} of {count} periods have missing values and are left out.",)
+            position, effort = position[complete], effort[complete]
+        lead, words = self._lead(position)
+        position, effort = position[lead:], effort[lead:]
+        if self.periods is not None:
+            position, effort = position[-self.periods :], effort[-self.periods :]
+        self._check_count(len(position), count, log)
+        flat = (array.reshape(-1, len(log.joints)) for array in (position, effort))
+        averages = [average_periods(array, samples) for array in flat]
+        return self._assemble(log, averages[0], averages[1], period.seconds, notes + words)
+
+    def dataset_from_blocks(self, blocks: Iterable[Log]) -> Dataset:
+        """The same for a log that comes in blocks, in constant memory.
+
+        The period must be a whole number of samples and the sampling uniform; it is found in the first blocks where it
+        is not given. `discard_periods` ``auto`` leaves out as many as differ among those first blocks.
+        """
+        stream = iter(blocks)
+        head = _joined(stream, FIRST_SEARCHED)
+        if head is None:
+            raise SignalError("PeriodicAverage", "there is no block to average")
+        required_position(head)
+        required_effort(head)
+        while len(head) < SEARCHED:
+            found = find_period(head, hint_s=self.period_s).period
+            if found is not None and found.count >= 3:
+                break
+            more = _joined(stream, len(head))
+            if more is None:
+                break
+            head = concatenate([head, more])
+        period, notes = self._period(head)
+        samples = round(period.samples)
+        if not period.is_whole:
+            raise SignalError(
+                "PeriodicAverage",
+                f"a period is {period.samples:.3f} samples; a stream is averaged only over whole samples, so read the "
+                "log as a whole, or use the step FourierFit",
+            )
+        whole, _ = whole_periods(head, period)
+        lead, words = self._lead(whole["position"].reshape(-1, samples, len(head.joints)))
+        # a motion that starts with the log starts with a whole period
+        start = 0 if period.at_start else int(np.searchsorted(head.time, whole.time[0] - 0.25 / period.rate_hz))
+        total = _accumulate(chain([head], stream), samples, start + lead * samples, len(head.joints))
+        self._check_count(total.periods, total.periods + total.refused, head)
+        if total.refused:
+            words += (f"{total.refused} periods are left out: values are missing, or the motion is another.",)
+        both, n = total.result(), len(head.joints)
+        position, effort = both.columns(slice(0, n)), both.columns(slice(n, 2 * n))
+        return self._assemble(head, position, effort, period.seconds, notes + words)
+
+    def _period(self, log: Log) -> tuple[Period, Notes]:
+        search = find_period(log, hint_s=self.period_s)
+        if search.period is not None:
+            found = search.period
+            if self.period_s is not None:
+                found = replace(found, seconds=self.period_s, error_s=0.0)
+            return found, (f"The motion is periodic: {search.reason}.",)
+        if self.period_s is None:
+            raise SignalError(
+                "PeriodicAverage", f"found no period ({search.reason}); give period_s, or use LowPass for this log"
+            )
+        step = log.duration / max(len(log) - 1, 1)
+        given = Period(self.period_s, 0.0, 1.0 / step, float(log.time[0]), float(log.time[-1]) + step, float("nan"))
+        return given, (f"Averaged over the given period of {self.period_s:g} s, though {search.reason}.",)
+
+    def _lead(self, position: Array) -> tuple[int, Notes]:
+        """Leading periods to leave out, and why."""
+        if isinstance(self.discard_periods, (int, np.integer)):
+            return int(self.discard_periods), ()
+        if self.discard_periods != "auto":
+            raise SignalError(
+                "PeriodicAverage", f"discard_periods is {self.discard_periods!r}; use 'auto' or a number from 0"
+            )
+        found = leading_transient(position)
+        if found == 0:
+            return 0, ()
+        which = "first period differs" if found == 1 else f"first {found} periods differ"
+        if len(position) - found >= 3:
+            return found, (f"The {which} from the rest (transient): left out.",)
+        return 0, (f"The {which} from the rest (transient), but too few would remain without.",)
+
+    def _check_count(self, left: int, there: int, log: Log) -> None:
+        wanted = 2 if self.periods is None else self.periods
+        if left < wanted or left < 1:
+            raise SignalError(
+                "PeriodicAverage",
+                f"{wanted} periods are asked for, {left} of the {there} in {log.info.source or 'the log'} can be used; "
+                "measure longer, or ask for fewer",
+            )
+
+    def _assemble(self, log: Log, position: Averaged, effort: Averaged, period_s: float, notes: Notes) -> Dataset:
+        selected = self._harmonics(position, period_s)
+        motion = differentiate(position.mean, period_s, selected)
+        kept = selected[1:].sum(axis=0)
+        count, samples = position.periods, position.samples
+        highest = [int(np.flatnonzero(column)[-1]) if column.any() else 0 for column in selected.T]
+        why = "stand above the noise" if self.harmonics == "auto" else "were given"
+        words = (
+            f"Averaged {count} periods of {samples} samples and differentiated exactly on the harmonics of "
+            f"{1.0 / period_s:.4g} Hz that {why}: per joint {', '.join(map(str, kept))}, up to number "
+            f"{', '.join(map(str, highest))}.",
+        )
+        noisy = count >= 2
+        return Dataset(
+            joints=log.joints,
+            time=np.arange(samples, dtype=np.float64) * (period_s / samples),
+            q=motion.q,
+            qd=motion.qd,
+            qdd=motion.qdd,
+            torque=effort.mean,
+            rows=np.arange(samples),
+            torque_noise=np.sqrt(effort.variance_of_mean) if noisy else None,
+            noise_covariance=effort.covariance_of_mean if noisy else None,
+            position_noise=np.sqrt(position.variance_of_mean * (1 + 2 * kept) / samples) if noisy else None,
+            periods=count,
+            pipeline=(self.to_data(),),
+            notes=notes + words,
+            gravity=log.info.gravity,
+            history=log.info.history,
+        )
+
+    def _harmonics(self, position: Averaged, period_s: float) -> Array:
+        if not isinstance(self.harmonics, str):
+            return given_harmonics(self.harmonics, position.samples, position.mean.shape[1])
+        if self.harmonics != "auto":
+            raise SignalError("PeriodicAverage", f"harmonics is {self.harmonics!r}; use 'auto', a number or a list")
+        highest = None
+        if self.highest_hz is not None:
+            highest = min(int(self.highest_hz * period_s + 1e-9), (position.samples - 1) // 2)
+        return select_harmonics(position, false_alarm=self.false_alarm, highest=highest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourierFit(Strategy):
+    """Fourier series fitted to the positions at their own times, differentiated analytically (ER-16, section 3.3).
+
+    For irregular timestamps, for periods that are no whole number of samples, and for a single period. The torque is
+    left as it is; its noise is taken from second differences, as if it were white.
+
+    Attributes:
+        frequency_hz: base frequency; None to find it.
+        harmonics: ``auto``, a number N for 1 ... N, or a list.
+        refine: estimate the base frequency from the data; it is always where `frequency_hz` is None.
+        highest: with ``auto``, the largest harmonic to try.
+    """
+
+    frequency_hz: float | None = None
+    harmonics: str | int | tuple[int, ...] = "auto"
+    refine: bool = False
+    highest: int = 20
+
+    def dataset(self, log: Log) -> Dataset:
+        """Fit and evaluate."""
+        required_position(log)
+        required_effort(log)
+        log, _ = with_increasing_time(log)
+        notes: Notes = ()
+        frequency, refine = self.frequency_hz, self.refine
+        if frequency is None:
+            search = find_period(log)
+            if search.period is None:
+                raise SignalError("FourierFit", f"found no period ({search.reason}); give frequency_hz")
+            frequency, refine = 1.0 / search.period.seconds, True
+            log = log.between(search.period.start_s, search.period.stop_s)
+            notes = (f"The motion is periodic: {search.reason}.",)
+        good = np.isfinite(log["position"]).all(axis=1)
+        series = fit_fourier(
+            log.time[good],
+            log["position"][good],
+            frequency_hz=frequency,
+            harmonics=self.harmonics,
+            refine=refine,
+            highest=self.highest,
+        )
+        motion = series.motion(log.time)
+        effort = log["effort"]
+        use = np.isfinite(effort)
+        kept = ((series.cosine != 0.0) | (series.sine != 0.0)).sum(axis=0)
+        noise = second_difference_noise(np.where(use, effort, 0.0))
+        words = (
+            f"Positions are a Fourier series of {series.frequency_hz:.6g} Hz fitted to {int(good.sum())} samples; "
+            f"harmonics per joint: {', '.join(map(str, kept))}."
+        )
+        return Dataset(
+            joints=log.joints,
+            time=log.time,
+            q=motion.q,
+            qd=motion.qd,
+            qdd=motion.qdd,
+            torque=np.where(use, effort, 0.0),
+            rows=np.arange(len(log)),
+            use=None if use.all() else use,
+            torque_noise=noise if (noise > 0.0).all() else None,
+            position_noise=series.residual * np.sqrt((1 + 2 * kept) / len(log)),
+            pipeline=(self.to_data(),),
+            notes=(*notes, words),
+            gravity=log.info.gravity,
+            history=log.info.history,
+        )
+
+
+def _accumulate(blocks: Iterable[Log], samples: int, skip: int, joints: int) -> PeriodAccumulator:
+    """Position and effort of a stream, side by side, averaged; periods with holes or another motion are refused."""
+
+    def accept(period: Array, mean: Array) -> bool:
+        if not np.isfinite(period).all():
+            return False
+        spread = mean[:, :joints].std(axis=0).max()
+        return bool(((period - mean)[:, :joints] ** 2).mean(axis=0).max() ** 0.5 <= DIFFERENT * spread)
+
+    total = PeriodAccumulator(samples, 2 * joints, accept=accept)
+    for block in blocks:
+        dropped = min(skip, len(block))
+        skip -= dropped
+        total.add(np.concatenate([block["position"][dropped:], block["effort"][dropped:]], axis=1))
+    return total
+
+
+def _joined(stream: Iterator[Log], least: int) -> Log | None:
+    """The next blocks of a stream, joined until there are `least` samples; None at its end."""
+    parts: list[Log] = []
+    while sum(map(len, parts)) < least and (block := next(stream, None)) is not None:
+        parts.append(block)
+    return concatenate(parts) if parts else None

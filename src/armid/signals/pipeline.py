@@ -1,0 +1,161 @@
+"""From a log to a dataset: pipelines, and what is done where none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armid.logs.log import Log, LogError
+from armid.logs.stream import LogStream
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+from armid.signals.filtering import LowPass
+from armid.signals.period import find_period
+from armid.signals.periodic import PeriodicAverage
+from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, TrimRest
+from armid.signals.problems import SignalError
+from armid.signals.resample import is_uniform
+from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
+
+LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
+
+PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Preparations, then at most one strategy; without a strategy one is chosen from the log.
+
+    Attributes:
+        steps: in the order they are applied.
+    """
+
+    steps: tuple[Step, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a strategy that is not the last step."""
+        for step in self.steps[:-1]:
+            if isinstance(step, Strategy):
+                raise SignalError(
+                    "pipeline", f"{type(step).__name__} makes the dataset, so no step can follow it; put it last"
+                )
+
+    @classmethod
+    def of(cls, what: Pipeline | PipelineLike | None) -> Pipeline:
+        """A pipeline from a step, a name, data, or a sequence of these; None is the empty pipeline."""
+        if isinstance(what, Pipeline):
+            return what
+        if what is None:
+            return cls()
+        if isinstance(what, (Step, str, Mapping)):
+            return cls((step_from_data(what),))
+        return cls(tuple(step_from_data(item) for item in what))
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """The steps as data."""
+        return [step.to_data() for step in self.steps]
+
+    @classmethod
+    def from_data(cls, data: Iterable[Mapping[str, Any]]) -> Pipeline:
+        """The pipeline that `to_data` wrote."""
+        return cls.of(list(data))
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """The last step, if it makes a dataset."""
+        last = self.steps[-1] if self.steps else None
+        return last if isinstance(last, Strategy) else None
+
+
+def process(
+    log: Log | LogStream, pipeline: Pipeline | PipelineLike | None = None, *, robot: Robot | None = None
+) -> Dataset:
+    """Turn a log into a dataset.
+
+    With a robot, columns are picked by joint name, currents become torques by its gains, and the motor side becomes the
+    joint side by its coupling matrix or gear ratios, unless the pipeline says how.
+
+    Args:
+        log: a log; a stream is averaged in constant memory with `PeriodicAverage`, else read as a whole.
+        pipeline: a step such as ``LowPass(cutoff_hz=8.0)``, a sequence of steps, their data, or None. Where it names no
+            strategy, one is chosen: averaging for a motion that repeats at least three times, else a low-pass.
+            `Dataset.notes` says what was chosen and why, `Dataset.pipeline` holds the steps.
+        robot: the robot that was measured.
+
+    Raises:
+        LogError: the log lacks what is needed; the message says what to give.
+        SignalError: a step cannot work with its options.
+    """
+    steps = Pipeline.of(pipeline)
+    if isinstance(log, LogStream):
+        return _process_stream(log, steps, robot)
+    log, notes = _for_robot(log, steps, robot)
+    applied: list[Step] = []
+    for step in steps.steps:
+        if isinstance(step, Preparation):
+            log, said = step.apply(log, robot)
+            notes += said
+            applied.append(step)
+    strategy = steps.strategy
+    if strategy is None:
+        automatic, why = choose(log)
+        notes += why
+        for step in automatic.steps[:-1]:
+            assert isinstance(step, Preparation)
+            log, said = step.apply(log, robot)
+            notes += said
+            applied.append(step)
+        strategy = automatic.strategy
+        assert strategy is not None
+    data = strategy.dataset(log)
+    recorded = (*(step.to_data() for step in applied), *data.pipeline)
+    return replace(data, pipeline=recorded, notes=notes + data.notes)
+
+
+def choose(log: Log) -> tuple[Pipeline, Notes]:
+    """The pipeline for a log, and why: what `process` does where it is given no strategy."""
+    required_position(log)
+    repaired, _ = Repair().apply(log, None)
+    if len(repaired) < 8:
+        raise LogError(log.info.source, "time", f"has {len(repaired)} samples in order; at least 8 are needed")
+    search = find_period(repaired)
+    if search.period is not None and search.period.count >= LEAST_PERIODS:
+        return Pipeline((Repair(), Hampel(), PeriodicAverage())), (
+            "Chosen because the motion repeats: averaging over periods and exact differentiation.",
+        )
+    found = search.reason if search.period is None else f"{search.reason}, and {LEAST_PERIODS} are needed"
+    why = (f"Chosen because the motion does not repeat ({found}): low-pass.",)
+    steps: list[Step] = [Repair(), Hampel(), TrimRest()]
+    if not is_uniform(repaired.time):
+        steps.append(Resample())
+    return Pipeline((*steps, LowPass(cutoff_hz="auto"))), why
+
+
+def _for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Notes]:
+    """The log with the robot's joints, and on its joint side unless the pipeline takes care of that."""
+    if robot is None:
+        return log, ()
+    log = log.for_joints(robot.joint_names)
+    notes: Notes = ()
+    for kind in (CurrentToTorque, ToJointSide):
+        if not any(isinstance(step, kind) for step in steps.steps):
+            log, said = kind().apply(log, robot)
+            notes += said
+    return log, notes
+
+
+def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> Dataset:
+    strategy = steps.strategy
+    if not isinstance(strategy, PeriodicAverage) or len(steps.steps) > 1:
+        return process(stream.read(), steps, robot=robot)
+    notes: Notes = ()
+
+    def blocks() -> Iterable[Log]:
+        nonlocal notes
+        for block in stream.blocks():
+            converted, notes = _for_robot(block, steps, robot)
+            yield converted
+
+    data = strategy.dataset_from_blocks(blocks())
+    return replace(data, notes=notes + data.notes)

@@ -1,0 +1,28 @@
+"""What can go wrong when signals are processed."""
+
+from __future__ import annotations
+
+from armid.errors import ArmidError
+
+
+class SignalError(ArmidError):
+    """A step cannot work with its options or with the log.
+
+    Attributes:
+        step: name of the step or function.
+        problem: what is wrong, with which value, and what to do.
+    """
+
+    def __init__(self, step: str, problem: str) -> None:
+        """Compose "step: problem"."""
+        self.step, self.problem = step, problem
+        super().__init__(f"{step}: {problem}")
+
+
+def check_cutoff(step: str, cutoff_hz: float, rate_hz: float) -> None:
+    """Refuse a cut-off frequency that is not between 0 and half the sample rate."""
+    if not 0.0 < cutoff_hz < 0.5 * rate_hz:
+        raise SignalError(
+            step,
+            f"cutoff_hz is {cutoff_hz:g}; it must be above 0 and below {0.5 * rate_hz:g} Hz, half the sample rate",
+        )

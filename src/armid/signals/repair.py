@@ -1,0 +1,165 @@
+"""Mending single faults of a log: time stamps, missing values, spikes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from armid.logs.log import Log
+from armid.robot.inertia import Array
+from armid.signals.averaging import resolution
+from armid.signals.problems import SignalError
+
+Mask = NDArray[np.bool_]
+MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Places where samples are missing.
+
+    Attributes:
+        rows: index of the sample before each gap, (gaps,).
+        lengths_s: time without samples [s], (gaps,).
+    """
+
+    rows: NDArray[np.int64]
+    lengths_s: Array
+
+
+def find_gaps(time: Array, factor: float = 2.5) -> Gaps:
+    """Steps longer than `factor` times the median step."""
+    steps = np.diff(time)
+    rows = np.flatnonzero(steps > factor * np.median(steps)) if len(steps) else np.zeros(0, dtype=np.int64)
+    return Gaps(rows, steps[rows])
+
+
+def increasing_rows(time: Array) -> Mask:
+    """Samples to keep so that time increases: no repeated stamp, none that jumps ahead alone, none that goes back."""
+    keep = np.isfinite(time)
+    index = np.flatnonzero(keep)
+    stamps = time[index]
+    if len(stamps) > 2:
+        # A stamp later than its successor, while its neighbours are in order, is itself the wrong one.
+        ahead = np.zeros(len(stamps), dtype=bool)
+        ahead[1:-1] = (stamps[1:-1] > stamps[2:]) & (stamps[2:] > stamps[:-2])
+        ahead[0] = stamps[0] > stamps[1] and stamps[0] > stamps[2]
+        keep[index[ahead]] = False
+        index, stamps = index[~ahead], stamps[~ahead]
+    if len(stamps) > 1:
+        latest = np.maximum.accumulate(stamps)
+        keep[index[1:][stamps[1:] <= latest[:-1]]] = False
+    return keep
+
+
+def with_increasing_time(log: Log) -> tuple[Log, int]:
+    """The log without samples whose time does not increase, and how many were left out."""
+    keep = increasing_rows(log.time)
+    removed = int(len(keep) - keep.sum())
+    return (log if removed == 0 else log.rows(keep)), removed
+
+
+def fill_missing(time: Array, values: Array, max_gap_s: float) -> tuple[Array, int]:
+    """Interpolate NaN linearly where the samples around it are at most `max_gap_s` apart.
+
+    Longer runs, runs at the ends and columns without any value stay NaN: they are masked later, not invented.
+
+    Returns:
+        The values, and how many were filled.
+    """
+    missing = ~np.isfinite(values)
+    if not missing.any():
+        return values, 0
+    result, filled = np.array(values), 0
+    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
+        good = np.flatnonzero(~missing[:, joint])
+        bad = np.flatnonzero(missing[:, joint])
+        place = np.searchsorted(good, bad)
+        inside = (place > 0) & (place < len(good))
+        bad, place = bad[inside], place[inside]
+        short = bad[time[good[place]] - time[good[place - 1]] <= max_gap_s]
+        result[short, joint] = np.interp(time[short], time[good], values[good, joint])
+        filled += len(short)
+    return result, filled
+
+
+def find_spikes(values: Array, half_window: int = 3, threshold: float = 8.0, longest: int = 1) -> Mask:
+    """Samples that stand out from their neighbours as no motion or friction does (Hampel's test with two guards).
+
+    A sample is a spike if it differs from the median of its window by more than `threshold` times the noise, the
+    larger of the window's and the channel's (both from median absolute deviations, the channel's from second
+    differences) and by more than three steps of a quantised channel. Guards: at most `longest` samples in a row stand
+    out; they do so as much from the cubic through two neighbours on each side, which follows the turn of a fast joint;
+    and at least twice as much as the neighbours differ from each other, which a step of Coulomb friction never does.
+
+    Args:
+        values: (samples, joints); NaN is no spike.
+        half_window: samples on each side.
+        threshold: in standard deviations of the noise.
+        longest: longest run of samples taken for a spike.
+    """
+    _check(half_window, threshold, longest)
+    if len(values) < 2 * half_window + 1:
+        return np.zeros(values.shape, dtype=bool)
+    known = np.isfinite(values)
+    filled = fill_missing(np.arange(len(values), dtype=float), values, np.inf)[0]
+    filled = np.where(np.isfinite(filled), filled, 0.0)
+    size = (2 * half_window + 1, 1)
+    median = ndimage.median_filter(filled, size=size, mode="nearest")
+    deviation = np.abs(filled - median)
+    local = MAD * ndimage.median_filter(deviation, size=size, mode="nearest")
+    noise = np.maximum(local, second_difference_noise(filled))
+    least = np.maximum(threshold * noise, 3.0 * resolution(filled)) + 1e-9 * np.abs(median)
+    out = deviation > least
+    for joint in np.flatnonzero(out.any(axis=0)):
+        out[:, joint] &= _lonely(filled[:, joint], out[:, joint], least[:, joint], longest)
+    return np.asarray(out & known)
+
+
+def mend_spikes(values: Array, spikes: Mask) -> Array:
+    """Replace spikes by the line between their neighbours."""
+    result = np.array(values)
+    index = np.arange(len(values), dtype=float)
+    for joint in np.flatnonzero(spikes.any(axis=0)):
+        good = ~spikes[:, joint] & np.isfinite(values[:, joint])
+        bad = spikes[:, joint]
+        result[bad, joint] = np.interp(index[bad], index[good], values[good, joint])
+    return result
+
+
+def second_difference_noise(values: Array) -> Array:
+    """Standard deviation of white noise per column, from the median second difference; smooth motion hardly counts."""
+    if len(values) < 3:
+        return np.zeros(values.shape[1])
+    return np.asarray(MAD * np.median(np.abs(np.diff(values, n=2, axis=0)), axis=0) / np.sqrt(6.0))
+
+
+def _lonely(column: Array, out: Mask, least: Array, longest: int) -> Mask:
+    """Marks of short runs that rise far over the curve through their neighbours."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], out, [False]]).astype(np.int8)))
+    first, stop = edges[::2], edges[1::2]
+    last = len(column) - 1
+    before, after = column[np.maximum(first - 1, 0)], column[np.minimum(stop, last)]
+    outer = column[np.maximum(first - 2, 0)] + column[np.minimum(stop + 1, last)]
+    near, far = (0.5 * (stop - first + 1)) ** 2, (0.5 * (stop - first + 3)) ** 2
+    curve = 0.5 * (far * (before + after) - near * outer) / (far - near)
+    middle = (first + stop - 1) // 2
+    height = np.abs(column[middle] - curve)
+    good = (stop - first <= longest) & (height > 2.0 * np.abs(after - before)) & (height > least[middle])
+    good &= (first > 0) & (stop <= last)
+    marks = np.zeros(len(column) + 1, dtype=np.int64)
+    np.add.at(marks, first[good], 1)
+    np.add.at(marks, stop[good], -1)
+    return np.asarray(np.cumsum(marks[:-1]) > 0)
+
+
+def _check(half_window: int, threshold: float, longest: int) -> None:
+    if half_window < 1 or threshold <= 0.0 or not 1 <= longest <= half_window:
+        raise SignalError(
+            "Hampel",
+            f"half_window is {half_window!r}, threshold {threshold!r}, longest {longest!r}; use half_window >= 1, a "
+            "positive threshold and 1 <= longest <= half_window",
+        )

@@ -1,0 +1,108 @@
+"""What a step of a pipeline is: options as data, known by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armid.errors import UnknownNameError
+from armid.logs.log import Log, LogError
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+from armid.signals.problems import SignalError
+
+Notes = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step; its fields are its options. Steps are a `Preparation` or a `Strategy`."""
+
+    registry: ClassVar[dict[str, type[Step]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the step known by its name, unless it is abstract."""
+        super().__init_subclass__(**kwargs)
+        if ABC not in cls.__bases__:
+            Step.registry[cls.__name__] = cls
+
+    def to_data(self) -> dict[str, Any]:
+        """Name and options, ready for JSON or YAML."""
+        return {"step": type(self).__name__, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation(Step, ABC):
+    """A step from log to log."""
+
+    @abstractmethod
+    def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
+        """The changed log, and what is worth telling."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy(Step, ABC):
+    """The last step, from log to dataset."""
+
+    @abstractmethod
+    def dataset(self, log: Log) -> Dataset:
+        """The dataset; its `notes` say what was found and chosen, its `pipeline` holds this step alone."""
+
+
+def step_from_data(data: Step | str | Mapping[str, Any]) -> Step:
+    """A step from its name, or from a mapping with its name under ``step`` and options beside it.
+
+    Raises:
+        UnknownNameError: there is no such step or option; the message names the nearest.
+    """
+    if isinstance(data, Step):
+        return data
+    options = {"step": data} if isinstance(data, str) else dict(data)
+    name = options.pop("step", None)
+    if not isinstance(name, str):
+        raise SignalError("pipeline", f"{data!r} names no step; write it as a mapping with the key 'step'")
+    if name not in Step.registry:
+        raise UnknownNameError("step", name, sorted(Step.registry))
+    kind = Step.registry[name]
+    valid = [f.name for f in fields(kind)]
+    for key in options:
+        if key not in valid:
+            raise UnknownNameError(f"option of {name}", str(key), valid)
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+
+
+def required_effort(log: Log) -> np.ndarray[Any, Any]:
+    """Joint torque of the log, or an error that names what is missing."""
+    effort, source = log.info.effort, log.info.source
+    if effort == "joint torque" and log.info.side == "joint":
+        return log["effort"]
+    ways = {
+        "current": "is a current; give gains (step CurrentToTorque) or a robot with drives.current_gain",
+        "none": "is missing; identification needs a measured torque or current",
+    }
+    moved = "is not on the joint side; give the ratios (step ToJointSide) or a robot with gear ratios or a coupling"
+    raise LogError(source, "effort", ways.get(effort, moved))
+
+
+def required_position(log: Log) -> np.ndarray[Any, Any]:
+    """Joint positions of the log, or an error that names what is missing."""
+    if "position" not in log:
+        raise LogError(
+            log.info.source, "position", f"is not in the log (there are: {', '.join(log.channels)}); it is needed"
+        )
+    positions = log["position"]
+    for name, column in zip(log.joints, positions.T, strict=True):
+        if not np.isfinite(column).any():
+            raise LogError(log.info.source, f"position.{name}", "holds no number; leave the joint out or add it")
+    return positions
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, NumPy numbers as numbers."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,80 @@
+"""Cutting a log to whole periods, and whether the transient has died out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.logs.log import Log, LogError
+from armid.robot.inertia import Array
+from armid.signals.period import Period
+from armid.signals.resample import interpolate_band_limited, is_uniform, resample_at
+
+MOVED = ("effort", "current")  # noisy channels: interpolated so that white noise keeps its variance
+
+
+def whole_periods(log: Log, period: Period | float) -> tuple[Log, int]:
+    """The log cut to whole periods of a whole number of samples, and that number.
+
+    Samples are taken as they are where the log is uniform and the period a whole number of samples. Otherwise they are
+    interpolated to the nearest whole number per period (erratum SW-3: 0.033 Hz at 12 ms are 2525.25 samples).
+
+    Args:
+        log: time must increase.
+        period: as found, or its length [s]; then as many periods as fit, the last of them at the end of the log.
+    """
+    found = period if isinstance(period, Period) else _at_the_end(log, float(period))
+    count, samples = found.count, round(found.samples)
+    if count < 1 or samples < 2:
+        raise LogError(
+            log.info.source, "time", f"covers {log.duration:.4g} s, less than one period of {found.seconds:.4g} s"
+        )
+    step = 1.0 / found.rate_hz
+    uniform = is_uniform(log.time)
+    if uniform and found.is_whole:
+        first = round((found.first_s - log.time[0]) / step)
+        first = min(max(first, 0), len(log) - count * samples)
+        if first >= 0:
+            return log.rows(slice(first, first + count * samples)), samples
+    start = max(found.first_s, float(log.time[0]))
+    stop = start + count * found.seconds
+    latest = float(log.time[-1]) + step * (1.0 + 1e-9)
+    if stop > latest:
+        start = max(start - (stop - latest), float(log.time[0]))
+    times = start + np.arange(count * samples) * (found.seconds / samples)
+    times = np.minimum(times, log.time[-1])
+    moved = resample_at(log, times, rate_hz=samples / found.seconds)
+    if uniform:
+        positions = (times - log.time[0]) / (log.time[-1] - log.time[0]) * (len(log) - 1)
+        noisy = {name: interpolate_band_limited(log[name], positions) for name in MOVED if name in log}
+        moved = moved.with_channels(noisy)
+    return moved, samples
+
+
+def _at_the_end(log: Log, seconds: float) -> Period:
+    if not (np.isfinite(seconds) and seconds > 0.0):
+        raise LogError(log.info.source, "period", f"is {seconds!r} s; give a positive number")
+    if len(log) < 2:
+        raise LogError(log.info.source, "time", "has fewer than two samples")
+    step = log.duration / (len(log) - 1)
+    return Period(seconds, 0.0, 1.0 / step, float(log.time[0]), float(log.time[-1]) + step, 0.0)
+
+
+def leading_transient(periods: Array, *, excess: float = 1.5) -> int:
+    """How many leading periods differ from the rest: the transient has not died out there.
+
+    A period counts as different if its mean square difference from the average of all later ones is more than `excess`
+    times what the spread between the later ones explains, for any joint. Needs two later periods to know the spread.
+
+    Args:
+        periods: (periods, samples per period, joints).
+        excess: ratio of variances.
+    """
+    for lead in range(len(periods) - 2):
+        rest = periods[lead + 1 :]
+        mean = rest.mean(axis=0)
+        noise = ((rest - mean) ** 2).sum(axis=0).mean(axis=0) / (len(rest) - 1)
+        floor = (1e-9 * (1e-12 + np.abs(mean).max(axis=0))) ** 2
+        difference = ((periods[lead] - mean) ** 2).mean(axis=0)
+        if not (difference > excess * noise * (1.0 + 1.0 / len(rest)) + floor).any():
+            return lead
+    return max(len(periods) - 2, 0)

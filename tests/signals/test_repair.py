@@ -1,0 +1,113 @@
+"""Spikes, missing values and time stamps out of order."""
+
+import numpy as np
+import pytest
+
+from armid.signals import Hampel, Repair, SignalError
+from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, mend_spikes
+from tests.signals.waves import make_log, periodic_log
+
+
+def friction_signal(noise, seed=0):
+    """Torque with Coulomb steps at every reversal, seven joints."""
+    _, log = periodic_log(seed, periods=2, torque_noise=noise)
+    return log["effort"]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_clean_friction_signals_are_left_alone(noise, seed):
+    """Steps of 6 N m at velocity reversals, with and without noise: not one sample is taken for a spike."""
+    assert not find_spikes(friction_signal(noise, seed)).any()
+
+
+def test_stribeck_peaks_and_quantised_currents_are_left_alone():
+    """A peak of 20 ms at each reversal, at 1 kHz; a current in steps of 0.01 A that sits on one step."""
+    time = np.arange(20_000) / 1000.0
+    velocity = np.sin(time)
+    peak = np.sign(velocity) * (3.0 + 4.0 * np.exp(-((velocity / 0.005) ** 2)))
+    steps = np.round((0.004 * np.sin(3 * time) + 0.002 * np.random.default_rng(0).normal(size=len(time))) / 0.01) * 0.01
+    assert not find_spikes(np.stack([peak, steps], axis=1)).any()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_planted_single_sample_spikes_are_found_and_mended(noise):
+    """All of 60 spikes of 3 N m or more away from the steps, and no other sample; mended to within the noise."""
+    rng = np.random.default_rng(7)
+    clean = friction_signal(noise)
+    values, planted = np.array(clean), np.zeros(clean.shape, dtype=bool)
+    steps = np.abs(np.diff(clean, axis=0)).max(axis=1) > 3.0
+    quiet = np.flatnonzero(~np.convolve(steps, np.ones(21), mode="same").astype(bool))[20:-20:5]
+    for row in rng.choice(quiet, 60, replace=False):
+        joint = rng.integers(clean.shape[1])
+        values[row, joint] += rng.choice([-1, 1]) * rng.uniform(3.0, 30.0)
+        planted[row, joint] = True
+    found = find_spikes(values)
+    np.testing.assert_array_equal(found, planted)
+    assert np.abs(mend_spikes(values, found) - clean).max() < 0.05 + 6.0 * noise
+
+
+def test_spikes_between_missing_values_do_not_confuse():
+    values = np.sin(np.arange(400) / 30.0)[:, None].copy()
+    values[100:110] = np.nan
+    values[200] += 5.0
+    found = find_spikes(values)
+    assert np.flatnonzero(found[:, 0]).tolist() == [200]
+
+
+def test_ur10e_current_spikes_are_found(data):
+    """The real log has single-sample spikes in the first joint's current; few samples are touched."""
+    raw = np.loadtxt(data / "ur10e/ur-20_02_10-30sec_12harm.csv", delimiter=",")
+    found = find_spikes(raw[:, 13:19])
+    assert 3 <= found[:, 0].sum() <= 12
+    assert found.sum() < 0.001 * found.size
+
+
+def test_time_is_put_in_order():
+    """Repeated stamps, one that goes back, one that jumps far ahead, and NaN are left out; the rest stays."""
+    time = np.array([0.0, 1.0, 1.0, 2.0, 900.0, 3.0, 4.0, 2.5, 5.0, np.nan, 6.0])
+    assert time[increasing_rows(time)].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    ordered = np.arange(50.0)
+    assert increasing_rows(ordered).all()
+    assert increasing_rows(np.array([99.0, 1.0, 2.0])).tolist() == [False, True, True]
+
+
+def test_gaps_are_found():
+    time = np.delete(np.arange(100) / 100.0, [40, 41, 42, 70])
+    gaps = find_gaps(time, factor=1.5)
+    assert gaps.rows.tolist() == [39, 66]
+    np.testing.assert_allclose(gaps.lengths_s, [0.04, 0.02])
+
+
+def test_short_holes_are_filled_and_long_ones_stay():
+    time = np.arange(200) / 100.0
+    values = np.stack([time, 2.0 * time], axis=1)
+    values[50:53, 0] = np.nan
+    values[100:150, 1] = np.nan
+    values[:4, 0] = np.nan
+    found, count = fill_missing(time, values, 0.05)
+    assert count == 3
+    np.testing.assert_allclose(found[50:53, 0], time[50:53])
+    assert np.isnan(found[100:150, 1]).all()
+    assert np.isnan(found[:4, 0]).all()
+
+
+def test_steps_say_what_they_did():
+    _, log = periodic_log(periods=2)
+    effort = np.array(log["effort"])
+    effort[30, 2] += 50.0
+    effort[60:62, 1] = np.nan
+    time = np.array(log.time)
+    time[100] = time[99]
+    log = make_log(time, log["position"], effort)
+    log, notes = Repair().apply(log, None)
+    assert len(log) == 1999
+    assert "1 samples whose time" in notes[0]
+    assert "Filled 2" in notes[1]
+    log, notes = Hampel().apply(log, None)
+    assert "joint3 1" in notes[0]
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(SignalError, match="half_window"):
+        find_spikes(np.zeros((50, 1)), half_window=0)

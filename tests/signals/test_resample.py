@@ -1,0 +1,127 @@
+"""Other sample times, several rates in one log, delays."""
+
+import numpy as np
+import pytest
+
+from armid.logs.log import LogError
+from armid.signals import Shift, SignalError, estimate_delay, fuse, resample, shifted
+from armid.signals.resample import interpolate_band_limited, is_uniform
+from tests.signals.waves import Wave, make_log, periodic_log, torque_of
+
+
+def jittered_log(seed=0, rate=100.0, jitter=0.3):
+    rng = np.random.default_rng(seed)
+    wave = Wave(rng, joints=3)
+    time = (np.arange(2000) + jitter * rng.uniform(-1, 1, 2000)) / rate
+    q, qd, qdd = wave.motion(time)
+    return wave, make_log(time, q, torque_of(q, qd, qdd), rate_hz=rate)
+
+
+def test_irregular_times_become_uniform():
+    """Positions by cubic splines to 1e-6 rad, torque by lines to 1 % of its range away from friction steps."""
+    wave, log = jittered_log()
+    assert not is_uniform(log.time)
+    found = resample(log)
+    assert is_uniform(found.time, 1e-9)
+    q, qd, qdd = wave.motion(found.time)
+    assert np.abs(found["position"] - q)[5:-5].max() < 1e-6
+    error = np.abs(found["effort"] - torque_of(q, qd, qdd))
+    assert np.quantile(error, 0.98) < 0.01 * np.ptp(found["effort"])
+
+
+def test_gaps_stay_open():
+    """A second without samples becomes NaN; a single dropped sample is filled."""
+    _, log = periodic_log(joints=2, periods=2)
+    keep = np.ones(len(log), dtype=bool)
+    keep[500:600] = False
+    keep[900] = False
+    found = resample(log.rows(keep))
+    missing = np.isnan(found["position"]).any(axis=1)
+    assert len(found) == len(log)
+    assert missing[500:600].all()
+    assert missing.sum() == 100
+
+
+def test_missing_values_of_one_joint_stay_with_it():
+    _, log = jittered_log()
+    effort = np.array(log["effort"])
+    effort[700:800, 1] = np.nan
+    found = resample(log.with_channels({"effort": effort}))
+    holes = np.isnan(found["effort"]).sum(axis=0)
+    assert holes[[0, 2]].tolist() == [0, 0]
+    assert 90 < holes[1] < 110
+
+
+def test_band_limited_interpolation_keeps_noise_and_signal():
+    """White noise keeps its variance within 4 % at half samples; a wave at a quarter of the rate is right to 1e-4."""
+    noise = np.random.default_rng(0).normal(size=40_000)
+    between = interpolate_band_limited(noise, np.arange(100, 39_900) + 0.5)
+    assert between.var() == pytest.approx(1.0, rel=0.04)
+    wave = np.sin(0.5 * np.pi * np.arange(400))
+    at = np.arange(40, 360) + 0.37
+    assert np.abs(interpolate_band_limited(wave, at) - np.sin(0.5 * np.pi * at)).max() < 1e-4
+
+
+@pytest.mark.parametrize("delay", [-7.3, -0.4, 0.0, 0.25, 1.0, 3.71, 12.5])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_delay_is_recovered_to_a_twentieth_of_a_sample(delay, noise):
+    """A velocity that lags, with another gain and offset and noise on both."""
+    rng = np.random.default_rng(int(10 * delay) % 97)
+    wave = Wave(rng, joints=1, harmonics=8)
+    time = np.arange(4000) / 100.0
+    first = wave.motion(time)[1][:, 0] + noise * rng.normal(size=4000)
+    second = 1.7 * wave.motion(time - delay / 100.0)[1][:, 0] + 0.3 + noise * rng.normal(size=4000)
+    found = estimate_delay(first, second, max_samples=50)
+    assert abs(found.samples - delay) < 0.05
+    assert abs(found.samples - delay) < 6.0 * found.error + 1e-4
+    assert found.gain == pytest.approx(1.7, rel=0.02)
+
+
+def test_shift_takes_the_delay_away():
+    """Torque that lags by 13.7 ms and 4.2 ms, at 1 kHz, meets the motion again to 1e-4 of its range."""
+    wave = Wave(np.random.default_rng(1), joints=2)
+    time = np.arange(20_000) / 1000.0
+    lag = np.array([0.0137, 0.0042])
+    late = np.stack([wave.motion(time - lag[j])[2][:, j] for j in range(2)], axis=1)
+    log = make_log(time, wave.motion(time)[0], late)
+    found, notes = Shift(delay_s=tuple(lag)).apply(log, None)
+    truth = wave.motion(found.time)[2]
+    assert np.abs(found["effort"] - truth)[20:-20].max() < 1e-4 * np.ptp(truth)
+    assert len(found) == len(log) - 14
+    assert "13.7, 4.2 ms" in notes[0]
+    np.testing.assert_array_equal(shifted(late, 0.0), late)
+
+
+def test_300_hz_and_1_khz_become_one_log():
+    """Acceleration from a camera at 300 Hz joins encoder and torque at 1 kHz, by name and by clock (RX-60)."""
+    wave = Wave(np.random.default_rng(2), joints=3)
+    fast, slow = np.arange(8000) / 1000.0, 0.1 + np.arange(2200) / 300.0
+    q, qd, qdd = wave.motion(fast)
+    encoder = make_log(fast, q, torque_of(q, qd, qdd))
+    camera = make_log(slow, q[:2200], channels={"acceleration": wave.motion(slow)[2]})
+    camera = camera.with_channels({"position": None}).for_joints(("joint3", "joint1"))
+    log = fuse([encoder, camera])
+    assert log.rate_hz == pytest.approx(1000.0)
+    assert log.time[0] == pytest.approx(0.1)
+    assert log.time[-1] <= slow[-1] + 1e-9
+    truth = wave.motion(log.time)
+    assert np.abs(log["position"] - truth[0]).max() < 1e-9
+    assert np.abs(log["acceleration"][:, [0, 2]] - truth[2][:, [0, 2]]).max() < 1e-6
+    assert np.isnan(log["acceleration"][:, 1]).all()
+    assert log.info.effort == "joint torque"
+
+
+def test_bad_input_is_refused():
+    _, log = periodic_log(joints=2, periods=2)
+    with pytest.raises(SignalError, match="rate_hz"):
+        resample(log, -5.0)
+    with pytest.raises(SignalError, match="linear, cubic"):
+        resample(log, effort="steps")
+    with pytest.raises(LogError, match="does not increase"):
+        resample(make_log(np.zeros(50), np.zeros((50, 1)), rate_hz=10.0))
+    with pytest.raises(LogError, match="do not overlap"):
+        fuse([log, make_log(log.time + 1e3, log["position"])])
+    with pytest.raises(SignalError, match="2 of them"):
+        Shift(delay_s=(0.1, 0.1, 0.1)).apply(log, None)
+    with pytest.raises(SignalError, match="constant"):
+        estimate_delay(np.zeros(500), np.arange(500.0), 5)
