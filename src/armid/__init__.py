@@ -21,14 +21,28 @@ if TYPE_CHECKING:
     from armid.dynamics import set_threads as set_threads
     from armid.dynamics import tool_frame as tool_frame
     from armid.dynamics import view as view
+    from armid.estimation import Fit as Fit
+    from armid.estimation import FrictionSearch as FrictionSearch
+    from armid.estimation import OrdinaryLeastSquares as OrdinaryLeastSquares
+    from armid.estimation import WeightedLeastSquares as WeightedLeastSquares
+    from armid.estimation import load_fit as load_fit
     from armid.excitation import DOptimal as DOptimal
     from armid.excitation import Fourier as Fourier
     from armid.excitation import Plan as Plan
     from armid.excitation import design as design
     from armid.excitation import load_plan as load_plan
+    from armid.experiment import VirtualRobot as VirtualRobot
+    from armid.logs import Log as Log
+    from armid.logs import open_log as open_log
+    from armid.logs import read_log as read_log
+    from armid.logs import write_log as write_log
     from armid.robot import Robot as Robot
     from armid.robot import library_names as library_names
     from armid.robot import load_robot as load_robot
+    from armid.signals import Dataset as Dataset
+    from armid.signals import LowPass as LowPass
+    from armid.signals import PeriodicAverage as PeriodicAverage
+    from armid.signals import process as process
 
 _HOMES = {
     "armid.robot": ("Robot", "library_names", "load_robot"),
@@ -46,6 +60,10 @@ _HOMES = {
         "view",
     ),
     "armid.excitation": ("DOptimal", "Fourier", "Plan", "design", "load_plan"),
+    "armid.logs": ("Log", "open_log", "read_log", "write_log"),
+    "armid.signals": ("Dataset", "LowPass", "PeriodicAverage", "process"),
+    "armid.experiment": ("VirtualRobot",),
+    "armid.estimation": ("Fit", "FrictionSearch", "OrdinaryLeastSquares", "WeightedLeastSquares", "load_fit"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -102,9 +102,7 @@ def _arm(robot: Robot, motion: Plan | Trajectory | None, options: argparse.Names
     if options.noise is not None:
         noise = options.noise
         sensors = replace(sensors, torque_noise=noise[0] if len(noise) == 1 else tuple(noise))
-    sensors = replace(
-        sensors, effort_delay_s=options.delay, jitter_s=options.jitter, drop_probability=options.drop
-    )
+    sensors = replace(sensors, effort_delay_s=options.delay, jitter_s=options.jitter, drop_probability=options.drop)
     planned = motion.rate_hz if isinstance(motion, Plan) else DEFAULT_RATE_HZ
     return VirtualRobot(
         robot,
@@ -124,7 +122,7 @@ def _motion(path: str, robot: Robot) -> Plan | Trajectory:
     from armid.excitation import load_plan, load_trajectory
     from armid.robot.schema import read_text
 
-    if '"armid trajectory' in read_text(Path(path), path)[:200]:
+    if '"armid trajectory' in read_text(Path(path))[:200]:
         return load_trajectory(path)
     plan = load_plan(path)
     if plan.robot != robot.name:

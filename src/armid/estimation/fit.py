@@ -130,7 +130,8 @@ class Fit:
 
     @cached_property
     def _expressions(self) -> dict[str, str]:
-        return {group.name: group.expression for group in self.torque_model.model.base.groups}
+        base = self.torque_model.model.base
+        return dict(zip(base.kept, (group.expression for group in base.groups), strict=True))
 
     def summary(self) -> str:
         """A table for people."""

@@ -89,7 +89,7 @@ class WeightedLeastSquares(Estimator):
             except NeedsTriangle:
                 factor = problem.factor(triangular=True)
                 solution = solve(factor, weights)
-            weights = 1.0 / np.maximum(residual_variance(factor, solution.values), 1e-30)
+            weights = 1.0 / residual_variance(factor, solution.values)
         solution = solve(factor, weights)
         return self.finished(problem, factor, solution, weights)
 

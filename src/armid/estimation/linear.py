@@ -12,7 +12,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.estimation.problem import EstimationError
 from armid.robot.inertia import Array
 
-GRAM_CONDITION = 2e5  # column-scaled condition number up to which Gram matrices are precise enough
+GRAM_CONDITION = 3e3  # column-scaled condition number up to which Gram matrices give values to 1e-9
 RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as zero
 
 
@@ -141,10 +141,15 @@ def residual_squares(factor: CompactFactor, values: Array) -> Array:
 
 
 def residual_variance(factor: CompactFactor, values: Array) -> Array:
-    """Variance of the residuals per joint, each joint charged with its share of the parameters."""
+    """Variance of the residuals per joint, each joint charged with its share of the parameters.
+
+    It is never taken as smaller than 1e-6 of the torque, squared: exact data would give weights without meaning.
+    """
     counts = np.array(factor.counts, dtype=float)
     spent = len(values) * counts / counts.sum()
-    return residual_squares(factor, values) / np.maximum(counts - spent, 1.0)
+    variance = residual_squares(factor, values) / np.maximum(counts - spent, 1.0)
+    power = residual_squares(factor, np.zeros_like(values)) / np.maximum(counts, 1.0)
+    return np.asarray(np.maximum(variance, 1e-12 * power + 1e-300))
 
 
 def free_combinations(names: Sequence[str], directions: Array) -> list[str]:

@@ -136,7 +136,7 @@ class Problem:
         share = usual[0] if self.slow_share is None else self.slow_share
         floor = usual[1] if self.slow_floor is None else self.slow_floor
         limit = np.maximum(share * np.quantile(speed, 0.99, axis=0), floor)
-        slow = speed <= limit
+        slow = speed < limit
         if dataset.kernel is None:
             use: NDArray[np.bool_] = ~slow[dataset.rows]
         else:

@@ -1,0 +1,83 @@
+"""`armid simulate`: a log from the virtual robot, honest about how it was made."""
+
+import json
+
+import numpy as np
+import pytest
+
+from armid.excitation import FourierSeries, save_trajectory
+from armid.logs import read_log
+
+
+@pytest.fixture(scope="module")
+def trajectory(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "wave.json"
+    rng = np.random.default_rng(0)
+    save_trajectory(FourierSeries(0.2, (1, 2), *rng.normal(scale=0.1, size=(2, 3, 2)), np.full(3, 0.1)), path)
+    return path
+
+
+def test_log_of_whole_periods(armid, trajectory, tmp_path):
+    out = tmp_path / "log.parquet"
+    result = armid("simulate", "er16", trajectory, "-o", out, "--links", 3, "--periods", 2, "--rate", 100, "--json")
+    assert result.code == 0, result.err
+    data = json.loads(result.out)
+    assert data["rows"] == 1000
+    assert data["period_s"] == 5.0
+    assert data["faster_than_real_time"] > 1.0
+    log = read_log(out)
+    assert len(log) == 1000
+    assert log.info.history["seed"] == 0
+    assert len(log.info.history["plan_sha256"]) == 64
+    periods = log["position"].reshape(2, 500, 3)
+    assert np.abs(periods[0] - periods[1]).max() < 1e-3
+
+
+def test_same_seed_same_log_and_other_noise_with_another(armid, trajectory, tmp_path):
+    logs = []
+    for seed, name in ((1, "a.csv"), (1, "b.csv"), (2, "c.csv")):
+        assert armid("simulate", "er16", trajectory, "-o", tmp_path / name, "--seed", seed, "--rate", 100).code == 0
+        logs.append(read_log(tmp_path / name)["effort"])
+    assert np.array_equal(logs[0], logs[1])
+    assert not np.array_equal(logs[0], logs[2])
+
+
+def test_point_to_point(armid, tmp_path):
+    out = tmp_path / "ptp.csv"
+    result = armid("simulate", "er16", "--points", 4, "-o", out, "--rate", 100, "--perfect")
+    assert result.code == 0, result.err
+    assert np.ptp(read_log(out)["position"], axis=0).min() > 0.1
+
+
+def test_payload_shows_in_the_torque(armid, trajectory, tmp_path):
+    efforts = []
+    for name, extra in (("empty.csv", ()), ("loaded.csv", ("--payload", 5, 0, 0, 0.1))):
+        armid("simulate", "er16", trajectory, "-o", tmp_path / name, "--rate", 100, "--perfect", *extra)
+        efforts.append(read_log(tmp_path / name)["effort"])
+    assert np.abs(efforts[1] - efforts[0]).max() > 10.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("simulate", "er16"), "either a PLAN file or --points"),
+        (("simulate", "er16", "none.json"), "none.json"),
+        (("simulate", "er16", "--points", 4, "--drop", 1.5), "--drop 1.5"),
+        (("simulate", "er16", "--points", 4, "--payload", 1, 2), "--payload has 2 numbers"),
+        (("simulate", "er16", "--points", 4, "-o", "nowhere/log.csv"), "there is no folder"),
+        (("simulate", "er16", "--points", 4, "--current"), "current_gain"),
+        (("simulate", "er16", "--points", 4, "--noise", 1, 2), "torque_noise has 2 values"),
+        (("simulate", "er16", "--points", 4, "--rate", 0), "rate_hz"),
+    ],
+)
+def test_bad_input(armid, arguments, words):
+    result = armid(*arguments)
+    assert result.code == 2
+    assert words in result.err
+    assert len(result.err.strip().splitlines()) == 1
+
+
+def test_period_that_does_not_fit_the_rate(armid, trajectory):
+    result = armid("simulate", "er16", trajectory, "--rate", 33.3)
+    assert result.code == 2
+    assert "whole number" in result.err

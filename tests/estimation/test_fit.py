@@ -1,0 +1,96 @@
+"""A fit can be saved, read, used and understood."""
+
+import json
+
+import numpy as np
+import pytest
+
+from armid.errors import ArmidError
+from armid.estimation import FrictionTerm, OrdinaryLeastSquares, WeightedLeastSquares, load_fit
+from tests.estimation.test_problem import arm, dataset, linear_torque  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def fit(arm):  # noqa: F811
+    robot, model, values = arm
+    data = dataset(robot, linear_torque(model, values), noise=2.0)
+    named = dict(zip(model.base.kept, values, strict=True))
+    terms = (FrictionTerm("load", 1), FrictionTerm("stribeck", 0, 0.2))
+    return WeightedLeastSquares(terms=terms, load_values=named, delay_s=(0.0, 0.01, 0.0)).fit(robot, data), data
+
+
+def test_round_trip_through_json(fit, tmp_path):
+    """A fit that was read predicts to the last digit what the saved one predicts."""
+    original, data = fit
+    original.save(tmp_path / "fit.json")
+    again = load_fit(tmp_path / "fit.json")
+    one, two = original.predict(data.motion), again.predict(data.motion)
+    assert np.array_equal(one.torque, two.torque)
+    assert np.array_equal(one.sigma, two.sigma)
+    assert again.names == original.names
+    assert again.terms == original.terms
+    assert np.array_equal(again.delay_s, original.delay_s)
+    assert again.summary() == original.summary()
+    assert (again.factor + original.factor).samples == 2 * original.factor.samples
+
+
+def test_summary_says_value_interval_and_unit(fit):
+    text = fit[0].summary()
+    assert "Izz1" in text
+    assert "±" in text
+    assert "kg m^2" in text
+    assert "condition number" in text
+
+
+def test_prediction_interval_is_that_of_the_covariance(fit):
+    original, data = fit
+    motion = type(data.motion)(*(array[:3] for array in data.motion))
+    regressor = original.torque_model.regressor(motion)
+    sigma = np.sqrt(np.einsum("tjp,pq,tjq->tj", regressor, original.covariance, regressor))
+    assert np.allclose(original.predict(motion).sigma, sigma)
+
+
+def test_expression_of_a_group(fit):
+    assert "Izz1" in fit[0].expression("Izz1")
+    assert len(fit[0].expression("Izz1")) > len("Izz1")
+    assert fit[0].expression("fl2") == "fl2"
+
+
+def test_data_of_the_fit_are_on_record(fit):
+    history = fit[0].history
+    assert len(history["data_sha256"][0]) == 64
+    assert history["armid"]
+
+
+def test_sigma_falls_with_more_data(arm):  # noqa: F811
+    """Twice the data, 1 / sqrt(2) of the standard deviation."""
+    robot, model, values = arm
+    data = [dataset(robot, linear_torque(model, values), noise=2.0, seed=s) for s in range(4)]
+    one, four = OrdinaryLeastSquares().fit(robot, data[0]), OrdinaryLeastSquares().fit(robot, data)
+    assert np.allclose(four.sigma / one.sigma, 0.5, atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is not JSON"),
+        ("[]", "is not a fit"),
+        ('{"format": "armid plan 1"}', "is not a fit"),
+        ('{"format": "armid fit 1"}', "is damaged"),
+    ],
+)
+def test_files_that_are_no_fit(tmp_path, content, words):
+    path = tmp_path / "fit.json"
+    path.write_text(content)
+    with pytest.raises(ArmidError, match=words):
+        load_fit(path)
+
+
+def test_damaged_fit(fit, tmp_path):
+    path = tmp_path / "fit.json"
+    fit[0].save(path)
+    content = json.loads(path.read_text())
+    content["robot"] = {"type": "Robot"}
+    path.write_text(json.dumps(content))
+    with pytest.raises(ArmidError, match="cannot be read"):
+        load_fit(path)
