@@ -91,11 +91,10 @@ class FrictionSearch(Estimator):
         look = residuals_of(problem, fit.values)
         effective = 1.0 / (1.0 + 2.0 * float(np.maximum(look.autocorrelation[1 : look.lag + 1], 0.0).sum()))
         weights = 1.0 / np.maximum(look.rms, 1e-12) ** 2
-        plain = bench.scores([], weights)
         # Torque of all joints comes through the same electronics, so that their delays are judged together.
         delays: list[Candidate] = [c for c in candidates if isinstance(c, Delay)]
-        late = bench.scores(delays, weights)
-        if late.gain(plain, effective) < PRICE * len(delays):
+        gain = bench.scores(delays, weights).gain(bench.scores([], weights), effective)
+        if gain < PRICE * len(delays):
             delays = []
         per_joint: list[tuple[Candidate, ...]] = [()] * problem.robot.n_joints
         for _ in range(SWEEPS):
@@ -107,8 +106,7 @@ class FrictionSearch(Estimator):
             if per_joint == before:
                 break
         chosen = [*delays, *(c for own in per_joint for c in own)]
-        reasons = [_delay_reason(plain.rms, late.rms)] if delays else []
-        reasons += _reasons(problem.robot, bench, chosen, per_joint, weights)
+        reasons = _reasons(problem.robot, bench, chosen, per_joint, weights)
         return chosen, bench.fitted(chosen, weights)[0], reasons
 
     def _combinations(self, candidates: Sequence[Candidate], joint: int) -> list[tuple[Candidate, ...]]:
@@ -153,11 +151,6 @@ def _best(
         if gain > most:
             best, most = combination, gain
     return best
-
-
-def _delay_reason(before: Array, after: Array) -> str:
-    share = 1.0 - float(np.exp(np.mean(np.log(after / before))))
-    return f"Torque lags motion; allowing for it lowers the error on held-out data by {share:.1%} on average."
 
 
 def _reasons(
