@@ -106,10 +106,10 @@ def to_log(arm: Arm, recording: Recording, mode: str, history: dict[str, Any], *
     return Log(recording.time, channels, replace(arm.info, mode=mode, history=merged, **info))
 
 
-def range_of(limits: Limits, index: int, around: float, margin: float = 0.05, widest: float = np.pi) -> tuple[float, float]:
-    """Where a joint may move: its limits less a margin at either end; `widest` to either side where none are known."""
+def range_of(limits: Limits, index: int, around: float, margin: float = 0.05) -> tuple[float, float]:
+    """Where a joint may move: its limits less a margin at either end; half a turn either way where none are known."""
     lower, upper = float(limits.lower[index]), float(limits.upper[index])
-    lower = around - widest if np.isnan(lower) else lower
-    upper = around + widest if np.isnan(upper) else upper
+    lower = around - np.pi if np.isnan(lower) else lower
+    upper = around + np.pi if np.isnan(upper) else upper
     free = margin * (upper - lower)
     return lower + free, upper - free

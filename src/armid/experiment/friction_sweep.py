@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -121,3 +123,14 @@ def friction_sweep(
     history = {"procedure": "friction sweep", "joint": index + 1, "speeds": v.tolist(), "seconds": seconds}
     log = to_log(arm, joined(parts), "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
     return FrictionRun(log, index, found, v, float(arm.state().time) - began)
+
+
+def friction_sweeps(
+    arm: Arm, robot: Robot, joints: Sequence[int | str] | None = None, **options: Any
+) -> Iterator[FrictionRun]:
+    """Sweep several joints (default: all) one after the other; options are those of `friction_sweep`.
+
+    Runs come one by one, since their logs are large. Joints that need another mounting raise, as in `friction_sweep`.
+    """
+    for joint in range(1, robot.n_joints + 1) if joints is None else joints:
+        yield friction_sweep(arm, robot, joint, **options)

@@ -14,8 +14,8 @@ from armid.dynamics.model import Model
 from armid.errors import ArmidError
 from armid.excitation import prior_values
 from armid.experiment.driving import joint_number
-from armid.robot.inertia import Array
-from armid.robot.robot import Robot
+from armid.robot.inertia import Array, change_of_frame
+from armid.robot.robot import Robot, inertial_names
 
 FREE = 0.01  # of the largest gravity torque on the joint that counts as none
 MOST = 20_000  # postures that are tried
@@ -93,7 +93,7 @@ def gravity_free(robot: Robot, joint: int | str, *, remount: bool = True) -> Pos
 def gravity_loaded(robot: Robot, joint: int | str) -> Posture:
     """The posture, as mounted, in which gravity acts most on a joint; masses must be known (virtual or nominal)."""
     index = joint_number(robot, joint)
-    candidates = _candidates(robot, index)
+    candidates = _candidates(robot, index, margin=0.005)
     torque = _torques(robot, index, candidates)
     if torque is None:
         raise ArmidError(f"{robot.source}: the weight of the links is not known; give virtual or nominal inertia")
@@ -142,8 +142,8 @@ def _parallel(robot: Robot, index: int, posture: Posture) -> bool:
     return bool(abs(tilt) < 1e-6)
 
 
-def _candidates(robot: Robot, index: int) -> Array:
-    """Postures in which other joints take multiples of 90°, near the middle of their range first."""
+def _candidates(robot: Robot, index: int, margin: float = 0.02) -> Array:
+    """Postures in which other joints take multiples of 90°, a share of their range away from its ends."""
     choices: list[list[float]] = []
     for j, joint in enumerate(robot.joints):
         lower, upper = robot.limits.lower[j], robot.limits.upper[j]
@@ -152,9 +152,9 @@ def _candidates(robot: Robot, index: int) -> Array:
             choices.append([middle])
             continue
         steps = [0.0] if joint.prismatic else [0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi, -np.pi]
-        margin = 0.005 * (upper - lower) if np.isfinite(lower + upper) else 0.0
+        free = margin * (upper - lower) if np.isfinite(lower + upper) else 0.0
         near = 0.0 if not np.isfinite(lower + upper) or lower < 0.0 < upper else round(middle / (np.pi / 2)) * np.pi / 2
-        inside = [near + s for s in steps if not (near + s < lower + margin or near + s > upper - margin)]
+        inside = [near + s for s in steps if not (near + s < lower + free or near + s > upper - free)]
         choices.append(inside or [middle])
     # Joints far from the swept one, towards the tool, are left alone first where there are too many postures.
     for j in reversed(range(robot.n_joints)):
@@ -178,11 +178,26 @@ def _axis_angles(robot: Robot, index: int, candidates: Array) -> Array:
     return np.arctan2(crossed, np.abs(axes @ down))
 
 
+def foreseen_values(model: Model, payload: ArrayLike | None = None) -> Array:
+    """Parameter values to foresee gravity with: `prior_values`, and what the arm carries on its last link.
+
+    Args:
+        model: of the robot.
+        payload: ten inertial parameters in the tool frame; the virtual arm's own if not given.
+    """
+    values, virtual = prior_values(model), model.robot.virtual
+    carried = payload if payload is not None or virtual is None else virtual.payload
+    if carried is not None:
+        last = [model.names.index(name) for name in inertial_names(model.robot.n_joints)]
+        values[last] += change_of_frame(model.robot.tool) @ np.asarray(carried, dtype=float)
+    return values
+
+
 def _torques(robot: Robot, index: int, candidates: Array) -> Array | None:
     """Largest gravity torque on the joint over a whole turn; it is A cos q + B sin q. None if masses are unknown."""
     model = Model(robot)
     try:
-        values = prior_values(model)
+        values = foreseen_values(model)
     except ArmidError:
         return None
     return gravity_amplitude(model, values, index, candidates)
@@ -201,7 +216,8 @@ def gravity_amplitude(model: Model, values: ArrayLike, index: int, candidates: A
 
 
 def _largest_torque(robot: Robot, index: int) -> float:
-    torque = _torques(robot, index, _candidates(robot, index))
-    others = [_torques(robot.with_gravity(9.81 * np.array(d)), index, _candidates(robot, index)) for _, d in MOUNTINGS[1:4]]
-    known = [t.max() for t in (torque, *others) if t is not None]
-    return float(max(known, default=np.nan))
+    """Largest gravity torque on the joint in any posture and any of three mountings; NaN if masses are unknown."""
+    candidates = _candidates(robot, index)
+    mounted = [robot.with_gravity(9.81 * np.array(direction)) for _, direction in MOUNTINGS[1:4]]
+    torques = [_torques(arm, index, candidates) for arm in mounted]
+    return max((float(torque.max()) for torque in torques if torque is not None), default=float("nan"))

@@ -8,9 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.experiment.drive import Arm
-from armid.experiment.driving import ExperimentError, Progress, check_arm, move_to, range_of, to_log
+from armid.experiment.driving import (
+    ExperimentError,
+    Progress,
+    check_arm,
+    joint_number,
+    move_to,
+    paces,
+    range_of,
+    to_log,
+)
 from armid.experiment.gravity_free import Posture, gravity_loaded
-from armid.experiment.strokes import drive_strokes
+from armid.experiment.strokes import drive_strokes, longest_steady
 from armid.logs.log import Log
 from armid.robot.robot import Robot
 
@@ -74,7 +83,9 @@ def stiffness_run(
     arm.set_mode("velocity")
     room = range_of(robot.limits, index, float(found.position[index]))
     # Whole strokes over the full range: the load must vary as much as it can.
-    steady = max(seconds, 0.9 * (room[1] - room[0]) / v)
+    bend = float(paces(robot.limits, robot.n_joints)[1][index])
+    full = max(longest_steady(v, room[1] - room[0], bend), 0.1)
+    steady = full * max(1.0, np.ceil(seconds / full - 1e-9))
     recording = drive_strokes(arm, index, v, steady, found.position, room, robot.limits)
     if progress is not None:
         progress(f"joint {index + 1}: loaded strokes at {v:.3g} rad/s", 1.0)
@@ -84,8 +95,6 @@ def stiffness_run(
 
 
 def _given(robot: Robot, joint: int | str, posture: ArrayLike) -> Posture:
-    from armid.experiment.driving import joint_number
-
     q = np.asarray(posture, dtype=float)
     nan = float("nan")
     return Posture(joint_number(robot, joint), q, "as mounted", robot.gravity, nan, nan, "the posture was given")

@@ -29,15 +29,19 @@ def plan_strokes(speed: float, seconds: float, room: float, acceleration: float)
     Raises:
         ExperimentError: there is no room for a steady part at this speed.
     """
-    lead = lead_in(speed)
-    longest = 0.98 * room / speed - speed / acceleration
-    if longest < lead + 0.1:
+    lead, steady = lead_in(speed), longest_steady(speed, room, acceleration)
+    if steady < 0.1:
         raise ExperimentError(
             f"{speed:.3g} rad/s is too fast for a range of {room:.3g} rad: accelerating at {acceleration:.3g} rad/s^2 "
             "leaves no steady part; use slower speeds or a wider range"
         )
-    strokes = int(np.ceil(seconds / (longest - lead) - 1e-9))
+    strokes = int(np.ceil(seconds / steady - 1e-9))
     return strokes, seconds / strokes + lead
+
+
+def longest_steady(speed: float, room: float, acceleration: float) -> float:
+    """Longest steady part of a stroke inside `room` [s]; negative if there is none."""
+    return 0.98 * room / speed - speed / acceleration - lead_in(speed)
 
 
 def lead_in(speed: float) -> float:
@@ -84,7 +88,9 @@ def go_back(arm: Arm, posture: Array, limits: Limits) -> None:
     """Go to a posture in velocity mode, without recording; makes up for what has drifted."""
     way = posture - arm.state().position
     speed, bend = paces(limits, len(way))
-    length = max(float(np.max(2.0 * np.abs(way) / speed)), float(np.max(np.sqrt(2.0 * np.pi * np.abs(way) / bend))), 0.1)
+    lengths = np.maximum(2.0 * np.abs(way) / speed, np.sqrt(2.0 * np.pi * np.abs(way) / bend))
+    length = max(float(lengths.max()), 0.1)
     count = max(2, int(np.ceil(length / arm.cycle_s)))
     bell = 1.0 - np.cos(2.0 * np.pi * (np.arange(count) + 0.5) / count)
-    arm.stream(np.vstack([bell[:, None] * way / (count * arm.cycle_s), np.zeros((max(1, round(0.1 / arm.cycle_s)), len(way)))]))
+    rest = np.zeros((max(1, round(PAUSE_S / arm.cycle_s)), len(way)))
+    arm.stream(np.vstack([bell[:, None] * way / (count * arm.cycle_s), rest]))

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.profiles import sinusoidal_velocity
 from armid.excitation.sequence import programme
-from armid.experiment.drive import Arm
+from armid.experiment.drive import Arm, Recording
 from armid.experiment.driving import (
     ExperimentError,
     Progress,
     check_arm,
     joined,
     joint_number,
-    move_to,
     paces,
     range_of,
     rate_of,
@@ -100,7 +99,9 @@ def warm_up(
     arm.set_mode("position")
     stream(arm, lead.sample(rate)[1].q[:first])
     commands = motion.sample(rate)[1].q
-    parts, means, warm = [], [], False
+    parts: list[Recording] = []
+    means: list[Array] = []
+    warm = False
     left = np.full(len(moving), np.inf)
     while not warm and len(means) * period < longest_s:
         parts.append(arm.stream(commands))
@@ -113,7 +114,7 @@ def warm_up(
             progress(f"cycle {len(means)}: {change}", min(1.0, len(means) * period / longest_s))
     history = {"procedure": "warm-up", "joints": [j + 1 for j in moving], "threshold": threshold, "warm": warm}
     log = to_log(arm, joined(parts), "position", history, period_s=period)
-    middle = (np.arange(len(means)) + 0.5) * period
+    middle = (np.arange(len(means), dtype=np.float64) + 0.5) * period
     return WarmUpRun(log, moving, middle, np.array(means), left, warm)
 
 

@@ -1,0 +1,174 @@
+"""What the commands warmup, friction and stiffness have in common."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armid._version import __version__
+from armid.cli.options import add_json_option, add_robot_options, print_json
+from armid.errors import ArmidError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from armid.experiment.gravity_free import Posture
+    from armid.experiment.virtual import VirtualRobot
+    from armid.logs import Log
+    from armid.robot import Robot
+
+RATE_HZ = 400.0
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """ROBOT [LOG...] and the options of all three commands."""
+    add_robot_options(command)
+    command.add_argument("logs", metavar="LOG", nargs="*", help="recorded logs (default: drive the virtual robot)")
+    command.add_argument("--recipe", metavar="FILE", help="what the columns of LOG mean: a recipe or its name")
+    command.add_argument("--joint", metavar="N", nargs="+", help="numbers or names of joints (default: all)")
+    command.add_argument("--rate", type=float, default=RATE_HZ, metavar="HZ", help="of the virtual robot (400)")
+    command.add_argument("--seed", type=int, default=0, help="of the virtual robot's noise (default: 0)")
+    command.add_argument("-o", "--output", metavar="FILE", help="result to write (JSON)")
+    command.add_argument("--pictures", metavar="DIR", help="draw the result into this folder")
+    add_json_option(command)
+
+
+def check_outputs(options: argparse.Namespace) -> None:
+    """Find out before a long experiment whether its results can be written."""
+    if options.output and not Path(options.output).absolute().parent.is_dir():
+        raise ArmidError(f"{options.output}: cannot be written (there is no folder {Path(options.output).parent})")
+    if options.pictures:
+        from armid import theme
+
+        theme.need_matplotlib()
+        if not Path(options.pictures).is_dir():
+            raise ArmidError(f"{options.pictures}: is no folder; make it first")
+
+
+def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:
+    """Indices of the joints asked for, from 0; all without --joint."""
+    from armid.experiment.driving import joint_number
+
+    if not options.joint:
+        return list(range(robot.n_joints))
+    words = [word for text in options.joint for word in text.split(",") if word]
+    return sorted({joint_number(robot, word) for word in words})
+
+
+def logs_from(options: argparse.Namespace) -> list[Log]:
+    """The logs that were named."""
+    from armid.logs import read_log
+
+    return [read_log(path, options.recipe) for path in options.logs]
+
+
+def virtual_arm(robot: Robot, options: argparse.Namespace, **settings: Any) -> VirtualRobot:
+    """The arm to experiment on where no log is given."""
+    from armid.experiment.virtual import VirtualRobot
+
+    if robot.virtual is None and robot.nominal_inertia is None:
+        raise ArmidError(
+            f"{robot.source}: has no virtual arm to experiment on; give a LOG, or describe one under virtual:"
+        )
+    return VirtualRobot(robot, rate_hz=options.rate, seed=options.seed, **settings)
+
+
+def numbered(robot: Robot, index: int) -> str:
+    """A joint's number, and its name where it has one of its own: joint 2 (elbow)."""
+    name = robot.joint_names[index]
+    return f"joint {index + 1}" if name in (f"joint{index + 1}", str(index + 1)) else f"joint {index + 1} ({name})"
+
+
+def posture_words(posture: Posture) -> str:
+    """Posture and mounting in one line."""
+    import numpy as np
+
+    angles = " ".join(f"{angle:.0f}" for angle in np.degrees(posture.position))
+    gravity = " ".join(f"{value:.3g}" for value in posture.gravity)
+    return f"posture {angles}°, {posture.mounting} (gravity {gravity} m/s²): {posture.reason}"
+
+
+def posture_data(posture: Posture) -> dict[str, Any]:
+    """Posture and mounting for JSON."""
+    return {
+        "position": posture.position.tolist(),
+        "mounting": posture.mounting,
+        "gravity": posture.gravity.tolist(),
+        "gravity_torque": posture.torque if posture.torque == posture.torque else None,
+        "reason": posture.reason,
+    }
+
+
+class Display:
+    """One line that updates on a terminal, plain lines now and then elsewhere."""
+
+    def __init__(self, what: str = "") -> None:
+        self._what, self._began, self._told = what, time.monotonic(), 0.0
+
+    def __call__(self, text: str, share: float) -> None:
+        """Tell what is done and which share of it."""
+        seconds = time.monotonic() - self._began
+        left = seconds / share * (1.0 - share) if share > 0.0 else 0.0
+        line = f"{self._what}{text}  {100 * share:.0f} %  {seconds:.0f} s, at most {left:.0f} s left"
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{line:<78}" + ("\n" if share >= 1.0 else ""))
+        elif share >= 1.0 or seconds - self._told > 30.0:
+            self._told = seconds
+            sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+def display(options: argparse.Namespace, what: str = "") -> Display | None:
+    """Progress for people, unless they do not want it."""
+    return None if options.quiet or options.json else Display(what)
+
+
+def finish(
+    command: str,
+    robot: Robot,
+    options: argparse.Namespace,
+    result: dict[str, Any],
+    lines: Iterable[str],
+    figure: Figure | None,
+) -> None:
+    """Write and print what was found."""
+    import json
+
+    from armid.robot.write import write_text
+
+    kept = {name: value for name, value in vars(options).items() if name not in ("run", "json", "quiet")}
+    data = {"format": f"armid {command} 1", "armid": __version__, "robot": robot.name, "options": kept, **result}
+    data["source"] = list(options.logs) or "virtual robot"
+    files = []
+    if options.output:
+        write_text(Path(options.output), json.dumps(data, indent=1) + "\n")
+        files.append(options.output)
+    if figure is not None:
+        from armid.estimation.pictures import draw
+
+        files.append(str(draw(figure, Path(options.pictures), f"{robot.name}-{command}")))
+    if options.json:
+        print_json({**data, "files": files})
+        return
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.writelines(f"wrote {file}\n" for file in files)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
+    """Right-aligned columns under their header."""
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+    return [indent + "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in (header, *rows)]
+
+
+def plus_minus(value: float, half: float) -> str:
+    """A value with its interval, to the digits that the interval leaves."""
+    import numpy as np
+
+    if not np.isfinite(half):
+        return f"{value:.4g} (not to be told)"
+    digits = 2 if half <= 0.0 else min(8, max(0, 1 - int(np.floor(np.log10(half)))))
+    return f"{value:.{digits}f} ± {half:.{digits}f}"

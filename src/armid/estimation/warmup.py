@@ -1,0 +1,103 @@
+"""How friction falls while an arm gets warm: cycle means of |torque| against time, a + b exp(-t / T)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.estimation.curves import CurveFit, FitError, fit_curve
+from armid.estimation.effort import joint_side
+from armid.experiment.driving import joint_number
+from armid.logs.log import Log, LogError
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class WarmUpFit:
+    """Exponential through the cycle means of one joint (Powerball, Fig. 3).
+
+    Attributes:
+        joint: name.
+        time: middle of each cycle since the start [s].
+        means: mean |torque| per cycle [N m].
+        fit: a + b exp(-t / T).
+        drop: share of the mean torque at the start that is lost in the end, b / (a + b).
+        drop_sigma: its standard deviation.
+    """
+
+    joint: str
+    time: Array
+    means: Array
+    fit: CurveFit
+    drop: float
+    drop_sigma: float
+
+    @property
+    def time_constant(self) -> float:
+        """T [s]."""
+        return self.fit.coefficients["T"]
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is a change at all: the drop is more than three standard deviations, and T is known."""
+        return bool(np.isfinite(self.fit.sigma["T"]) and abs(self.drop) > 3.0 * self.drop_sigma)
+
+    def to_data(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        low, high = self.fit.interval("T")
+        return {
+            "joint": self.joint,
+            "drop": self.drop,
+            "drop_interval": [self.drop - 1.96 * self.drop_sigma, self.drop + 1.96 * self.drop_sigma],
+            "time_constant_s": self.time_constant,
+            "time_constant_interval": [low, high] if np.isfinite(low) else None,
+            "seen": self.seen,
+            "cycles": len(self.time),
+            "fit": self.fit.to_data(),
+            "time": self.time.tolist(),
+            "means": self.means.tolist(),
+        }
+
+
+def cycle_means(log: Log, robot: Robot, joint: int | str, period_s: float | None = None) -> tuple[Array, Array]:
+    """Middle of each whole cycle [s] and the mean |torque| in it [N m], joint side.
+
+    The mean of the signed torque over a symmetric cycle is near zero, hence the absolute value (erratum PB-13).
+    """
+    index = joint_number(robot, joint)
+    period = log.info.period_s if period_s is None else period_s
+    if period is None or not period > 0.0:
+        raise LogError(log.info.source, "period_s", "is not known; say how long a cycle of the motion is")
+    torque = np.abs(joint_side(log, robot)["effort"][:, index])
+    cycle = np.floor((log.time - log.time[0]) / period + 1e-6).astype(int)
+    samples = np.bincount(cycle)
+    complete = samples >= 0.9 * np.median(samples)
+    means = np.bincount(cycle, weights=torque) / np.maximum(samples, 1)
+    middle = (np.arange(len(samples), dtype=np.float64) + 0.5) * period
+    return middle[complete], means[complete]
+
+
+def fit_warmup(joint: str, time: ArrayLike, means: ArrayLike) -> WarmUpFit:
+    """Fit the exponential to cycle means.
+
+    Args:
+        joint: name of the joint.
+        time: of the cycles [s].
+        means: mean |torque| of each [N m].
+
+    Raises:
+        FitError: there are fewer than eight cycles.
+    """
+    t, y = np.asarray(time, dtype=float), np.asarray(means, dtype=float)
+    if len(t) < 8:
+        raise FitError(f"{joint}: there are {len(t)} whole cycles; at least 8 are needed")
+    fit = fit_curve("decay", t, y)
+    a, b = fit.coefficients["a"], fit.coefficients["b"]
+    total = a + b
+    slopes = np.array([-b, a, 0.0]) / total**2
+    sigma = float(np.linalg.norm(slopes @ fit.root))
+    return WarmUpFit(joint, t, y, fit, b / total, sigma)
