@@ -16,7 +16,8 @@ from armid.robot.friction import LAWS, Friction
 from armid.robot.robot import inertial_names
 from armid.signals import PeriodicAverage, process
 
-RATE_HZ, PERIOD_S = 150.0, 10.0
+RATE_HZ, PERIOD_S = {"ir361": 150.0, "pa10": 400.0}, 10.0  # rates of the papers
+POSITION_NOISE = 5e-6  # [rad] that of rounding to 1.7e-5 rad
 
 
 def arm_of(name):
@@ -65,8 +66,9 @@ def coverage(name, draws, periods):
     """Share of 95 % intervals that contain the truth: inertial and rotor parameters, friction, predicted torque."""
     robot = arm_of(name)
     model = Model(robot)
-    plan = design(robot, Fourier(5, PERIOD_S), starts=1, seed=1, rate_hz=RATE_HZ)
-    arm = VirtualRobot(robot, rate_hz=RATE_HZ, sensors=Sensors.perfect())
+    rate = RATE_HZ[name]
+    plan = design(robot, Fourier(5, PERIOD_S), starts=1, seed=1, rate_hz=rate)
+    arm = VirtualRobot(robot, rate_hz=rate, sensors=Sensors.perfect())
     clean = arm.run(plan, periods=periods)
     truth = model.base.matrix @ true_values(robot, model)
     rng = np.random.default_rng(7)
@@ -77,7 +79,7 @@ def coverage(name, draws, periods):
     hits, predicted = [], []
     for _ in range(draws):
         torque = clean["effort"] + sigma * rng.normal(size=clean["effort"].shape)
-        position = clean["position"] + 2e-5 * rng.normal(size=clean["position"].shape)
+        position = clean["position"] + POSITION_NOISE * rng.normal(size=clean["position"].shape)
         log = clean.with_channels({"effort": torque, "position": position, "velocity": None})
         fit = WeightedLeastSquares().fit(robot, process(log, PeriodicAverage(), robot=robot))
         lower, upper = fit.interval()
@@ -99,7 +101,7 @@ def test_intervals_of_a_few_draws():
 
 @pytest.mark.prove
 @pytest.mark.parametrize("name", ["ir361", "pa10"])
-def test_intervals_of_two_hundred_draws(name, record_property):
+def test_intervals_of_two_hundred_draws(name):
     """Pooled over parameters or samples, 92-98 % of the intervals contain the truth."""
     shares = coverage(name, draws=200, periods=16)
     print(f"coverage {name}: base {shares[0]:.3f}, friction {shares[1]:.3f}, predicted torque {shares[2]:.3f}")

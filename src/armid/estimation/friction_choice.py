@@ -66,9 +66,11 @@ class FrictionSearch(Estimator):
                     moved[candidate.joint] = coefficients[candidate]
             delay_s = np.clip(delay_s + moved, -LONGEST_DELAY_S, LONGEST_DELAY_S)
             fit = self._refit(robot, data, fit, chosen, delay_s)
-        return replace(
-            fit, notes=(*fit.notes, *(reasons or ["No friction beyond the description's law is supported."]))
-        )
+        said = reasons or ["No friction beyond the description's law is supported."]
+        if np.any(delay_s):
+            late = ", ".join(f"{1e3 * d:.1f}" for d in delay_s)
+            said = [f"Torque lags motion by {late} ms; held-out data are predicted better for it.", *said]
+        return replace(fit, notes=(*fit.notes, *said))
 
     def _refit(
         self, robot: Robot, data: Dataset | Sequence[Dataset], fit: Fit, chosen: Sequence[Candidate], delay_s: Array
