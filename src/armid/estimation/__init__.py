@@ -1,15 +1,21 @@
 """From a dataset to parameters: estimators, friction, physical consistency, uncertainty."""
 
+from armid.estimation.bees import BeeColony as BeeColony
 from armid.estimation.compensation import Compensation as Compensation
 from armid.estimation.estimator import Estimator as Estimator
+from armid.estimation.evolution import DifferentialEvolution as DifferentialEvolution
 from armid.estimation.fit import Fit as Fit
 from armid.estimation.fit import Prediction as Prediction
 from armid.estimation.fit import load_fit as load_fit
 from armid.estimation.friction_choice import FrictionSearch as FrictionSearch
 from armid.estimation.identifiability import Identifiability as Identifiability
+from armid.estimation.instruments import InstrumentalVariables as InstrumentalVariables
 from armid.estimation.least_squares import OrdinaryLeastSquares as OrdinaryLeastSquares
 from armid.estimation.least_squares import SingularValueSolution as SingularValueSolution
 from armid.estimation.least_squares import WeightedLeastSquares as WeightedLeastSquares
+from armid.estimation.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from armid.estimation.problem import EstimationError as EstimationError
 from armid.estimation.problem import Problem as Problem
+from armid.estimation.robust import RobustLeastSquares as RobustLeastSquares
 from armid.estimation.terms import FrictionTerm as FrictionTerm
+from armid.estimation.total import TotalLeastSquares as TotalLeastSquares

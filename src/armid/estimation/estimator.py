@@ -144,8 +144,8 @@ def solve_with(problem: Problem, weights: Array, **options: Any) -> tuple[Compac
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """Hash of a data set's numbers."""
-    digest = hashlib.sha256()
+    """Hash of a data set: of its size and of up to 20 000 rows spread over it."""
+    digest = hashlib.sha256(str(dataset.q.shape).encode())
     for array in (dataset.time, dataset.q, dataset.torque):
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array[:: max(1, len(array) // 20_000)]).tobytes())
     return digest.hexdigest()

@@ -24,6 +24,7 @@ SLOW = (0.05, 0.03)  # share of a joint's own speed (its 99th percentile), and s
 SLOW_FILTERED = (0.03, 0.02)  # the same where torque was filtered, which blends standstill with what is around it
 SLOW_WEIGHT = 0.5  # share of a filtered row that slow samples may make up
 BLOCK_SAMPLES = 8192
+ENOUGH = 50_000  # samples of a long log that tell its usual speed
 
 
 class EstimationError(ArmidError):
@@ -129,30 +130,35 @@ class Problem:
         """Columns: base parameters, then terms."""
         return self.torque_model.names
 
-    def used(self, dataset: Dataset) -> NDArray[np.bool_]:
-        """Which rows count, (rows, joints)."""
-        speed = np.abs(dataset.qd)
+    def used(self, dataset: Dataset, which: slice = slice(None)) -> NDArray[np.bool_]:
+        """Which rows count, (rows, joints); of some rows only, if they are named."""
+        some = np.abs(dataset.qd[:: max(1, len(dataset.qd) // ENOUGH)])
         usual = SLOW if dataset.kernel is None else SLOW_FILTERED
         share = usual[0] if self.slow_share is None else self.slow_share
         floor = usual[1] if self.slow_floor is None else self.slow_floor
-        limit = np.maximum(share * np.quantile(speed, 0.99, axis=0), floor)
-        slow = speed < limit
+        limit = np.maximum(share * np.quantile(some, 0.99, axis=0), floor)
+        rows = dataset.rows[which]
         if dataset.kernel is None:
-            use: NDArray[np.bool_] = ~slow[dataset.rows]
+            whole = len(rows) == len(dataset.qd)
+            use: NDArray[np.bool_] = np.abs(dataset.qd if whole else dataset.qd[rows]) >= limit
         else:
-            use = filtered(slow.astype(float), dataset.kernel, dataset.rows) < SLOW_WEIGHT
-        return use if dataset.use is None else use & np.asarray(dataset.use, dtype=bool)
+            slow = (np.abs(dataset.qd) < limit).astype(float)
+            use = filtered(slow, dataset.kernel, rows) < SLOW_WEIGHT
+        return use if dataset.use is None else use & np.asarray(dataset.use[which], dtype=bool)
 
-    def blocks(self) -> Iterator[Rows]:
-        """All rows, in pieces of constant size."""
+    def blocks(self, most_rows: int | None = None) -> Iterator[Rows]:
+        """All rows in pieces of constant size, or pieces spread over the data with about `most_rows` in all."""
+        skip = 1 if most_rows is None else max(1, sum(len(d) for d in self.data) // most_rows)
         for index, dataset in enumerate(self.data):
-            use, torque = self.used(dataset), self.torque(dataset)
-            for which, span in row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES):
+            torque = self.torque(dataset)
+            for number, (which, span) in enumerate(row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES)):
+                if number % skip:
+                    continue
                 motion = Motion(dataset.q[span], dataset.qd[span], dataset.qdd[span])
                 rows = dataset.rows[which]
                 with one_blas_thread():
                     regressor = filtered(self.torque_model.regressor(motion), dataset.kernel, rows - span.start)
-                yield Rows(regressor, torque[which], use[which], dataset.qd[rows], index, which)
+                yield Rows(regressor, torque[which], self.used(dataset, which), dataset.qd[rows], index, which)
 
     def torque(self, dataset: Dataset) -> Array:
         """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""

@@ -11,7 +11,7 @@ from armid.estimation.problem import Problem
 from armid.robot.inertia import Array
 
 WHITE = 0.1  # autocorrelation summed over lags below which residuals count as white
-BATCHES = 200  # into which long data are cut
+ENOUGH = 20_000  # rows of long data that tell how residuals are correlated
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Residuals:
 
 
 def residuals_of(problem: Problem, values: Array, lags: int = 60) -> Residuals:
-    """One pass over the data."""
+    """What the residuals look like; of long data, pieces that are spread over them are looked at."""
     with one_blas_thread():
         return _residuals_of(problem, values, lags)
 
@@ -41,7 +41,7 @@ def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
     n = problem.robot.n_joints
     power, products = np.zeros(n), np.zeros((lags + 1, n))
     cross, counts = np.zeros((n, n)), np.zeros((n, n))
-    for block in problem.blocks():
+    for block in problem.blocks(ENOUGH):
         error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
         power += np.sum(error**2, axis=0)
         for lag in range(min(lags, len(error) - 1) + 1):
@@ -68,8 +68,8 @@ def _correlated_lag(autocorrelation: Array, count: float) -> int:
 def correlated_covariance(problem: Problem, values: Array, weights: Array, inverse: Array, lag: int) -> Array:
     """Covariance A^-1 B A^-1 with B the long-run variance of the scores (Newey-West), A the information matrix.
 
-    The score of a row sums over joints, so that correlation between joints counts too. Long data are cut into batches
-    whose sums of scores are taken as independent.
+    The score of a row sums over joints, so that correlation between joints counts too. B is taken from pieces of long
+    data and scaled to all of them.
 
     Args:
         problem: the regression.
@@ -78,22 +78,16 @@ def correlated_covariance(problem: Problem, values: Array, weights: Array, inver
         inverse: A^-1.
         lag: rows over which scores are taken to be correlated.
     """
-    total = sum(len(dataset) for dataset in problem.data)
-    length = max(4 * lag, total // BATCHES)
     middle = np.zeros_like(inverse)
-    rows = 0
-    for block in problem.blocks():
-        error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
-        scores = np.einsum("rj,rjp->rp", weights * error, block.regressor)
-        rows += len(scores)
-        if total <= 50 * BATCHES:
+    rows, total = 0, sum(len(dataset) for dataset in problem.data)
+    with one_blas_thread():
+        for block in problem.blocks(ENOUGH):
+            error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
+            scores = np.einsum("rj,rjp->rp", weights * error, block.regressor)
+            rows += len(scores)
             middle += scores.T @ scores
             for k in range(1, min(lag, len(scores) - 1) + 1):
                 lagged = scores[:-k].T @ scores[k:]
                 middle += (1.0 - k / (lag + 1.0)) * (lagged + lagged.T)
-        else:
-            for first in range(0, len(scores), length):
-                batch = scores[first : first + length].sum(axis=0)
-                middle += np.outer(batch, batch)
-    inflation = rows * problem.robot.n_joints / max(rows * problem.robot.n_joints - len(values), 1)
-    return np.asarray(inflation * inverse @ middle @ inverse)
+    spent = len(values) / max(total * problem.robot.n_joints, 1)
+    return np.asarray(total / max(rows, 1) / max(1.0 - spent, 1e-3) * inverse @ middle @ inverse)

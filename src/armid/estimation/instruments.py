@@ -1,0 +1,200 @@
+"""Instrumental variables: unbiased where noise of the encoders enters the regressor and, through feedback, the torque.
+
+Janot, Vandanjon, Gautier: A generic instrumental variable approach for industrial robot identification (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armid.dynamics.model import Motion
+from armid.dynamics.threads import one_blas_thread
+from armid.estimation.estimator import Estimator
+from armid.estimation.fit import Fit
+from armid.estimation.problem import BLOCK_SAMPLES, EstimationError, Problem
+from armid.estimation.scores import sandwich
+from armid.estimation.start import weighted_start
+from armid.estimation.tracking import commanded_motion as commanded_motion
+from armid.estimation.tracking import tracked_motion
+from armid.experiment.settings import DriveLoop, as_data
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+from armid.signals.kernels import filtered, row_blocks
+
+ALIKE = 0.8  # correlation of positions below which a command does not belong to the data
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InstrumentalVariables(Estimator):
+    """Solve Z' (tau - W x) = 0, Z the regressor of a motion that no sensor noise has touched.
+
+    Instruments are the regressor of the commanded motion. With the drives' `loop` they are that of the simulated
+    motion: the model with the present estimate follows the command in the same closed loop, estimate and simulation
+    repeated until they agree. Simulated instruments are closer to the true regressor, hence intervals are smaller;
+    both are free of the sensors' noise, so that the estimate has no bias from it. A joint's rows are left out where the
+    instruments' motion, not the noisy measured one, is slow.
+
+    Attributes:
+        command: the commanded motion of each data set at its full rate; see `commanded_motion`.
+        loop: the drives' loop, for simulated instruments; None takes the command itself.
+        tolerance: relative change of the estimate (columns scaled to unit length) at which simulations end.
+        iterations: simulations at most.
+    """
+
+    name: ClassVar[str] = "iv"
+
+    command: Motion | tuple[Motion, ...] | None = None
+    loop: DriveLoop | None = None
+    tolerance: float = 1e-3
+    iterations: int = 10
+
+    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
+        """Estimate."""
+        problem = self.problem(robot, data)
+        commands = self._commands(problem)
+        factor, start, weights = weighted_start(problem)
+        values, change, rounds = start.values, np.inf, 0
+        instruments = commands
+        for rounds in range(1, (1 if self.loop is None else self.iterations) + 1):  # noqa: B007
+            if self.loop is not None:
+                pairs = zip(problem.data, commands, strict=True)
+                instruments = [tracked_motion(problem, d, c, self.loop, values) for d, c in pairs]
+            equations = _Equations(problem, instruments)
+            new, weights = equations.solve(weights)
+            scale = np.sqrt(np.diag(equations.power(weights)))
+            change = float(np.linalg.norm(scale * (new - values)) / (np.linalg.norm(scale * new) + 1e-300))
+            values = new
+            if change < self.tolerance:
+                break
+        notes = [_words(problem, instruments, self.loop)]
+        if self.loop is not None and change >= self.tolerance:
+            notes.append(f"Not converged after {rounds} rounds (last change {change:.1e}); raise iterations.")
+        elif self.loop is not None:
+            notes.append(f"Estimate and simulation agree after {rounds} rounds.")
+        inverse = equations.inverse(weights)
+        rows = sum(len(dataset) for dataset in problem.data)
+        covariance, words = sandwich(lambda: equations.scores(values, weights), inverse, rows)
+        solution = replace(start, values=values)
+        return self.finished(problem, factor, solution, weights, covariance=covariance, notes=[*notes, words])
+
+    def options(self) -> dict[str, Any]:
+        """Its own options, as data; the motion itself is left out."""
+        plain = super().options()
+        plain["command"] = None if self.command is None else "given"
+        plain["loop"] = as_data(self.loop)
+        return plain
+
+    def _commands(self, problem: Problem) -> list[Motion]:
+        if self.command is None:
+            raise EstimationError(
+                "instrumental variables need the commanded motion: give command=commanded_motion(log, data, robot), or "
+                "use wls"
+            )
+        commands = [self.command] if isinstance(self.command, Motion) else list(self.command)
+        if len(commands) != len(problem.data):
+            raise EstimationError(f"there are {len(commands)} commanded motions for {len(problem.data)} data sets")
+        for dataset, command in zip(problem.data, commands, strict=True):
+            for array in command:
+                if array.shape != dataset.q.shape or not np.isfinite(array).all():
+                    raise EstimationError(
+                        f"the commanded motion has the shape {array.shape}, the data {dataset.q.shape}, or it holds "
+                        "values that are not finite; make it with commanded_motion(log, data, robot)"
+                    )
+            for name, mine, theirs in zip(dataset.joints, dataset.q.T, command.q.T, strict=True):
+                if mine.std() > 0.0 and (theirs.std() == 0.0 or np.corrcoef(mine, theirs)[0, 1] < ALIKE):
+                    raise EstimationError(f"joint {name} does not follow the commanded motion; is it of another log?")
+        return commands
+
+
+class _Equations:
+    """The products Z_j' W_j and Z_j' tau_j of each joint, and how to pass over the rows again."""
+
+    def __init__(self, problem: Problem, instruments: Sequence[Motion]) -> None:
+        self.problem, self.instruments = problem, instruments
+        n, p = problem.robot.n_joints, len(problem.names)
+        self.matrices, self.vectors = np.zeros((n, p, p)), np.zeros((n, p))
+        self.powers, self.counts = np.zeros((n, p, p)), np.zeros(n)
+        self.grams, self.crosses, self.torques = np.zeros((n, p, p)), np.zeros((n, p)), np.zeros(n)
+        with one_blas_thread():
+            for z, w, torque, use in self._rows():
+                for joint in range(n):
+                    mine = use[:, joint]
+                    left, right, y = z[mine, joint], w[mine, joint], torque[mine, joint]
+                    self.matrices[joint] += left.T @ right
+                    self.vectors[joint] += left.T @ y
+                    self.powers[joint] += left.T @ left
+                    self.grams[joint] += right.T @ right
+                    self.crosses[joint] += right.T @ y
+                    self.torques[joint] += float(y @ y)
+                    self.counts[joint] += len(y)
+        if not self.counts.all():
+            still = problem.robot.joint_names[int(np.argmin(self.counts))]
+            raise EstimationError(f"joint {still} hardly moves in the instruments' motion; give other data")
+
+    def _rows(self) -> Iterator[tuple[Array, Array, Array, NDArray[np.bool_]]]:
+        """Instruments, regressor, torque and use, block by block."""
+        problem = self.problem
+        blocks = problem.blocks()
+        for dataset, motion in zip(problem.data, self.instruments, strict=True):
+            use = problem.used(replace(dataset, qd=motion.qd))
+            for which, span in row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES):
+                part = Motion(*(np.ascontiguousarray(array[span]) for array in motion))
+                rows = dataset.rows[which] - span.start
+                z = filtered(problem.torque_model.regressor(part), dataset.kernel, rows)
+                block = next(blocks)
+                if block.which != which:
+                    raise AssertionError("blocks of data and instruments differ")
+                yield z, block.regressor, block.torque, use[which]
+
+    def solve(self, weights: Array) -> tuple[Array, Array]:
+        """Estimate, and weights from its residuals."""
+        for _ in range(4):
+            values = self.inverse(weights) @ np.einsum("j,jp->p", weights, self.vectors)
+            squares = np.array(
+                [
+                    t - 2.0 * values @ c + values @ g @ values
+                    for t, c, g in zip(self.torques, self.crosses, self.grams, strict=True)
+                ]
+            )
+            # a difference of large numbers: no residual is taken below round-off
+            weights = self.counts / np.maximum(squares, 1e-14 * self.torques + 1e-30)
+        return values, weights
+
+    def inverse(self, weights: Array) -> Array:
+        """Inverse of Z'W, weighted."""
+        matrix = np.einsum("j,jpq->pq", weights, self.matrices)
+        left = np.sqrt(np.diag(self.power(weights)))
+        right = np.sqrt(np.einsum("j,jpp->p", weights, self.grams))
+        scaled = matrix / np.outer(left, right)
+        if np.linalg.cond(scaled) > 1e10:
+            raise EstimationError(
+                "the instruments do not determine all parameters; use a motion that is followed more closely, or wls"
+            )
+        return np.asarray(np.linalg.inv(scaled) / np.outer(right, left))
+
+    def power(self, weights: Array) -> Array:
+        """The matrix Z'Z, weighted."""
+        return np.asarray(np.einsum("j,jpq->pq", weights, self.powers))
+
+    def scores(self, values: Array, weights: Array) -> Iterator[tuple[Array, Array]]:
+        """Scores Z_j e_j of the rows, and residuals in standard deviations."""
+        for z, w, torque, use in self._rows():
+            error = np.where(use, torque - w @ values, 0.0)
+            yield np.einsum("rj,rjp->rp", weights * error, z), error * np.sqrt(weights)
+
+
+def _words(problem: Problem, instruments: Sequence[Motion], loop: DriveLoop | None) -> str:
+    kind = "the commanded motion" if loop is None else "the motion simulated with the estimate"
+    first, data = instruments[0], problem.data[0]
+    alike = [
+        np.corrcoef(mine, theirs)[0, 1] if mine.std() > 0.0 and theirs.std() > 0.0 else 0.0
+        for mine, theirs in zip(data.qdd.T, first.qdd.T, strict=True)
+    ]
+    shares = ", ".join(f"{share:.2f}" for share in alike)
+    return f"Instruments are the regressor of {kind}; its accelerations correlate with the measured ones by {shares}."
