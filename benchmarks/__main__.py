@@ -19,6 +19,7 @@ from armid.dynamics.base import random_motion
 from armid.dynamics.warm import warm
 from benchmarks import peers
 from benchmarks.design import design
+from benchmarks.identify import identify
 
 SAMPLES = 100_000
 ROUNDS = 7
@@ -177,12 +178,14 @@ def main() -> None:
     with threadpool_limits(limits=1):
         regressor(results, model, names, columns, motion, pinocchio)
         factor(results, model, names, columns, motion, tau, pinocchio)
+        identify(results, robot, model, columns, pinocchio)
         design(results)
     constant_memory(results)
     results["targets"] = {
         "regressor_vs_pinocchio": 20,
         "factor_vs_pinocchio": 14,
         "design_vs_finite_differences": 12,
+        "identify_vs_pinocchio": 60,
         "factor_1e7_samples.peak_mb": 500,
     }
     text = json.dumps(results, indent=2)

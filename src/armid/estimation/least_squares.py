@@ -11,8 +11,9 @@ import numpy as np
 from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator, solve_with
 from armid.estimation.fit import Fit
-from armid.estimation.linear import NeedsTriangle, residual_variance, solve
+from armid.estimation.linear import solve
 from armid.estimation.problem import EstimationError, Problem
+from armid.estimation.start import weighted_start
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -81,16 +82,7 @@ class WeightedLeastSquares(Estimator):
         raise UnknownNameError("noise", self.noise, ("residual", "measured", "covariance"))
 
     def _by_residuals(self, problem: Problem) -> Fit:
-        factor = problem.factor()
-        weights = np.ones(problem.robot.n_joints)
-        for _ in range(4):
-            try:
-                solution = solve(factor, weights)
-            except NeedsTriangle:
-                factor = problem.factor(triangular=True)
-                solution = solve(factor, weights)
-            weights = 1.0 / residual_variance(factor, solution.values)
-        solution = solve(factor, weights)
+        factor, solution, weights = weighted_start(problem)
         return self.finished(problem, factor, solution, weights)
 
     def _by_covariance(self, problem: Problem) -> Fit:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from armid.dynamics.factor import CompactFactor, compact_factor
 from armid.dynamics.model import Motion
@@ -15,12 +16,13 @@ from armid.errors import ArmidError, DataShapeError
 from armid.estimation.compensation import Compensation
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.torque_model import TorqueModel
-from armid.robot.inertia import Array
+from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks
 
 SLOW = (0.05, 0.03)  # share of a joint's own speed (its 99th percentile), and speed in any case [rad/s or m/s]
+SLOW_MARGIN_S = 0.01  # around slow samples: reversals shake the arm for a moment
 SLOW_FILTERED = (0.03, 0.02)  # the same where torque was filtered, which blends standstill with what is around it
 SLOW_WEIGHT = 0.5  # share of a filtered row that slow samples may make up
 BLOCK_SAMPLES = 8192
@@ -52,13 +54,16 @@ class Rows:
     which: slice
 
 
+Weigh = Callable[[Rows], Array]  # weights (rows, joints) of the squared residuals of a block
+
+
 class Problem:
     """Regression of one or several data sets.
 
     Rows of a joint that hardly moves are left out: there, friction takes any value up to the breakaway torque, which no
     function of velocity describes. A joint counts as slow below 5 % of its own speed (99th percentile of each data
-    set) and below 0.03 rad/s in any case; where torque was filtered, below 3 % and 0.02 rad/s, and a row is left out if
-    slow samples make up half of it.
+    set) and below 0.03 rad/s in any case, and 10 ms around that. Where torque was filtered it is 3 % and 0.02 rad/s,
+    and a row is left out if slow samples make up half of it.
 
     Attributes:
         robot: the robot, with what is known.
@@ -138,9 +143,10 @@ class Problem:
         floor = usual[1] if self.slow_floor is None else self.slow_floor
         limit = np.maximum(share * np.quantile(some, 0.99, axis=0), floor)
         rows = dataset.rows[which]
+        if not len(rows):
+            return np.zeros((0, len(limit)), dtype=bool)
         if dataset.kernel is None:
-            whole = len(rows) == len(dataset.qd)
-            use: NDArray[np.bool_] = np.abs(dataset.qd if whole else dataset.qd[rows]) >= limit
+            use: NDArray[np.bool_] = ~_near_slow(dataset, rows, limit)
         else:
             slow = (np.abs(dataset.qd) < limit).astype(float)
             use = filtered(slow, dataset.kernel, rows) < SLOW_WEIGHT
@@ -166,11 +172,15 @@ class Problem:
         known = self.torque_model.known_torque(dataset.motion)
         return torque if known is None else torque - filtered(known, dataset.kernel, dataset.rows)
 
-    def factor(self, *, triangular: bool = False) -> CompactFactor:
-        """Compact factor of all rows that count."""
+    def factor(self, *, triangular: bool = False, weigh: Weigh | None = None) -> CompactFactor:
+        """Compact factor of all rows that count, each squared residual multiplied by `weigh` of its block."""
         total: CompactFactor | None = None
-        plain = not self.torque_model.terms and all(d.kernel is None and len(d.rows) == len(d.q) for d in self.data)
-        for part in self._plain_factors(triangular) if plain else self._block_factors(triangular):
+        plain = (
+            weigh is None
+            and not self.torque_model.terms
+            and all(d.kernel is None and len(d.rows) == len(d.q) for d in self.data)
+        )
+        for part in self._plain_factors(triangular) if plain else self._block_factors(triangular, weigh):
             total = part if total is None else total + part
         if total is None:
             raise EstimationError("the data sets have no rows")
@@ -183,13 +193,16 @@ class Problem:
             torque, use = self.torque(dataset), self.used(dataset)
             yield compact_factor(model, *dataset.motion, torque, self.names, use=use, triangular=triangular)
 
-    def _block_factors(self, triangular: bool) -> Iterator[CompactFactor]:
+    def _block_factors(self, triangular: bool, weigh: Weigh | None) -> Iterator[CompactFactor]:
         seen = self.torque_model.seen
         for block in self.blocks():
+            root = None if weigh is None else np.sqrt(weigh(block))
             matrices, counts = [], []
             for joint, columns in enumerate(seen):
                 use = block.use[:, joint]
                 stacked = np.column_stack([block.regressor[use, joint][:, columns], block.torque[use, joint]])
+                if root is not None:
+                    stacked *= root[use, joint, None]
                 counts.append(len(stacked))
                 if triangular:
                     padded = np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))])
@@ -209,6 +222,15 @@ class Problem:
             raise EstimationError(
                 f"there are {sum(factor.counts)} rows for {len(self.names)} parameters; give more data"
             )
+
+
+def _near_slow(dataset: Dataset, rows: Indices, limit: Array) -> NDArray[np.bool_]:
+    """Which of some rows lie within `SLOW_MARGIN_S` of a sample below the limit, per joint."""
+    reach = round(SLOW_MARGIN_S * dataset.rate_hz)
+    first, last = max(int(rows[0]) - reach, 0), min(int(rows[-1]) + reach + 1, len(dataset.qd))
+    slow = (np.abs(dataset.qd[first:last]) < limit).astype(np.uint8)
+    near = maximum_filter1d(slow, 2 * reach + 1, axis=0, mode="constant")
+    return np.asarray(near[rows - first] > 0)
 
 
 def _with_known(robot: Robot, known: Mapping[str, float] | None) -> Robot:

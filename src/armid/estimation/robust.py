@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import NeedsTriangle, Solution, solve
-from armid.estimation.problem import EstimationError, Problem, Rows
+from armid.estimation.problem import Problem, Rows, Weigh
 from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
 from armid.robot.inertia import Array
@@ -26,8 +26,6 @@ NORMAL = 1.4826  # standard deviation of a normal distribution over its median a
 SMALLEST = 1e-10  # of the torque: no scale is below it
 CUTOFFS = {"huber": 1.345, "tukey": 4.685}  # 95 % as efficient as least squares where noise is normal
 _LOG_LOW, _LOG_HIGH, _BINS = -50.0, 25.0, 16384  # natural logarithm of |residual|, for medians in constant memory
-
-Weigh = Callable[[Rows], Array]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,12 +130,12 @@ class _Search:
             counter.add(error, block.use)
             return _weights(error / scales, loss, cutoff)
 
-        factor = weighted_factor(self.problem, weigh, triangular=self.triangular)
+        factor = self.problem.factor(weigh=weigh, triangular=self.triangular)
         try:
             return factor, solve(factor, 1.0 / scales**2)
         except NeedsTriangle:
             self.triangular = True
-            factor = weighted_factor(self.problem, weigh, triangular=True)
+            factor = self.problem.factor(weigh=weigh, triangular=True)
             return factor, solve(factor, 1.0 / scales**2)
 
     def scales(self, values: Array) -> Array:
@@ -164,31 +162,6 @@ class _Medians:
         total = np.cumsum(self.counts, axis=1)
         middle = np.array([np.searchsorted(row, 0.5 * row[-1]) for row in total])
         return np.asarray(NORMAL * np.exp(_LOG_LOW + (middle + 0.5) * (_LOG_HIGH - _LOG_LOW) / _BINS))
-
-
-def weighted_factor(problem: Problem, weigh: Weigh, *, triangular: bool = False) -> CompactFactor:
-    """Compact factor of all rows that count, each squared residual multiplied by ``weigh(block)``, (rows, joints)."""
-    total: CompactFactor | None = None
-    seen = problem.torque_model.seen
-    with one_blas_thread():
-        for block in problem.blocks():
-            root = np.sqrt(weigh(block))
-            matrices, counts = [], []
-            for joint, columns in enumerate(seen):
-                use = block.use[:, joint]
-                stacked = np.column_stack([block.regressor[use, joint][:, columns], block.torque[use, joint]])
-                stacked *= root[use, joint, None]
-                counts.append(len(stacked))
-                if triangular:
-                    padded = np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))])
-                    matrices.append(np.asarray(np.linalg.qr(padded, mode="r")))
-                else:
-                    matrices.append(stacked.T @ stacked)
-            part = CompactFactor(problem.names, seen, tuple(matrices), len(block.torque), triangular, tuple(counts))
-            total = part if total is None else total + part
-    if total is None:
-        raise EstimationError("the data sets have no rows")
-    return total
 
 
 def _weights(ratio: Array, loss: str, cutoff: float) -> Array:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from armid.dynamics.threads import one_blas_thread
+from armid.estimation.uncertainty import lag_of
 from armid.robot.inertia import Array
 
-WHITE = 0.1  # autocorrelation summed over lags below which residuals count as white
 LAGS = 60  # rows over which autocorrelation is looked for
 BATCHES = 200  # into which long data are cut
 
@@ -59,9 +59,7 @@ def correlated_lag(blocks: ScoreBlocks) -> int:
     if products is None or used is None:
         return 0
     mean = (products / np.where(products[0] > 0.0, products[0], 1.0)).mean(axis=1)
-    small = np.flatnonzero(np.abs(mean[1:]) < max(2.0 / np.sqrt(max(float(used.min()), 1.0)), 0.05))
-    first = int(small[0]) + 1 if len(small) else LAGS
-    return 0 if float(np.abs(mean[1 : first + 1]).sum()) < WHITE else 2 * first
+    return lag_of(mean, float(used.min()))
 
 
 def _variance(blocks: ScoreBlocks, lag: int, rows: int, parameters: int) -> Array:

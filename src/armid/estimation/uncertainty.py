@@ -54,10 +54,10 @@ def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
     mean = shares.mean(axis=1)
     scale = np.sqrt(np.outer(power / np.maximum(used, 1.0), power / np.maximum(used, 1.0)))
     correlation = np.where(scale > 0.0, cross / np.maximum(counts, 1.0) / np.where(scale > 0.0, scale, 1.0), 0.0)
-    return Residuals(rms, _correlated_lag(mean, float(used.min())), mean, correlation)
+    return Residuals(rms, lag_of(mean, float(used.min())), mean, correlation)
 
 
-def _correlated_lag(autocorrelation: Array, count: float) -> int:
+def lag_of(autocorrelation: Array, count: float) -> int:
     """Rows until the autocorrelation is lost in its own noise; 0 if it sums to little."""
     noise = 2.0 / np.sqrt(max(count, 1.0))
     small = np.flatnonzero(np.abs(autocorrelation[1:]) < max(noise, 0.05))

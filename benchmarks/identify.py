@@ -1,0 +1,71 @@
+"""From a log in memory to weighted least squares with covariance: armid against Pinocchio and FIGAROH."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+import armid
+from armid.signals.dataset import Dataset
+
+SAMPLES = 1_000_000
+PEER_SAMPLES = 20_000  # a Pinocchio loop with the stacked regressor in memory; time per sample is what counts
+ROUNDS = 3
+
+
+def identify(results: dict, robot: armid.Robot, model: armid.Model, columns: np.ndarray, pin_model: pin.Model) -> None:
+    """Time per sample, all on one thread, in one run, taking turns; columns: inertia, viscous and Coulomb friction."""
+    data = _data(robot, model, SAMPLES)
+    small = _data(robot, model, PEER_SAMPLES)
+    ours, peer = [], []
+    estimator = armid.WeightedLeastSquares()
+    estimator.fit(robot, small)
+    for _ in range(ROUNDS):
+        ours.append(_seconds(lambda: estimator.fit(robot, data)) / SAMPLES)
+        peer.append(_seconds(lambda: _pinocchio(pin_model, columns, small)) / PEER_SAMPLES)
+    ours_s, peer_s = float(np.median(ours)), float(np.median(peer))
+    results["identify_vs_pinocchio"] = peer_s / ours_s
+    results["identify"] = {
+        "armid_us_per_sample": 1e6 * ours_s,
+        "armid_samples": SAMPLES,
+        "pinocchio_us_per_sample": 1e6 * peer_s,
+        "pinocchio_samples": PEER_SAMPLES,
+    }
+
+
+def _data(robot: armid.Robot, model: armid.Model, samples: int) -> Dataset:
+    from armid.dynamics.base import random_motion
+
+    rng = np.random.default_rng(0)
+    motion = random_motion(robot, samples, rng)
+    torque = rng.normal(size=motion.q.shape)
+    return Dataset(robot.joint_names, np.arange(samples) * 1e-3, *motion, torque, np.arange(samples))
+
+
+def _pinocchio(model: pin.Model, columns: np.ndarray, data: Dataset) -> np.ndarray:
+    """Ordinary, then weighted least squares with covariance, as one writes it with Pinocchio and NumPy."""
+    state = model.createData()
+    count, n = data.q.shape
+    stacked = np.empty((count * n, len(columns) + 2 * n))
+    for i in range(count):
+        rows = slice(i * n, (i + 1) * n)
+        stacked[rows, : len(columns)] = pin.computeJointTorqueRegressor(
+            model, state, data.q[i], data.qd[i], data.qdd[i]
+        )[:, columns]
+        stacked[rows, len(columns) :] = np.hstack([np.diag(data.qd[i]), np.diag(np.sign(data.qd[i]))])
+    torque = data.torque.ravel()
+    first = np.linalg.lstsq(stacked, torque, rcond=None)[0]
+    sigma = (torque - stacked @ first).reshape(count, n).std(axis=0)
+    weight = np.tile(1.0 / sigma, count)
+    weighted = stacked * weight[:, None]
+    np.linalg.lstsq(weighted, torque * weight, rcond=None)
+    return np.linalg.inv(weighted.T @ weighted)
+
+
+def _seconds(work: Any) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
