@@ -15,7 +15,7 @@ from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import NeedsTriangle, Solution, solve
-from armid.estimation.problem import Problem, Rows, Weigh
+from armid.estimation.problem import EstimationError, Problem, Rows
 from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
 from armid.robot.inertia import Array
