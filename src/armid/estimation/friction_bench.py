@@ -148,8 +148,8 @@ class Bench:
     ) -> list[Scores]:
         """Scores of `others` with each combination of `own` added.
 
-        What the combinations share is eliminated once: with x_o = u - V x_c the solution of the shared columns for given
-        coefficients x_c, errors are quadratic in x_c, and each combination costs a solution of its own few columns.
+        What the combinations share is eliminated once: with x_o = u - V x_c the solution of the shared columns for
+        given coefficients x_c, errors are quadratic in x_c, and each combination costs a solution of its own columns.
         """
         shared = [*range(self._base), *(self._order[c] for c in others)]
         mine = [self._order[c] for c in own]

@@ -68,7 +68,7 @@ def solve(
         EstimationError: the data leave combinations of parameters free.
     """
     with one_blas_thread():
-        triangle, target = _stacked(factor, weights, prior)
+        triangle, target = stacked(factor, weights, prior)
         scale = np.linalg.norm(triangle, axis=0)
         safe = np.where(scale > 0.0, scale, 1.0)
         left, singular, directions = np.linalg.svd(triangle / safe, full_matrices=False)
@@ -101,7 +101,7 @@ class NeedsTriangle(Exception):
     """The problem is conditioned too badly for Gram matrices; a triangular factor is needed."""
 
 
-def _stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | None) -> tuple[Array, Array]:
+def stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | None) -> tuple[Array, Array]:
     """Square triangle R and right side y with R'R = information, R'y = W'tau, prior included."""
     p = len(factor.names)
     if factor.triangular:

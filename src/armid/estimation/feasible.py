@@ -1,0 +1,255 @@
+"""Estimation of what can exist: least squares on the compact factor under physical consistency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armid.dynamics.threads import one_blas_thread
+from armid.errors import UnknownNameError
+from armid.estimation.belief import VAGUE, belief_rows, other_rows, plausible_bodies, typical_sizes
+from armid.estimation.consistency import Bounds, Unknowns
+from armid.estimation.estimator import Estimator
+from armid.estimation.fit import Fit
+from armid.estimation.identifiability import Identifiability, identifiability
+from armid.estimation.least_squares import measured_noise
+from armid.estimation.linear import NeedsTriangle, residual_squares, residual_variance, solve, stacked
+from armid.estimation.plausible import most_plausible
+from armid.estimation.prior import Prior, base_precision
+from armid.estimation.problem import EstimationError, Problem
+from armid.estimation.semidefinite import Minimum, minimise
+from armid.robot.inertia import Array, impossibility
+from armid.robot.robot import Robot, inertial_names
+from armid.signals.dataset import Dataset
+
+MARGIN = 1e-5  # how far inside the possible a solution stays, as a share of the arm's typical link
+RANGE = 1e7  # largest ratio between what the data and what the plausible arm say: noise-free data would exceed it
+RANK = 1e-9  # singular values below this share of the largest leave their direction to prior and plausible arm
+
+
+class NotFeasibleError(EstimationError):
+    """No physically possible parameters were found.
+
+    Attributes:
+        fit: the unconstrained fit, the last good result.
+    """
+
+    def __init__(self, message: str, fit: Fit) -> None:
+        """Keep the fit."""
+        self.fit = fit
+        super().__init__(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeasibleLeastSquares(Estimator):
+    """Weighted least squares over all physically possible arms, by semidefinite programming on the compact factor.
+
+    Every link's pseudo-inertia, less the second moments of the rotors it carries, is positive definite; rotor inertias,
+    friction and stiffness are not negative (Wensing, Kim, Slotine 2018). All standard parameters are unknowns. What
+    neither data nor prior decide is taken near a plausible arm: the description's nominal inertias where it has
+    possible ones, else bodies of the arm's proportions, believed to 3000 %.
+
+    Attributes:
+        noise: ``residual`` weighs joints by their residuals, ``measured`` by the noise the data sets state.
+        prior: what is believed about links beforehand.
+        bounds: what else is known about links.
+        margin: distance kept from the edge of the possible, as a share of the arm's typical link.
+    """
+
+    name: ClassVar[str] = "feasible"
+
+    noise: str = "residual"
+    prior: Prior | None = None
+    bounds: Bounds | None = None
+    margin: float = MARGIN
+
+    def options(self) -> dict[str, Any]:
+        """Its own options, as data."""
+        prior = None if self.prior is None else self.prior.to_data()
+        return super().options() | {"prior": prior, "bounds": None if self.bounds is None else self.bounds.to_data()}
+
+    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
+        """Estimate."""
+        free = self._unconstrained(self.problem(robot, data))
+        return feasible_fit(free, prior=self.prior, bounds=self.bounds, margin=self.margin)
+
+    def _unconstrained(self, problem: Problem) -> Fit:
+        """The weighted fit without conditions; directions the data leave free stay at zero for now."""
+        if self.noise not in ("residual", "measured"):
+            raise UnknownNameError("noise", self.noise, ("residual", "measured"))
+        factor = problem.factor()
+        rounds = 5 if self.noise == "residual" else 1
+        weights = np.ones(problem.robot.n_joints) if rounds > 1 else 1.0 / measured_noise(problem) ** 2
+        for left in reversed(range(rounds)):
+            try:
+                solution = solve(factor, weights, rank_tolerance=RANK)
+            except NeedsTriangle:
+                factor = problem.factor(triangular=True)
+                solution = solve(factor, weights, rank_tolerance=RANK)
+            if left:
+                weights = 1.0 / np.maximum(residual_variance(factor, solution.values), 1e-30)
+        return self.finished(problem, factor, solution, weights)
+
+
+def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None = None, margin: float = MARGIN) -> Fit:
+    """The physically possible fit to the same data, from the factor and weights that a fit keeps.
+
+    Args:
+        fit: any fit.
+        prior: what is believed about links beforehand.
+        bounds: what else is known about links.
+        margin: see `FeasibleLeastSquares`.
+
+    Raises:
+        NotFeasibleError: nothing possible was found; the error keeps `fit`.
+    """
+    unknowns = Unknowns(fit.torque_model.model, fit.terms, bounds)
+    _check_known(unknowns, fit)
+    with one_blas_thread():
+        triangle, target = stacked(fit.factor, fit.weights, None)
+        matrix = triangle @ unknowns.matrix
+        bodies = plausible_bodies(fit, prior)
+        scale = typical_sizes(unknowns, bodies, matrix, target)
+        doubt = max(_inflation(fit, triangle), float(np.linalg.norm(matrix * scale, 2)) / RANGE)
+        data = (matrix / doubt, target / doubt)
+        beliefs = belief_rows(unknowns, bodies, scale, prior)
+    found = minimise(
+        np.vstack([data[0], beliefs[0]]),
+        np.concatenate([data[1], beliefs[1]]),
+        unknowns.conditions,
+        scale,
+        margin=margin,
+    )
+    _check(found, fit, bounds)
+    start = found.x if prior is not None else _exactly(unknowns, found.x, triangle, target, scale, margin)
+    strengths = [VAGUE if prior is None else prior.of_link(i + 1) or VAGUE for i in range(len(bodies))]
+    weights = [1.0 / strength**2 for strength in strengths]
+    other = other_rows(unknowns, scale, prior)
+    x = most_plausible(unknowns, start, scale, bodies, weights, 1.0 / VAGUE**2, other)
+    values = unknowns.matrix @ x
+    squares = residual_squares(fit.factor, values)
+    counts = np.maximum(np.array(fit.factor.counts), 1)
+    share = _data_share(data[0] * scale, beliefs[0] * scale)
+    notes = [
+        *_growth(fit, squares),
+        *_edges(unknowns, x, scale, margin),
+        *([] if prior is None else [prior.sentence()]),
+        _deciders(unknowns.names, share, prior),
+        "Intervals do not know of physical limits: they are those of the unconstrained fit"
+        + ("." if prior is None else " with the prior."),
+    ]
+    covariance, judged = _uncertainty(fit, prior, values, doubt)
+    known = fit.torque_model.model.known
+    given = dict(zip(unknowns.names, x.tolist(), strict=True))
+    own = {"margin": margin, "prior": None if prior is None else prior.to_data()}
+    own |= {"bounds": None if bounds is None else bounds.to_data(), "solver_s": found.seconds}
+    return replace(
+        fit,
+        values=values,
+        covariance=covariance,
+        identifiability=judged,
+        residual_rms=np.sqrt(squares / counts),
+        links={name: given.get(name, known.get(name, 0.0)) for name in fit.torque_model.model.names},
+        method=FeasibleLeastSquares.name,
+        options={**fit.options, **own, "data_share": dict(zip(unknowns.names, share.round(4).tolist(), strict=True))},
+        notes=(*fit.notes, *notes),
+    )
+
+
+def _uncertainty(fit: Fit, prior: Prior | None, values: Array, doubt: float) -> tuple[Array, Identifiability]:
+    """Covariance and identifiability of the unconstrained problem; with a prior they count it in."""
+    if prior is None:
+        return fit.covariance, fit.identifiability
+    try:
+        solution = solve(fit.factor, fit.weights / doubt**2, prior=base_precision(fit.torque_model, prior))
+    except NeedsTriangle:
+        return fit.covariance, fit.identifiability
+    sigma = np.sqrt(np.diag(solution.inverse))
+    return solution.inverse, identifiability(fit.names, replace(solution, values=values), sigma)
+
+
+def _exactly(unknowns: Unknowns, x: Array, triangle: Array, target: Array, scale: Array, margin: float) -> Array:
+    """The parameters moved onto the unconstrained solution, where that is possible: beyond the solver's precision."""
+    with one_blas_thread():
+        length = np.linalg.norm(triangle, axis=0)
+        if not length.all() or np.linalg.cond(triangle / length) > 1.0 / RANK:
+            return x
+        wanted = np.linalg.solve(triangle / length, target) / length
+        moved = x + scale * np.linalg.lstsq(unknowns.matrix * scale, wanted - unknowns.matrix @ x)[0]
+    for condition in unknowns.conditions:
+        unit = condition.unit(scale)
+        if np.linalg.eigvalsh(condition.matrix(moved) / np.outer(unit, unit))[0] < margin:
+            return x
+    return np.asarray(moved)
+
+
+def _inflation(fit: Fit, triangle: Array) -> float:
+    """How much wider the fit's intervals are than independent rows would make them; at least 1."""
+    white = np.linalg.norm(np.linalg.pinv(triangle, rcond=RANK), axis=1)
+    known = white > 0.0
+    ratio = float(np.median(fit.sigma[known] / white[known])) if known.any() else 1.0
+    return max(1.0, ratio)
+
+
+def _check_known(unknowns: Unknowns, fit: Fit) -> None:
+    """Links whose parameters are all known are not for the solver; a link of zeros is neglected on purpose."""
+    for number in range(1, fit.robot.n_joints + 1):
+        link = unknowns.link(number)
+        if not link.slopes.any() and link.constant.any():
+            phi = [unknowns.model.known[name] for name in inertial_names(number)]
+            reason = impossibility(phi)
+            if reason is not None:
+                raise NotFeasibleError(f"the known values of link {number} are impossible: {reason}", fit)
+
+
+def _check(found: Minimum, fit: Fit, bounds: Bounds | None) -> None:
+    if found.good:
+        return
+    if "Infeasible" in found.status:
+        cause = "the known values and bounds contradict each other" if bounds else "the known values are impossible"
+        way = "free some of them, or use `armid audit` on the description"
+    else:
+        cause = f"the solver gave up ({found.status})"
+        way = "try a prior, a larger margin (1e-4), or fewer friction terms"
+    raise NotFeasibleError(f"no physically possible parameters were found: {cause}; {way}", fit)
+
+
+def _data_share(data: Array, belief: Array) -> Array:
+    """How much of each parameter the data decide: 1 all, 0 nothing (diagonal of the resolution matrix)."""
+    with one_blas_thread():
+        information = data.T @ data
+        total = information + belief.T @ belief
+        return np.clip(np.diag(np.linalg.solve(total, information)), 0.0, 1.0)
+
+
+def _growth(fit: Fit, squares: Array) -> list[str]:
+    counts = np.maximum(np.array(fit.factor.counts), 1)
+    before = float(fit.weights @ (counts * fit.residual_rms**2))
+    after = float(fit.weights @ squares)
+    if before <= 0.0:
+        return []
+    return [f"Physical consistency changes the weighted residual by {100.0 * (np.sqrt(after / before) - 1.0):.2g} %."]
+
+
+def _edges(unknowns: Unknowns, x: Array, scale: Array, margin: float) -> list[str]:
+    """Conditions that the solution meets without slack."""
+    names = []
+    for condition in unknowns.conditions:
+        unit = condition.unit(scale)
+        least = float(np.linalg.eigvalsh(condition.matrix(x) / np.outer(unit, unit))[0])
+        if least < 3.0 * margin:
+            names.append(condition.name)
+    if not names:
+        return ["No physical limit is active."]
+    return [f"At the edge of the possible: {', '.join(dict.fromkeys(names))}."]
+
+
+def _deciders(names: Sequence[str], share: Array, prior: Prior | None) -> str:
+    other = [name for name, part in zip(names, share, strict=True) if part < 0.5]
+    who = "a plausible arm decides" if prior is None else "prior and plausible arm decide"
+    if not other:
+        return f"The data decide all {len(names)} parameters."
+    return f"The data decide {len(names) - len(other)} of {len(names)} parameters; {who} {', '.join(other)}."

@@ -1,0 +1,129 @@
+"""The main job in one call: choose friction, estimate, and return an arm that can exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armid.errors import MissingExtraError, UnknownNameError
+from armid.estimation.bees import BeeColony
+from armid.estimation.compensation import Compensation
+from armid.estimation.estimator import Estimator
+from armid.estimation.evolution import DifferentialEvolution
+from armid.estimation.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
+from armid.estimation.fit import Fit
+from armid.estimation.friction_choice import FrictionSearch
+from armid.estimation.instruments import InstrumentalVariables
+from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSolution, WeightedLeastSquares
+from armid.estimation.maximum_likelihood import MaximumLikelihood
+from armid.estimation.prior import Prior, PriorLeastSquares
+from armid.estimation.problem import EstimationError
+from armid.estimation.robust import RobustLeastSquares
+from armid.estimation.terms import KINDS
+from armid.estimation.total import TotalLeastSquares
+from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+
+METHODS: dict[str, type[Estimator]] = {
+    kind.name: kind
+    for kind in (
+        FeasibleLeastSquares,
+        WeightedLeastSquares,
+        OrdinaryLeastSquares,
+        SingularValueSolution,
+        MaximumLikelihood,
+        RobustLeastSquares,
+        TotalLeastSquares,
+        InstrumentalVariables,
+        BeeColony,
+        DifferentialEvolution,
+    )
+}
+
+
+def identify(
+    robot: Robot,
+    data: Dataset | Sequence[Dataset],
+    *,
+    method: str | None = None,
+    friction: str = "auto",
+    prior: Prior | None = None,
+    known: Mapping[str, float] | None = None,
+    compensation: Compensation | None = None,
+) -> Fit:
+    """Parameters of a robot from data, by the ways that suit most people.
+
+    Args:
+        robot: the robot.
+        data: one data set or several.
+        method: one of `METHODS`; None for ``feasible``, or ``wls`` where nothing possible can be found.
+        friction: ``auto`` chooses terms and delays of each joint by held-out data, ``linear`` keeps to the description;
+            or kinds of terms to choose among, with commas: ``stribeck,load``.
+        prior: what is believed beforehand; for the methods ``feasible`` and ``wls``.
+        known: values of parameters that are not to be estimated.
+        compensation: torque known beforehand.
+    """
+    if method is None:
+        shared: dict[str, Any] = {"friction": friction, "prior": prior, "known": known, "compensation": compensation}
+        try:
+            return identify(robot, data, method="feasible", **shared)
+        except (NotFeasibleError, MissingExtraError) as error:
+            fit = identify(robot, data, method="wls", **shared)
+            return fit.with_notes(f"No physically possible arm was sought or found ({error}): method wls.")
+    if method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    plan = _Plan(method, prior, dict(known or {}), compensation)
+    if friction == "linear":
+        return plan.final(robot, data, {})
+    kinds = _friction_kinds(friction)
+    search = FrictionSearch(estimator=plan.first(), kinds=kinds)
+    try:
+        found = search.fit(robot, data)
+    except EstimationError:
+        if method != "feasible":
+            raise
+        fit = plan.final(robot, data, {})  # a possible arm may be found where the data alone leave things open
+        return fit.with_notes("The data are too poor to choose a friction law: the description's is used.")
+    if method in ("wls", "feasible"):
+        return found if method == "wls" else feasible_fit(found, prior=prior)
+    extra = {"terms": found.terms, "delay_s": tuple(found.delay_s), "load_values": found.load_values}
+    reasons = [note for note in found.notes if note.startswith(("Joint ", "Torque lags"))]
+    return plan.final(robot, data, extra).with_notes(*reasons)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How to estimate, in two steps: what chooses friction, and what gives the result."""
+
+    method: str
+    prior: Prior | None
+    known: Mapping[str, float]
+    compensation: Compensation | None
+
+    def first(self) -> Estimator:
+        """The linear estimator that friction is chosen with."""
+        if self.prior is not None:
+            return PriorLeastSquares(prior=self.prior, known=self.known or None, compensation=self.compensation)
+        return WeightedLeastSquares(known=self.known or None, compensation=self.compensation)
+
+    def final(self, robot: Robot, data: Dataset | Sequence[Dataset], extra: Mapping[str, Any]) -> Fit:
+        """The estimate with given friction terms."""
+        if self.prior is not None and self.method == "wls":
+            return self.first().fit(robot, data)
+        if self.prior is not None and self.method != "feasible":
+            raise EstimationError(f"a prior works with the methods feasible and wls, not with {self.method}")
+        kind = METHODS[self.method]
+        own: dict[str, Any] = {"prior": self.prior} if self.prior is not None else {}
+        estimator = kind(known=self.known or None, compensation=self.compensation, **own, **dict(extra))
+        return estimator.fit(robot, data)
+
+
+def _friction_kinds(friction: str) -> tuple[str, ...]:
+    if friction == "auto":
+        return tuple(KINDS)
+    kinds = tuple(friction.split(","))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownNameError("friction", kind, ("auto", "linear", *KINDS))
+    return kinds

@@ -1,0 +1,205 @@
+"""What somebody states about an arm's parameters: a fit, a description's inertias, a published list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armid.dynamics.model import Model
+from armid.dynamics.views import published
+from armid.errors import ArmidError, UnknownNameError
+from armid.estimation.consistency import Unknowns, reach, reference_bodies
+from armid.estimation.fit import Fit
+from armid.experiment.truth import truth_of
+from armid.robot.friction import Friction, friction_law
+from armid.robot.inertia import Array
+from armid.robot.robot import Robot, inertial_names
+
+EXACT = 1e-6  # relative tolerance with which a witness must be possible
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Values of combinations of an arm's parameters.
+
+    Attributes:
+        title: whose values.
+        unknowns: the arm's unknown parameters and what makes them possible.
+        entries: names of the combinations.
+        values: stated values.
+        matrix: (entries, unknowns); what is known beforehand is taken off `values` already.
+        friction: stated friction law and coefficients per joint, joint side; empty where none is stated beside.
+        full: whether all parameters of all links are stated one by one.
+        witness: all unknowns, where they are stated too; if they are possible, so is the claim.
+        printed: whether the entries are somebody's own choice, and not base parameters.
+    """
+
+    title: str
+    unknowns: Unknowns
+    entries: tuple[str, ...]
+    values: Array
+    matrix: Array
+    friction: tuple[tuple[Friction, Mapping[str, float]], ...] = ()
+    full: bool = False
+    witness: Array | None = None
+    printed: bool = False
+
+    def witnessed(self) -> bool:
+        """Whether the witness is possible and has the stated values."""
+        if self.witness is None:
+            return False
+        size = max(float(np.abs(self.values).max()), 1e-300)
+        if np.abs(self.matrix @ self.witness - self.values).max() > EXACT * size:
+            return False
+        for condition in self.unknowns.conditions:
+            eigenvalues = np.linalg.eigvalsh(condition.matrix(self.witness))
+            if eigenvalues[0] < -EXACT * max(abs(eigenvalues[-1]), abs(eigenvalues[0])) and eigenvalues[0] < -1e-12:
+                return False
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class BodyClaim:
+    """Bodies stated by mass, centre of mass and inertia about it; without mass only the inertia counts.
+
+    Attributes:
+        title: whose values.
+        bodies: name -> (mass [kg] or None, centre of mass [m], inertia tensor about it [kg m^2]).
+    """
+
+    title: str
+    bodies: Mapping[str, tuple[float | None, Array, Array]]
+
+
+def claim_of_fit(fit: Fit, title: str = "fit") -> Claim:
+    """The base parameters and friction terms of a fit."""
+    unknowns = Unknowns(fit.torque_model.model, fit.terms)
+    witness = None if fit.links is None else np.array([_of(fit, name) for name in unknowns.names])
+    # A group is called as `armid model` does, with an R for regrouped.
+    grouped = np.count_nonzero(unknowns.matrix, axis=1) > 1
+    entries = tuple(f"{name}R" if several else name for name, several in zip(fit.names, grouped, strict=True))
+    return Claim(title, unknowns, entries, np.asarray(fit.values), unknowns.matrix, witness=witness)
+
+
+def _of(fit: Fit, name: str) -> float:
+    """A link parameter of a fit, or the coefficient of a friction term."""
+    if fit.links is not None and name in fit.links:
+        return float(fit.links[name])
+    return float(fit.values[fit.names.index(name)])
+
+
+def claim_of_robot(robot: Robot) -> Claim:
+    """The link inertias that a URDF or MJCF file, or the `virtual` section of a robot file, states."""
+    if robot.nominal_inertia is None and robot.virtual is None:
+        more = f"; its published sets are {', '.join(robot.published)}: use --published" if robot.published else ""
+        raise ArmidError(f"{robot.source} states no inertias of links to audit{more}")
+    if robot.nominal_inertia is not None:
+        inertia, rotors, title = robot.nominal_inertia, robot.nominal_rotors, "its stated inertias"
+    else:
+        truth = truth_of(robot)
+        inertia, rotors, title = truth.inertia, truth.rotor_inertia, "its virtual arm"
+        robot = robot.first_links(len(inertia))
+    robot = robot.simplified("none")
+    model = Model(robot)
+    unknowns = Unknowns(model)
+    stated = {
+        name: float(value)
+        for number, phi in enumerate(inertia, start=1)
+        for name, value in zip(inertial_names(number), phi, strict=True)
+        if phi.any()
+    }
+    if rotors is not None:
+        stated |= {f"Im{joint}": float(value) for joint, value in enumerate(rotors, start=1)}
+    entries = tuple(name for name in unknowns.names if name in stated)
+    matrix = np.eye(len(unknowns.names))[[unknowns.names.index(name) for name in entries]]
+    values = np.array([stated[name] for name in entries])
+    witness = np.array([stated.get(name, 0.0) for name in unknowns.names])
+    return Claim(f"{robot.name}, {title}", unknowns, entries, values, matrix, full=True, witness=witness)
+
+
+def claims_of_published(robot: Robot, name: str | None = None) -> list[Claim | BodyClaim]:
+    """The published set called `name`, or all of them."""
+    if not robot.published:
+        raise ArmidError(f"{robot.name} has no published sets; leave --published out")
+    if name is not None and name not in robot.published:
+        raise UnknownNameError(f"published set of {robot.name}", name, robot.published)
+    return [_published(robot, one) for one in (robot.published if name is None else (name,))]
+
+
+def _published(robot: Robot, name: str) -> Claim | BodyClaim:
+    data = robot.published[name]
+    title = f"{robot.name}, {name}: {data.get('title', '')}".rstrip(": ")
+    rows = data["parameters"]
+    if not any("formula" in row for row in rows):
+        return BodyClaim(title, _bodies(robot, name, {str(row["name"]): float(row["value"]) for row in rows}))
+    # A list that names no rotor is about an arm without: its makers took them off, or left them out.
+    if not any(re.search(r"\bIm\d", str(row.get("formula", ""))) for row in rows):
+        robot = robot.without_rotors()
+    view = published(Model(robot), name)
+    unknowns = Unknowns(view.model)
+    known = view.model.known
+    values = np.array([float(row["value"]) for row in rows if "formula" in row])
+    columns = {parameter: view.matrix[:, i] for i, parameter in enumerate(view.model.names)}
+    for parameter, value in known.items():
+        values = values - value * columns[parameter]
+    matrix = np.column_stack([columns[parameter] for parameter in unknowns.names])
+    told = matrix[:, [parameter[0] == "f" for parameter in unknowns.names]].any()
+    friction = () if told else _friction(view.model.robot, data)
+    return Claim(title, unknowns, view.entries, values, matrix, friction, printed=True)
+
+
+def _friction(robot: Robot, data: Mapping[str, Any]) -> tuple[tuple[Friction, Mapping[str, float]], ...]:
+    """Stated friction laws, joint by joint; sign and shape do not depend on the side of the gear."""
+    stated = data.get("friction")
+    if not stated:
+        return ()
+    law = Friction(friction_law(stated["law"]), per_direction=bool(stated.get("per_direction", False)))
+    lists = stated["coefficients"]
+    count = min(robot.n_joints, *(len(values) for values in lists.values()))
+    return tuple((law, {name: float(values[joint]) for name, values in lists.items()}) for joint in range(count))
+
+
+_LETTERS = {"Axx": (0, 0), "Byy": (1, 1), "Czz": (2, 2), "D": (1, 2), "E": (0, 2), "F": (0, 1)}
+_PAYLOAD = ("m", "c_x", "c_y", "c_z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+
+
+def _bodies(robot: Robot, name: str, values: Mapping[str, float]) -> dict[str, tuple[float | None, Array, Array]]:
+    if set(values) == set(_PAYLOAD):
+        m, x, y, z, xx, yy, zz, xy, xz, yz = (values[key] for key in _PAYLOAD)
+        return {"payload": (m, np.array([x, y, z]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))}
+    tensors: dict[str, Array] = {}
+    for key, value in values.items():
+        match = re.fullmatch(r"([A-F])(xx|yy|zz)?(\d+)", key)
+        if match is None or f"{match[1]}{match[2] or ''}" not in _LETTERS:
+            raise ArmidError(f"{robot.name}: the published set {name!r} has no formulas and is no list of bodies")
+        i, j = _LETTERS[f"{match[1]}{match[2] or ''}"]
+        tensor = tensors.setdefault(f"link {match[3]}", np.zeros((3, 3)))
+        tensor[i, j] = tensor[j, i] = value if i == j else -value
+    return {link: (None, np.zeros(3), tensor) for link, tensor in tensors.items() if np.diag(tensor).all()}
+
+
+def typical_sizes(claim: Claim) -> Array:
+    """Typical size of each unknown, from the largest stated value and the arm's reach."""
+    robot = claim.unknowns.model.robot
+    length = max(reach(robot), 0.05)
+    units = {parameter.name: parameter.unit for parameter in claim.unknowns.model.parameters}
+    size = 0.0
+    for row, value in zip(claim.matrix, claim.values, strict=True):
+        name = claim.unknowns.names[int(np.argmax(np.abs(row)))]
+        power = {"kg": 0, "kg m": 1, "kg m^2": 2}.get(units.get(name, ""))
+        if power is not None and not name.startswith("Im"):
+            size = max(size, abs(float(value)) / length**power / float(np.abs(row).max()))
+    mass = (size or 1.0) * float(np.mean([body[3, 3] for body in reference_bodies(robot)]))
+    short = max(length / robot.n_joints, 0.05)
+    result = np.ones(len(claim.unknowns.names))
+    for index, name in enumerate(claim.unknowns.names):
+        if name.startswith("Im"):
+            ratio = robot.drives[int(name.lstrip("Imc")) - 1].gear_ratio if not name.startswith("Imc") else 1.0
+            result[index] = mass * short**2 / ratio**2
+        elif name[0] in "mI":
+            result[index] = mass * short ** {"kg": 0, "kg m": 1, "kg m^2": 2}[units[name]]
+    return result

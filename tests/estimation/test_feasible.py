@@ -1,0 +1,238 @@
+"""The feasible fit: possible links for every virtual arm, no worse in torque, and what it says about itself."""
+
+import json
+import sys
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armid
+from armid.dynamics.model import Motion
+from armid.estimation import feasible
+from armid.estimation.consistency import Bounds, Unknowns
+from armid.estimation.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
+from armid.estimation.fit import load_fit
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.problem import EstimationError
+from armid.estimation.semidefinite import Minimum
+from armid.estimation.terms import FrictionTerm
+from armid.experiment.virtual import VirtualRobot
+from armid.robot.inertia import impossibility, to_com
+from armid.robot.robot import inertial_names
+from armid.signals import process
+from tests.estimation.feasible_arms import excitation, library_arm, made, phi, truth
+
+ROBOTS = ("rx60", "ir361", "er16", "powerball", "kr15", "pa10")
+QUICK = ("powerball", "pa10")
+
+
+@cache
+def recorded(name, seed=0):
+    """A virtual arm and the data of an excitation run."""
+    robot = library_arm(name)
+    log = VirtualRobot(robot, seed=seed).run(excitation(robot, seed), periods=2)
+    return robot, process(log, robot=robot)
+
+
+@cache
+def fits(name):
+    """The unconstrained and the feasible fit."""
+    robot, data = recorded(name)
+    free = WeightedLeastSquares().fit(robot, data)
+    return free, feasible_fit(free)
+
+
+def check_possible(fit):
+    """Every link, without the rotors it carries, every rotor and every friction coefficient."""
+    unknowns = Unknowns(fit.torque_model.model, fit.terms)
+    own = dict(fit.links) | dict(zip(fit.names, fit.values.tolist(), strict=True))
+    x = np.array([fit.links.get(name, own.get(name, 0.0)) for name in unknowns.names])
+    for number in range(1, fit.robot.n_joints + 1):
+        assert impossibility(phi(fit, number)) is None
+    for condition in unknowns.conditions:
+        assert np.linalg.eigvalsh(condition.matrix(x))[0] > 0.0, condition.name
+    np.testing.assert_allclose(unknowns.matrix @ x, fit.values, rtol=1e-9, atol=1e-9 * np.abs(fit.values).max())
+
+
+def check_virtual_arm(name):
+    free, found = fits(name)
+    check_possible(found)
+    assert found.method == "feasible"
+    assert set(found.links) == set(found.torque_model.model.names)
+    squares = [np.sum(np.array(f.factor.counts) * f.residual_rms**2) for f in (free, found)]
+    assert squares[1] < 1.02**2 * squares[0]
+    assert "Intervals do not know of physical limits" in found.notes[-1]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_links_are_possible_and_torque_no_worse(name):
+    """Six and seven links: all pass, the torque error stays within 2 % of the unconstrained fit."""
+    check_virtual_arm(name)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_virtual_arm(name):
+    """The same for all arms of the library, and on another motion."""
+    check_virtual_arm(name)
+    _, other = recorded(name, 1)
+    errors = []
+    for fit in fits(name):
+        predicted = fit.predict(Motion(other.q, other.qd, other.qdd), sigma=False).torque[other.rows]
+        errors.append(np.linalg.norm(predicted - other.torque))
+    assert errors[1] < 1.02 * errors[0]
+
+
+def test_exact_data_give_exact_torque():
+    """Without noise the base parameters of a possible arm are found to 1e-6, and its masses come out plausible."""
+    robot = library_arm("kr15")
+    data = made(robot)
+    fit = FeasibleLeastSquares().fit(robot, data)
+    model = fit.torque_model.model
+    values = truth(robot)
+    expected = model.base.matrix @ np.array([values[name] for name in model.base.names])
+    np.testing.assert_allclose(fit.values, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+    masses = np.array([fit.links[f"m{i}"] for i in range(1, 7)])
+    assert np.all(masses > 0.2 * robot.virtual.inertia[:, 0])
+    assert np.all(masses < 5.0 * robot.virtual.inertia[:, 0])
+    check_possible(fit)
+
+
+def test_rotors_are_taken_off_first():
+    """A link that carries a rotor keeps more second moment than the rotor's own."""
+    robot = library_arm("pa10")
+    unknowns = Unknowns(armid.dynamics.Model(robot))
+    whole, own = unknowns.pseudo_inertia(2), unknowns.link(2)
+    x = np.zeros(len(unknowns.names))
+    x[unknowns.names.index("Im3")] = 2.0
+    axis = robot.drives[2].axis
+    np.testing.assert_allclose((whole.matrix(x) - own.matrix(x))[:3, :3], np.eye(3) - np.outer(axis, axis))
+    assert not own.matrix(x)[3].any()
+
+
+def test_noise_cannot_make_it_impossible():
+    """With noise as large as the torque the unconstrained fit is impossible, the feasible one is not."""
+    robot = library_arm("powerball")
+    data = made(robot, samples=120, noise=20.0)
+    free = WeightedLeastSquares().fit(robot, data)
+    assert min(free.values[free.names.index(f"fc{i}")] for i in range(1, 7)) < 0.0
+    found = feasible_fit(free)
+    check_possible(found)
+    assert "At the edge of the possible" in " ".join(found.notes)
+
+
+def test_terms_pass_through(tmp_path):
+    """Terms of a friction search stay, and the joint's friction brakes at every speed; the file keeps all."""
+    robot = replace(library_arm("rx60"), friction=armid.load_robot("er16").friction[:3])
+    terms = (FrictionTerm("stribeck", 1, 0.1), FrictionTerm("root", 1), FrictionTerm("load", 2))
+    load = WeightedLeastSquares().fit(robot, made(robot))
+    base = dict(zip(load.names, load.values.tolist(), strict=True))
+
+    def friction(v):
+        extra = np.zeros_like(v)
+        extra[:, 1] = np.sign(v[:, 1]) * (3.0 - 2.0 * np.exp(-np.abs(v[:, 1]) / 0.1)) + 1.0 * v[:, 1]
+        return extra
+
+    data = made(robot, noise=0.3, friction=friction)
+    estimator = replace(FeasibleLeastSquares(), terms=terms, delay_s=(0.0, 0.0, 0.0), load_values=base)
+    fit = estimator.fit(robot, data)
+    assert fit.names[-3:] == ("fs2", "fr2", "fl3")
+    check_possible(fit)
+    assert fit.values[fit.names.index("fl3")] > 0.0
+    # A negative Stribeck coefficient is allowed as long as friction as a whole brakes.
+    assert fit.values[fit.names.index("fs2")] < 0.0
+    fit.save(tmp_path / "fit.json")
+    again = load_fit(tmp_path / "fit.json")
+    assert again.links == fit.links
+    assert feasible_fit(again).values == pytest.approx(fit.values, rel=1e-3, abs=1e-3)
+
+
+def test_data_and_plausible_arm_share_the_work():
+    """What torque shows is decided by the data, what it never shows is not."""
+    _, found = fits("powerball")
+    share = found.options["data_share"]
+    assert share["m1"] < 0.01
+    assert share["fv1"] > 0.99
+    assert share["Iyz5"] > 0.9
+    note = next(note for note in found.notes if note.startswith("The data decide"))
+    assert "m1" in note
+    assert " fv1" not in note
+    json.dumps(dict(found.options))
+
+
+def test_bounds_hold():
+    """Masses, total mass, boxes and ellipsoids hold the links."""
+    robot = library_arm("rx60")
+    data = made(robot, noise=0.2)
+    bounds = Bounds(
+        mass={1: (20.0, 21.0)},
+        total_mass=(0.0, 40.0),
+        box={2: ((-0.8, -2.0, -2.0), (0.8, 2.0, 2.0))},
+        ellipsoid={3: ((0.0, 0.0, 0.0), (3.0, 3.0, 3.0))},
+    )
+    fit = FeasibleLeastSquares(bounds=bounds).fit(robot, data)
+    assert 20.0 <= fit.links["m1"] <= 21.0
+    assert sum(fit.links[f"m{i}"] for i in (1, 2, 3)) <= 40.0
+    mass, com, _ = to_com(phi(fit, 2))
+    assert -0.8 < com[0] < 0.8
+    second = 0.5 * (fit.links["Iyy2"] + fit.links["Izz2"] - fit.links["Ixx2"])
+    assert second <= 0.8**2 * mass * (1.0 + 1e-6)
+    json.dumps(dict(fit.options))
+
+
+def test_contradictory_bounds_keep_the_last_good_result():
+    """Impossible demands end in one sentence, and the unconstrained fit is kept."""
+    robot = library_arm("rx60")
+    bounds = Bounds(mass={1: (20.0, 21.0)}, total_mass=(0.0, 5.0))
+    with pytest.raises(NotFeasibleError, match="contradict") as caught:
+        FeasibleLeastSquares(bounds=bounds).fit(robot, made(robot, noise=0.2))
+    assert caught.value.fit.names
+    with pytest.raises(armid.errors.ArmidError, match="link 9"):
+        FeasibleLeastSquares(bounds=Bounds(mass={9: (0.0, 1.0)})).fit(robot, made(robot, noise=0.2))
+
+
+def test_known_values_that_are_impossible():
+    """A link known in full must be possible."""
+    robot = library_arm("rx60")
+    known = dict(zip(inertial_names(3), [1.0, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 3.0], strict=True))
+    with pytest.raises(EstimationError, match=r"link 3 are impossible.*triangle"):
+        FeasibleLeastSquares(known=known).fit(robot, made(robot, noise=0.2))
+
+
+def test_data_that_leave_something_free():
+    """A joint that never accelerates leaves combinations free; the feasible fit settles them and stays possible."""
+    robot = library_arm("kr15")
+    data = made(robot, samples=300, noise=1.0)
+    still = replace(data, qdd=0.0 * data.qdd, qd=np.sign(data.qd) * np.array([0.5, 0, 0, 0, 0, 0.5]))
+    torque = armid.dynamics.Model(robot).inverse_dynamics(still.q, still.qd, still.qdd, truth(robot))
+    still = replace(still, torque=torque + np.random.default_rng(1).normal(size=torque.shape))
+    fit = FeasibleLeastSquares(slow_share=0.0, slow_floor=-1.0).fit(robot, still)
+    check_possible(fit)
+    assert fit.identifiability.poor
+
+
+def test_solver_that_gives_up(monkeypatch):
+    """What to try is said, and the unconstrained fit is kept."""
+    robot = library_arm("rx60")
+    free = WeightedLeastSquares().fit(robot, made(robot, noise=0.2))
+    stopped = Minimum(np.zeros(1), "MaxIterations", 0.0)
+    monkeypatch.setattr(feasible, "minimise", lambda *args, **options: stopped)
+    with pytest.raises(NotFeasibleError, match=r"MaxIterations.*try a prior") as caught:
+        feasible_fit(free)
+    assert caught.value.fit is free
+
+
+def test_without_the_extra(monkeypatch):
+    """Without Clarabel the sentence says what to install."""
+    monkeypatch.setitem(sys.modules, "clarabel", None)
+    robot = library_arm("rx60")
+    with pytest.raises(armid.errors.MissingExtraError, match="feasible"):
+        FeasibleLeastSquares().fit(robot, made(robot, noise=0.2))
+
+
+def test_unknown_noise():
+    robot = library_arm("rx60")
+    with pytest.raises(armid.errors.UnknownNameError, match="residual, measured"):
+        FeasibleLeastSquares(noise="loud").fit(robot, made(robot, noise=0.2))
