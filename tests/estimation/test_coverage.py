@@ -7,6 +7,7 @@ import pytest
 
 import armid
 from armid.dynamics import Model
+from armid.dynamics.model import Motion
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.physics import Physics
@@ -62,6 +63,17 @@ def noise_free_torque(robot, motion):
     return np.array(torque)
 
 
+def other_motion(joints, rng, count=6):
+    """A few instants of several smooth motions, none of them the one that was recorded."""
+    parts = []
+    for _ in range(count):
+        series = FourierSeries(
+            0.1, (1, 3), *rng.normal(scale=0.2, size=(2, joints, 2)), rng.normal(scale=0.5, size=joints)
+        )
+        parts.append(series.at(rng.uniform(0.0, 10.0, 20)))
+    return Motion(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
 def coverage(name, draws, periods):
     """Share of 95 % intervals that contain the truth: inertial and rotor parameters, friction, predicted torque."""
     robot = arm_of(name)
@@ -72,8 +84,7 @@ def coverage(name, draws, periods):
     clean = arm.run(plan, periods=periods)
     truth = model.base.matrix @ true_values(robot, model)
     rng = np.random.default_rng(7)
-    other = FourierSeries(0.13, (1, 2), *rng.normal(scale=0.2, size=(2, robot.n_joints, 2)), np.zeros(robot.n_joints))
-    motion = other.sample(13.0)[1]
+    motion = other_motion(robot.n_joints, rng)
     wanted = noise_free_torque(robot, motion)
     sigma = np.array(robot.virtual.torque_noise)
     hits, predicted = [], []

@@ -22,6 +22,7 @@ from armid.signals.dataset import Dataset
 
 STRIBECK_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # speeds vs tried, as shares of the joint's own speed
 PRICE = 1.5  # held-out log-likelihood [nats] that each further coefficient has to bring
+LEAST = 0.005  # share of the joint's held-out error that each further coefficient has to take away
 LONGEST_DELAY_S = 0.05
 ROUNDS = 3  # of load torques and delays from the fit so far
 SWEEPS = 3  # over the joints, at most
@@ -34,8 +35,8 @@ class FrictionSearch(Estimator):
     Candidates are, per joint: sub-linear viscous friction, Stribeck friction, viscous friction that differs by
     direction, Coulomb friction in proportion to the load, all their combinations, and a delay of the torque. For each
     joint in turn the combination is taken that predicts held-out folds of consecutive rows best, where each coefficient
-    has to bring 1.5 nats of likelihood (correlated rows count once). The load torque comes from the fit so far; this is
-    repeated.
+    has to bring 1.5 nats of likelihood (correlated rows count once) and half a percent of the error. The load torque
+    comes from the fit so far; this is repeated.
 
     Attributes:
         estimator: what fits the chosen model; its terms and delays are replaced.
@@ -149,6 +150,9 @@ def _best(
     plain, *scores = bench.compare(others, own, combinations, weights)
     best, most = combinations[0], 0.0
     for combination, found in zip(combinations[1:], scores, strict=True):
+        joint = combination[0].joint
+        if found.rms[joint] > (1.0 - LEAST * len(combination)) * plain.rms[joint]:
+            continue
         gain = found.gain(plain, effective) - PRICE * len(combination)
         if gain > most:
             best, most = combination, gain
