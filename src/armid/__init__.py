@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from armid.estimation import OrdinaryLeastSquares as OrdinaryLeastSquares
     from armid.estimation import WeightedLeastSquares as WeightedLeastSquares
     from armid.estimation import load_fit as load_fit
+    from armid.estimation.identify import identify as identify
     from armid.excitation import DOptimal as DOptimal
     from armid.excitation import Fourier as Fourier
     from armid.excitation import Plan as Plan
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from armid.signals import LowPass as LowPass
     from armid.signals import PeriodicAverage as PeriodicAverage
     from armid.signals import process as process
+    from armid.validation import Validation as Validation
+    from armid.validation import audit as audit
+    from armid.validation import predict as predict
+    from armid.validation import validate as validate
 
 _HOMES = {
     "armid.robot": ("Robot", "library_names", "load_robot"),
@@ -64,6 +69,8 @@ _HOMES = {
     "armid.signals": ("Dataset", "LowPass", "PeriodicAverage", "process"),
     "armid.experiment": ("VirtualRobot",),
     "armid.estimation": ("Fit", "FrictionSearch", "OrdinaryLeastSquares", "WeightedLeastSquares", "load_fit"),
+    "armid.estimation.identify": ("identify",),
+    "armid.validation": ("Validation", "audit", "predict", "validate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -11,11 +11,29 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from armid._version import __version__
-from armid.cli import design, model, new, robots
+from armid.cli import (
+    audit,
+    datasets,
+    design,
+    friction,
+    identify,
+    inspect,
+    model,
+    new,
+    predict,
+    robots,
+    simulate,
+    stiffness,
+    validate,
+    warmup,
+)
 from armid.errors import ArmidError, ArmidWarning
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
-_COMMANDS = (robots, new, model, design)
+_COMMANDS = (
+    *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
+    *(warmup, friction, stiffness, datasets),
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -53,6 +53,8 @@ class FrictionSearch(Estimator):
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
         fit = self.estimator.fit(robot, data)
+        if fit.identifiability.poor:
+            return fit.with_notes("The data are too poor to choose friction by; the description's law is kept.")
         chosen: list[Candidate] = []
         delay_s = np.zeros(robot.n_joints)
         reasons: list[str] = []
@@ -173,8 +175,6 @@ def _reasons(
         if own:
             without = bench.scores([c for c in chosen if c not in own], weights).rms
             what = "; ".join(KINDS[c.kind][2] for c in own if isinstance(c, FrictionTerm))
-            reasons.append(
-                f"Joint {robot.joint_names[joint]}: {what}. The error on held-out data falls from "
-                f"{without[joint]:.3g} to {full[joint]:.3g} N m."
-            )
+            change = f"goes from {without[joint]:.3g} to {full[joint]:.3g} N m"
+            reasons.append(f"Joint {robot.joint_names[joint]}: {what}. Its error on held-out data {change}.")
     return reasons

@@ -11,6 +11,7 @@ from armid.robot.inertia import Array
 
 DETERMINED = 0.3  # relative standard deviation up to which a parameter counts as determined
 POOR_CONDITION = 200.0  # column-scaled condition number above which data are called poor
+FRICTION_ONLY = 0.9  # share of a direction's square that makes it one of friction coefficients alone
 WEAK = 0.05  # singular values below this share of the largest belong to weak directions
 
 
@@ -36,6 +37,17 @@ class Identifiability:
     verdict: str
 
 
+def _condition_without_friction(names: tuple[str, ...], solution: Solution) -> float:
+    """Condition number without directions that trade friction coefficients of the same joints against each other.
+
+    Their sum, the friction torque, is well known all the same.
+    """
+    friction = np.array([name.startswith("f") for name in names])
+    share = np.sum(solution.directions[:, friction] ** 2, axis=1)
+    counted = solution.singular_values[share < FRICTION_ONLY]
+    return float(solution.singular_values[0] / max(counted.min(initial=solution.singular_values[0]), 1e-300))
+
+
 def identifiability(names: tuple[str, ...], solution: Solution, sigma: Array) -> Identifiability:
     """Judge a solution by the standard deviations `sigma` of its values."""
     relative = np.where(solution.values != 0.0, sigma / np.maximum(np.abs(solution.values), 1e-300), np.inf)
@@ -45,7 +57,7 @@ def identifiability(names: tuple[str, ...], solution: Solution, sigma: Array) ->
     weak = solution.singular_values < WEAK * solution.singular_values[0]
     words = free_combinations(names, solution.directions[weak][::-1][:5])
     condition = solution.condition
-    poor = condition > POOR_CONDITION or solution.rank < len(names)
+    poor = _condition_without_friction(names, solution) > POOR_CONDITION or solution.rank < len(names)
     count = int(np.sum(classes == "determined"))
     verdict = f"{count} of {len(names)} parameters are determined to 30 % or better; condition number {condition:.3g}"
     if poor:

@@ -106,8 +106,8 @@ def f_limit(chance: float, freedom: Array | float) -> Array:
 def default_cap(power: Array) -> int:
     """A hundred times the harmonic below which 99 % of the velocity's power lie; `power` of the position.
 
-    Friction at reversals shakes the arm far above the trajectory's own frequencies: without those harmonics the friction
-    estimated on the virtual robot is off by more than its standard deviation.
+    Friction at reversals shakes the arm far above the trajectory's own frequencies: without those harmonics the
+    friction estimated on the virtual robot is off by more than its standard deviation.
     """
     velocity = (power * np.arange(len(power))[:, None] ** 2).sum(axis=1)
     total = np.cumsum(velocity)

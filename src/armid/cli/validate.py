@@ -1,0 +1,84 @@
+"""`armid validate FIT LOG...`: evidence on other data."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import Any
+
+from armid.cli.identify import add_log_options, check_output, hashes, logs_from
+from armid.cli.options import add_json_option, print_json
+from armid.errors import ArmidError
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "validate",
+        help="compare a fit with data it has not seen",
+        description="Predict the torque of logs that the fit was not made from, processed with the fit's own signal "
+        "pipeline; say how good it is and what to change next. Exit code 1 for a poor verdict.",
+    )
+    command.add_argument("fit", metavar="FIT", help="fit, written by `armid identify`")
+    add_log_options(command)
+    command.add_argument("-o", "--output", metavar="FILE", help="validation to write (JSON)")
+    command.add_argument("--low-pass", type=float, metavar="HZ", help="compare after a low-pass at this frequency")
+    command.add_argument("--allow-training", action="store_true", help="accept the fit's own training data")
+    command.add_argument("--nrms", type=float, metavar="SHARE", help="largest error over torque's spread (0.1)")
+    command.add_argument("--noise-ratio", type=float, metavar="X", help="or largest error over the noise (2)")
+    command.add_argument("--relative-error", type=float, metavar="SHARE", help="largest error of all joints together")
+    add_json_option(command)
+    return command
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from armid.estimation.fit import load_fit
+    from armid.validation import TrainingDataError, validate
+
+    check_output(options.output)
+    fit = load_fit(options.fit)
+    files = hashes(options.logs)
+    same = set(files.values()) & set(dict(fit.history.get("files_sha256", {})).values())
+    if same and not options.allow_training:
+        names = ", ".join(name for name, digest in files.items() if digest in same)
+        raise TrainingDataError(
+            f"{names}: the fit was made from it, so that it proves nothing about other motion; give another log, or "
+            "--allow-training"
+        )
+    check = validate(
+        fit,
+        logs_from(options),
+        thresholds=_thresholds(options),
+        allow_training=options.allow_training,
+        low_pass_hz=options.low_pass,
+    )
+    chosen = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
+    check = replace(
+        check,
+        same_as_training=check.same_as_training or bool(same),
+        options={**chosen, "files_sha256": {**files, **hashes([options.fit])}},
+    )
+    written = [options.output] if options.output else []
+    if options.output:
+        check.save(options.output)
+    if options.json:
+        print_json({**{k: v for k, v in check.to_data().items() if k != "series"}, "files": written})
+    else:
+        sys.stdout.write("\n".join([check.summary(), *(f"wrote {file}" for file in written)]) + "\n")
+    return 0 if check.good else 1
+
+
+def _thresholds(options: argparse.Namespace) -> Any:
+    from armid.validation import Thresholds
+
+    given = {
+        "nrms_moving": options.nrms,
+        "noise_ratio": options.noise_ratio,
+        "relative_error": options.relative_error,
+    }
+    for name, value in given.items():
+        if value is not None and not value > 0.0:
+            raise ArmidError(f"--{name.replace('_moving', '').replace('_', '-')} {value:g}: must be above zero")
+    return Thresholds(**{name: value for name, value in given.items() if value is not None})

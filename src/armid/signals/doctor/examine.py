@@ -1,0 +1,172 @@
+"""The log doctor: one look at everything that can be wrong with a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from armid.logs.log import Log
+from armid.robot.robot import Robot
+from armid.signals.doctor.amplitude import examine_amplitude
+from armid.signals.doctor.arm import examine_limits, matched
+from armid.signals.doctor.channels import Channels, examine_channels
+from armid.signals.doctor.clock import Clock, examine_clock
+from armid.signals.doctor.dynamics import examine_dynamics
+from armid.signals.doctor.finding import Facts, Finding, JointFacts, Report, Where, sorted_findings
+from armid.signals.doctor.motion import Track, track_of
+from armid.signals.doctor.noise import noise_level
+from armid.signals.doctor.periodic import Repetition, examine_period, find_repetition
+from armid.signals.doctor.range import Travel, examine_standstill, examine_travel, examine_units, travel_of
+from armid.signals.doctor.velocity import examine_velocity
+
+# Findings that make motion or effort something else than they are called; what would follow from them is not reported.
+_ROOTS = ("degrees", "dead-channel", "mostly-zero", "saturated", "position-missing", "effort-missing")
+
+
+def examine(log: Log, robot: Robot | None = None) -> Report:
+    """Look at a log as it was recorded, before anything is done to it.
+
+    Checks build on each other: time first, then each channel on its own, then motion (period, transient, travel,
+    velocity against position), then effort against the robot's model if there is a robot. A check whose basis is
+    missing is left out silently; what follows from an earlier finding is not reported again. Thresholds are stated and
+    justified where they are defined.
+
+    Args:
+        log: any log, also a broken one.
+        robot: the arm it was recorded on; needed for joints that are exchanged or reversed, delays and limits.
+
+    Returns:
+        Facts and findings, the worst first.
+    """
+    findings: list[Finding] = []
+    if robot is not None:
+        fitting, found = matched(log, robot)
+        findings += found
+        log, robot = (log, None) if fitting is None else (fitting, robot)
+    clock, found = examine_clock(log)
+    findings += found
+    if clock.step <= 0.0:
+        return Report(log.info.source, _facts(log, clock, None, None, None, None), sorted_findings(findings))
+    channels, found = examine_channels(_without_copy(log), clock)
+    findings += found
+    findings += _no_effort(log)
+    track = track_of(clock, channels)
+    if track is None:
+        findings.append(_too_short(log, clock))
+        return Report(log.info.source, _facts(log, clock, channels, None, None, None), sorted_findings(findings))
+    travel = travel_of(track)
+    limits = None if robot is None else robot.limits
+    held = {name for name, moves in zip(log.joints, travel.moving, strict=True) if not moves}
+    findings = [finding for finding in findings if not _of_rest(finding, held)]
+    dead = {finding.joint for finding in findings if finding.code == "dead-channel"}
+    findings += [finding for finding in examine_travel(travel, log.joints, limits) if finding.joint not in dead]
+    findings += examine_standstill(track, travel)
+    units = list(examine_units(travel, log.joints, limits, log.info.side))
+    moved = examine_velocity(track, log.joints, travel.moving)
+    findings += units + [finding for finding in moved if not (units and finding.code == "degrees")]
+    findings += examine_amplitude(clock, channels, track, log.joints, travel.moving)
+    repetition = find_repetition(track, travel.moving, log.info)
+    findings += examine_period(track, log.joints, travel.moving, repetition)
+    if robot is not None and not _spoiled(findings):
+        wrong = list(examine_dynamics(log, robot, track, travel.far))
+        findings += wrong
+        if not any(finding.severity == "error" for finding in wrong):
+            findings += examine_limits(log, robot, travel)
+    facts = _facts(log, clock, channels, track, travel, repetition)
+    return Report(log.info.source, facts, sorted_findings(_once(findings)))
+
+
+def _spoiled(findings: Iterable[Finding]) -> bool:
+    return any(finding.code in _ROOTS for finding in findings)
+
+
+def _of_rest(finding: Finding, held: set[str]) -> bool:
+    """Whether it is about blips in the motion of a joint that is held: nobody differentiates that."""
+    return finding.code == "spikes" and finding.joint in held and finding.values["channel"] not in ("effort", "current")
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings of the same kind and joint once, the surest; spikes and the like differ by channel."""
+    best: dict[tuple[str, str | None, str], Finding] = {}
+    for finding in findings:
+        channel = "" if finding.code in ("sign-flipped", "swapped-joints") else str(finding.values.get("channel", ""))
+        key = finding.code, finding.joint, channel
+        if key not in best or finding.confidence > best[key].confidence:
+            best[key] = finding
+    return list(best.values())
+
+
+def _without_copy(log: Log) -> Log:
+    """The log without currents that the effort was computed from: the same faults need not be told twice."""
+    if "effort" not in log or "current" not in log:
+        return log
+    a, b = log["effort"][:1000], log["current"][:1000]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = a / b
+    spread = np.nanpercentile(ratio, 90.0, axis=0) - np.nanpercentile(ratio, 10.0, axis=0)
+    copied = bool((spread < 1e-6 * np.abs(np.nanmedian(ratio, axis=0))).all())
+    return log.with_channels({"current": None}) if copied else log
+
+
+def _no_effort(log: Log) -> list[Finding]:
+    if log.info.effort != "none":
+        return []
+    return [
+        Finding(
+            "effort-missing",
+            "warning",
+            None,
+            Where(),
+            1.0,
+            "The log holds neither torque nor current.",
+            "Record effort or motor current: without it kinematics can be seen, dynamics cannot.",
+        )
+    ]
+
+
+def _too_short(log: Log, clock: Clock) -> Finding:
+    missing = "position" not in log
+    return Finding(
+        "position-missing" if missing else "too-short",
+        "error",
+        None,
+        Where(),
+        1.0,
+        "The log holds no positions." if missing else f"The log has {len(clock.rows)} usable rows, too few to judge.",
+        "Check the recipe's columns." if missing else "Record at least one period, or a few seconds of motion.",
+        {"rows": len(clock.rows)},
+    )
+
+
+def _facts(
+    log: Log,
+    clock: Clock,
+    channels: Channels | None,
+    track: Track | None,
+    travel: Travel | None,
+    repetition: Repetition | None,
+) -> Facts:
+    stamps = log.time[np.isfinite(log.time)]
+    effort = None
+    if channels is not None:
+        effort = next((channels.values[name] for name in ("effort", "current") if name in channels.values), None)
+
+    def number(value: float) -> float | None:
+        return float(value) if np.isfinite(value) else None
+
+    joints = []
+    for j, name in enumerate(log.joints):
+        values = (np.nan,) * 3 if travel is None else (travel.lower[j], travel.upper[j], travel.speed[j])
+        column = None if effort is None else effort[:, j]
+        rms, noise = (np.nan, np.nan) if column is None else (float(np.std(column)), noise_level(column))
+        joints.append(JointFacts(name, *(number(float(value)) for value in (*values, rms, noise))))
+    return Facts(
+        rows=len(log),
+        duration_s=float(np.ptp(stamps)) if len(stamps) else 0.0,
+        rate_hz=1.0 / clock.step if clock.step > 0.0 else None,
+        period_s=None if repetition is None else repetition.length_s,
+        periods=0 if repetition is None else repetition.repeats,
+        channels=tuple(log.channels),
+        joints=tuple(joints),
+    )

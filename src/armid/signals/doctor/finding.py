@@ -1,0 +1,216 @@
+"""What the log doctor says: findings, facts and the report that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.robot.inertia import Array
+
+SEVERITIES = ("info", "warning", "error")
+_SHOWN = 20  # rows that a finding lists
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in a log.
+
+    Attributes:
+        words: for people.
+        rows: the first row numbers concerned, from 0, at most 20; empty where it is the whole log.
+        count: how many rows are concerned; 0 where it is the whole log.
+        start_s, stop_s: time of the first and last of them [s]; None where it is the whole log.
+    """
+
+    words: str = "whole log"
+    rows: tuple[int, ...] = ()
+    count: int = 0
+    start_s: float | None = None
+    stop_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing the doctor saw.
+
+    Attributes:
+        code: stable name of the kind of finding, such as ``irregular-timestamps``.
+        severity: ``info`` (good to know), ``warning`` (harms the result unless treated), ``error`` (do not use as is).
+        joint: name of the joint concerned; None if all are, or none.
+        where: rows and time.
+        confidence: how sure the doctor is, 0 to 1.
+        what: one sentence with numbers.
+        advice: what to do.
+        values: the numbers of the sentence, by name, in SI units.
+    """
+
+    code: str
+    severity: str
+    joint: str | None
+    where: Where
+    confidence: float
+    what: str
+    advice: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "joint": self.joint,
+            "where": {**asdict(self.where), "rows": list(self.where.rows)},
+            "confidence": round(self.confidence, 3),
+            "what": self.what,
+            "advice": self.advice,
+            "values": dict(self.values),
+        }
+
+
+@dataclass(frozen=True)
+class JointFacts:
+    """How one joint moved.
+
+    Attributes:
+        name: of the joint.
+        lower, upper: range of its position, outliers left out [rad or m]; None without positions.
+        speed: 99th percentile of its speed [rad/s or m/s]; None without positions.
+        effort_rms: of torque or current about its mean [N m, N or A]; None without it.
+        effort_noise: guess of the standard deviation of its noise, from the roughness of neighbouring samples; None
+            without it.
+    """
+
+    name: str
+    lower: float | None
+    upper: float | None
+    speed: float | None
+    effort_rms: float | None
+    effort_noise: float | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is in the log.
+
+    Attributes:
+        rows: number of samples.
+        duration_s: from the earliest to the latest sample [s].
+        rate_hz: inverse of the median step between samples; None with fewer than two samples.
+        period_s, periods: of the motion and how many whole ones there are; None and 0 if it is not periodic.
+        channels: names.
+        joints: how each joint moved.
+    """
+
+    rows: int
+    duration_s: float
+    rate_hz: float | None
+    period_s: float | None
+    periods: int
+    channels: tuple[str, ...]
+    joints: tuple[JointFacts, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the doctor found in one log.
+
+    Attributes:
+        source: the log.
+        facts: what is in it.
+        findings: the worst first.
+    """
+
+    source: str
+    facts: Facts
+    findings: tuple[Finding, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Whether no finding is an error."""
+        return all(finding.severity != "error" for finding in self.findings)
+
+    def of(self, code: str) -> tuple[Finding, ...]:
+        """The findings of one kind."""
+        return tuple(finding for finding in self.findings if finding.code == code)
+
+    def at_least(self, severity: str) -> tuple[Finding, ...]:
+        """The findings that are at least that bad."""
+        least = SEVERITIES.index(severity)
+        return tuple(finding for finding in self.findings if SEVERITIES.index(finding.severity) >= least)
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        facts = asdict(self.facts)
+        return {
+            "source": self.source,
+            "usable": self.usable,
+            "facts": {**facts, "channels": list(self.facts.channels), "joints": list(facts["joints"])},
+            "findings": [finding.as_data() for finding in self.findings],
+        }
+
+    def summary(self) -> str:
+        """For people."""
+        return "\n".join(_lines(self)) + "\n"
+
+
+def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The worst first, the surest first among them; otherwise in the order they came."""
+    return tuple(sorted(findings, key=lambda finding: (-SEVERITIES.index(finding.severity), -finding.confidence)))
+
+
+def at_rows(time: Array, rows: ArrayLike) -> Where:
+    """The place of some rows of a log."""
+    index = np.asarray(rows, dtype=np.int64)
+    if not len(index):
+        return Where()
+    stamps = time[index][np.isfinite(time[index])]
+    start, stop = (float(stamps.min()), float(stamps.max())) if len(stamps) else (None, None)
+    count = len(index)
+    span = (
+        "" if start is None or stop is None else f" ({start:.6g} s)" if count == 1 else f" ({start:.6g}–{stop:.6g} s)"
+    )
+    if count == 1:
+        words = f"row {index[0]}"
+    elif index[-1] - index[0] == count - 1:
+        words = f"rows {index[0]}–{index[-1]}"
+    else:
+        shown = ", ".join(str(row) for row in index[:5])
+        words = f"rows {shown}" + (f" and {count - 5} more" if count > 5 else "")
+    return Where(words + span, tuple(int(row) for row in index[:_SHOWN]), count, start, stop)
+
+
+def plural(count: int, noun: str) -> str:
+    """Such as "1 sample", "3 samples"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _lines(report: Report) -> Iterable[str]:
+    facts = report.facts
+    rate = "" if facts.rate_hz is None else f" at {facts.rate_hz:.5g} Hz"
+    yield f"{report.source or 'log'}: {plural(facts.rows, 'row')}, {facts.duration_s:.4g} s{rate}"
+    period = (
+        "no period found" if facts.period_s is None else f"period {facts.period_s:.6g} s, {facts.periods} whole ones"
+    )
+    yield f"channels {', '.join(facts.channels) or 'none'}; {period}"
+    yield ""
+    width = max((len(joint.name) for joint in facts.joints), default=5)
+    yield f"{'joint':<{width}}  {'from':>9} {'to':>9} {'speed':>9} {'effort rms':>11} {'noise':>9}"
+    for joint in facts.joints:
+        numbers = (joint.lower, joint.upper, joint.speed, joint.effort_rms, joint.effort_noise)
+        cells = [f"{'–' if value is None else format(value, '.3g'):>{w}}" for value, w in zip(numbers, _W, strict=True)]
+        yield f"{joint.name:<{width}}  {' '.join(cells)}"
+    yield ""
+    if not report.findings:
+        yield "nothing found"
+    for finding in report.findings:
+        about = f" {finding.joint}" if finding.joint else ""
+        yield f"{finding.severity.upper():<7} {finding.code}{about}: {finding.what} [{finding.confidence:.0%} sure]"
+        yield f"        where: {finding.where.words}"
+        yield f"        advice: {finding.advice}"
+
+
+_W = (9, 9, 9, 11, 9)

@@ -1,0 +1,183 @@
+"""Torque that a fit predicts for a plan, a log or a data set, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from armid._version import __version__
+from armid.dynamics.model import Motion
+from armid.errors import ArmidError, DataShapeError
+from armid.estimation.fit import Fit
+from armid.excitation.plan import Plan
+from armid.excitation.trajectory import Trajectory
+from armid.logs.log import Log
+from armid.robot.inertia import Array
+from armid.signals.dataset import Dataset
+from armid.signals.filtering import LowPass, SavitzkyGolay, Smoothed
+from armid.signals.pipeline import Pipeline, process
+from armid.signals.preparations import Trim, TrimRest
+from armid.signals.steps import Step
+from armid.validation.comparison import delayed
+from armid.validation.metrics import plain
+
+FORMAT = "armid prediction 1"
+DEFAULT_RATE_HZ = 150.0
+
+
+@dataclass(frozen=True, eq=False)
+class TorquePrediction:
+    """Predicted torque; arrays are (samples, joints) but `time`.
+
+    Attributes:
+        joints: names.
+        time: [s].
+        torque: [N m or N].
+        lower, upper: ends of the interval for the torque itself, from the parameters' covariance [N m].
+        level: of the interval.
+        residual_rms: error of the fit on its training data per joint: what one measurement adds to that [N m].
+        measured: torque that a log or data set holds [N m]; None without.
+        source: what was predicted.
+        history: hashes and versions.
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    torque: Array
+    lower: Array
+    upper: Array
+    level: float
+    residual_rms: Array
+    measured: Array | None = None
+    source: str = ""
+    history: Mapping[str, Any] = field(default_factory=dict)
+
+    def columns(self) -> dict[str, Array]:
+        """Named columns: time, then torque, lower, upper and measured of each joint."""
+        result = {"time": self.time}
+        for key in ("torque", "lower", "upper", "measured"):
+            values = getattr(self, key)
+            if values is not None:
+                result |= {f"{key}.{joint}": values[:, j] for j, joint in enumerate(self.joints)}
+        return result
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        half = 0.5 * (self.upper - self.lower)
+        lines = [f"{len(self.time)} samples over {np.ptp(self.time):.4g} s, {self.level:.0%} intervals"]
+        width = max(len(name) for name in self.joints)
+        for j, name in enumerate(self.joints):
+            lines.append(
+                f"  {name:<{width}}  torque {self.torque[:, j].min():+.3g} to {self.torque[:, j].max():+.3g} N m, "
+                f"± {np.median(half[:, j]):.2g} (largest {half[:, j].max():.2g}); a measurement scatters by "
+                f"{self.residual_rms[j]:.2g}"
+            )
+        return "\n".join(lines)
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "format": FORMAT,
+            "armid": __version__,
+            "joints": list(self.joints),
+            "level": self.level,
+            "residual_rms": plain(self.residual_rms),
+            "source": self.source,
+            "history": dict(self.history),
+            **{key: plain(getattr(self, key)) for key in ("time", "torque", "lower", "upper", "measured")},
+        }
+
+
+def predict(
+    fit: Fit, what: Plan | Trajectory | Log | Dataset, *, level: float = 0.95, rate_hz: float | None = None
+) -> TorquePrediction:
+    """Torque of a motion, with intervals that follow from the parameters' covariance.
+
+    A plan or trajectory is sampled over its duration, and its torque is that which acts at each instant. For a log the
+    motion is found as the fit's own pipeline does, without cutting or averaging, at the log's own instants; for a data
+    set at its samples. There the torque is the one that would be reported, with the fit's delays.
+
+    Args:
+        fit: the model.
+        what: the motion.
+        level: of the intervals.
+        rate_hz: at which a plan or trajectory is sampled (default: the plan's rate, 150 Hz for a bare trajectory).
+    """
+    if not 0.0 < level < 1.0:
+        raise ArmidError(f"level is {level:g}; use a share such as 0.95")
+    if isinstance(what, Plan):
+        if tuple(what.joint_names) != fit.robot.joint_names:
+            raise DataShapeError(_other("plan", what.joint_names, fit))
+        return _of_trajectory(fit, what.trajectory, what.rate_hz if rate_hz is None else rate_hz, level, "plan")
+    if isinstance(what, Trajectory):
+        return _of_trajectory(fit, what, DEFAULT_RATE_HZ if rate_hz is None else rate_hz, level, "trajectory")
+    if isinstance(what, Log):
+        return _of_log(fit, what, level)
+    if tuple(what.joints) != fit.robot.joint_names:
+        raise DataShapeError(_other("data set", what.joints, fit))
+    measured = what.measured if what.kernel is not None or len(what.torque) != len(what.time) else what.torque
+    return _result(fit, what, what.time, level, measured, "data set")
+
+
+def _other(kind: str, joints: tuple[str, ...], fit: Fit) -> str:
+    return f"the {kind} is of the joints {', '.join(joints)}; the fit is of {', '.join(fit.robot.joint_names)}"
+
+
+def _of_trajectory(fit: Fit, trajectory: Trajectory, rate_hz: float, level: float, source: str) -> TorquePrediction:
+    if trajectory.joints != fit.robot.n_joints:
+        raise DataShapeError(f"the {source} has {trajectory.joints} joints; {fit.robot.name} has {fit.robot.n_joints}")
+    time, motion = trajectory.sample(rate_hz)
+    found = fit.predict(Motion(*(np.ascontiguousarray(array) for array in motion)))
+    return _wrapped(fit, time, found.torque, found.sigma, level, None, source)
+
+
+def _of_log(fit: Fit, log: Log, level: float) -> TorquePrediction:
+    torque = log.info.effort != "none"
+    if not torque:
+        log = log.with_channels({"effort": np.zeros_like(log["position"])}, effort="joint torque")
+    data = process(log, _uncut(fit), robot=fit.robot)
+    return _result(fit, data, log.time, level, data.measured if torque else None, log.info.source)
+
+
+def _uncut(fit: Fit) -> Pipeline:
+    """The fit's pipeline without cutting; a low-pass in place of averaging."""
+    steps = Pipeline.from_data(fit.pipeline)
+    kept: list[Step] = [s for s in steps.steps[:-1] if not isinstance(s, Trim | TrimRest)]
+    strategy = steps.strategy
+    if not isinstance(strategy, LowPass | SavitzkyGolay | Smoothed):
+        strategy = LowPass(cutoff_hz="auto")
+    return Pipeline((*kept, strategy))
+
+
+def _result(
+    fit: Fit, data: Dataset, time: Array, level: float, measured: Array | None, source: str
+) -> TorquePrediction:
+    found = fit.predict(data.motion)
+    arrays = [delayed(array, data, fit.delay_s) for array in (found.torque, found.sigma)]
+    if measured is not None and len(measured) == len(data.time):
+        arrays.append(measured)
+    if len(time) != len(data.time) or not np.array_equal(time, data.time):
+        arrays = [np.column_stack([np.interp(time, data.time, c) for c in array.T]) for array in arrays]
+    return _wrapped(fit, time, arrays[0], arrays[1], level, arrays[2] if len(arrays) > 2 else None, source)
+
+
+def _wrapped(
+    fit: Fit, time: Array, torque: Array, sigma: Array, level: float, measured: Array | None, source: str
+) -> TorquePrediction:
+    reach = float(norm.ppf(0.5 + 0.5 * level)) * sigma
+    return TorquePrediction(
+        joints=fit.robot.joint_names,
+        time=time,
+        torque=torque,
+        lower=torque - reach,
+        upper=torque + reach,
+        level=level,
+        residual_rms=fit.residual_rms,
+        measured=measured,
+        source=source,
+        history={"armid": __version__, "fit_data_sha256": list(fit.history.get("data_sha256", ()))},
+    )
