@@ -21,7 +21,7 @@ from armid.robot.robot import inertial_names
 from armid.signals import process
 from tests.estimation.feasible_arms import library_arm, made, phi, truth
 
-HERE = Path(__file__).parent
+ROBOTS = Path(armid.__file__).parent / "logs" / "robots"
 FILE = """
 source: drawing
 strength: 0.1
@@ -174,7 +174,7 @@ def kr300():
     folder = os.environ.get("ARMID_DATA")
     if not folder or not (Path(folder) / "kr300" / "A.mat").exists():
         pytest.skip("needs real logs: set ARMID_DATA to the folder that holds them")
-    robot = armid.load_robot(HERE / "kr300.yaml")
+    robot = armid.load_robot(ROBOTS / "kr300.yaml")
     logs = [read_log(Path(folder) / "kr300" / name, recipe="kr300") for name in ("A.mat", "B.mat")]
     return robot, *(process(log, robot=robot) for log in logs)
 
@@ -193,7 +193,7 @@ def test_kr300_is_flagged_before_any_validation(kr300):
 def test_kr300_with_its_cad_prior(kr300, estimator):
     """Trained on A with a 5 % prior, the relative error on B is below 13 %; in fact about 10 %."""
     robot, train, other = kr300
-    prior = read_prior(HERE / "kr300_cad.yaml", robot)
+    prior = read_prior(ROBOTS / "kr300-cad.yaml", robot)
     fit = estimator(prior=prior).fit(robot, train)
     assert relative_error(fit, other) < 0.11
     if fit.links is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,9 @@ from armid.logs.log import Log
 from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
+from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import Pipeline, process
+from armid.signals.problems import SignalError
 from armid.signals.steps import Step
 from armid.validation.comparison import Comparison, compare
 from armid.validation.metrics import MOVING, JointMetrics, joint_metrics, relative_error
@@ -25,6 +28,7 @@ from armid.validation.residuals import analyse
 from armid.validation.validation import Series, Validation
 from armid.validation.verdict import Thresholds, advice_for, failing, reasons_for
 
+_log = logging.getLogger(__name__)
 MOST_ROWS = 4000  # of the series that a result keeps
 
 Data = Dataset | Log
@@ -61,7 +65,7 @@ def validate(
     given = [data] if isinstance(data, Dataset | Log) else list(data)
     if not given:
         raise ArmidError("there is no data set to validate on")
-    sets = [item if isinstance(item, Dataset) else process(item, own_pipeline(fit), robot=fit.robot) for item in given]
+    sets = [item if isinstance(item, Dataset) else processed(fit, item) for item in given]
     seen = any(fingerprint(item) in fit.history.get("data_sha256", ()) for item in sets)
     if seen and not allow_training:
         raise TrainingDataError(
@@ -103,6 +107,23 @@ def validate(
         sources=tuple(_source(item) for item in given),
         fit_sha256=tuple(fit.history.get("data_sha256", ())),
     )
+
+
+def processed(fit: Fit, log: Log) -> Dataset:
+    """A log through the fit's own pipeline; one that does not repeat cannot be averaged and takes the usual way."""
+    steps = own_pipeline(fit)
+    try:
+        return process(log, steps, robot=fit.robot)
+    except SignalError:
+        if not isinstance(steps.strategy, PeriodicAverage):
+            raise
+    data = process(log, robot=fit.robot)
+    _log.warning("%s does not repeat as the training data did, so it is not averaged: %s", log.info.source, _said(data))
+    return data
+
+
+def _said(data: Dataset) -> str:
+    return next((note for note in data.notes if "low-passed" in note), data.notes[0] if data.notes else "")
 
 
 def own_pipeline(fit: Fit, low_pass_hz: float | None = None) -> Pipeline:
