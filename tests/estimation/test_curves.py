@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
 from armid.errors import UnknownNameError
-from armid.estimation.curves import CurveFit, FitError, fit_curve
-from armid.estimation.laws import LAWS
+from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
+from armid.estimation.single_joint.laws import LAWS
 from tests.estimation.tables import PA10, PA10_CURVES, POWERBALL, pa10_truth, powerball_truth
 
 

@@ -10,13 +10,13 @@ import pytest
 
 import armid
 from armid.dynamics.model import Motion
-from armid.estimation import feasible
-from armid.estimation.consistency import Bounds, Unknowns
-from armid.estimation.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.possible import feasible
+from armid.estimation.possible.consistency import Bounds, Unknowns
+from armid.estimation.possible.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
+from armid.estimation.possible.semidefinite import Minimum
 from armid.estimation.problem import EstimationError
-from armid.estimation.semidefinite import Minimum
 from armid.estimation.terms import FrictionTerm
 from armid.experiment.virtual import VirtualRobot
 from armid.robot.inertia import impossibility, to_com

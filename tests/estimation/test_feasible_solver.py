@@ -5,10 +5,10 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.estimation.belief import VAGUE
-from armid.estimation.consistency import Unknowns, reference_bodies
-from armid.estimation.plausible import most_plausible
-from armid.estimation.semidefinite import Condition, minimise, upper_triangle
+from armid.estimation.possible.belief import VAGUE
+from armid.estimation.possible.consistency import Unknowns, reference_bodies
+from armid.estimation.possible.plausible import most_plausible
+from armid.estimation.possible.semidefinite import Condition, minimise, upper_triangle
 
 
 def test_matrices_as_vectors_keep_their_inner_product():

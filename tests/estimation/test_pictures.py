@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import armid
-from armid.estimation.friction_fit import fit_friction
-from armid.estimation.friction_points import friction_points
-from armid.estimation.stiffness import fit_stiffness
-from armid.estimation.warmup import fit_warmup
+from armid.estimation.single_joint.friction_fit import fit_friction
+from armid.estimation.single_joint.friction_points import friction_points
+from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.warmup import fit_warmup
 from armid.experiment.friction_sweep import friction_sweep
 from armid.experiment.stiffness_run import stiffness_run
 from tests.experiment.fake_arm import FakeArm
@@ -22,7 +22,7 @@ def sentence(figure):
 
 def test_friction_picture(tmp_path):
     """One row per joint, curve and residual; the sentence names the worst joint; the file is written."""
-    from armid.estimation.pictures import draw, friction_figure
+    from armid.estimation.single_joint.pictures import draw, friction_figure
 
     fits = []
     for joint in (1, 4):
@@ -37,7 +37,7 @@ def test_friction_picture(tmp_path):
 
 def test_stiffness_picture(tmp_path):
     """Dots and line per joint; the sentence says how many joints lose torque."""
-    from armid.estimation.pictures import draw, stiffness_figure
+    from armid.estimation.single_joint.pictures import draw, stiffness_figure
 
     arm = FakeArm(PA10, rate_hz=100.0)
     fits = [
@@ -51,7 +51,7 @@ def test_stiffness_picture(tmp_path):
 
 def test_warmup_picture(tmp_path):
     """Means and exponential; the sentence gives the drop."""
-    from armid.estimation.pictures import draw, warmup_figure
+    from armid.estimation.single_joint.pictures import draw, warmup_figure
 
     t = np.arange(5.0, 600.0, 10.0)
     means = 9.0 + np.exp(-t / 150.0) + 0.01 * np.random.default_rng(0).normal(size=len(t))

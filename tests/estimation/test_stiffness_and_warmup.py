@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import armid
-from armid.estimation.curves import FitError
-from armid.estimation.stiffness import fit_stiffness
-from armid.estimation.warmup import cycle_means, fit_warmup
+from armid.estimation.single_joint.curves import FitError
+from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
 from armid.experiment.stiffness_run import stiffness_run
 from armid.experiment.warm_up import warm_up
 from armid.logs.log import LogError

@@ -54,7 +54,7 @@ def test_friction_from_a_log(logs, capsys, tmp_path):
     assert data["armid"] == armid.__version__
     assert data["options"]["law"] == "hyperbolic"
     assert data["joints"][0]["number"] == 4
-    from armid.estimation.friction_fit import friction_from_data
+    from armid.estimation.single_joint.friction_fit import friction_from_data
 
     v = np.array([0.05, 0.3])
     truth = POWERBALL.virtual.friction[3].torque(v, POWERBALL.virtual.coefficients[3])

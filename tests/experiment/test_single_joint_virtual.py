@@ -5,12 +5,12 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.estimation.compare import better_law
-from armid.estimation.curves import fit_curve
-from armid.estimation.friction_fit import fit_friction
-from armid.estimation.friction_points import friction_points
-from armid.estimation.stiffness import fit_stiffness
-from armid.estimation.warmup import cycle_means, fit_warmup
+from armid.estimation.single_joint.compare import better_law
+from armid.estimation.single_joint.curves import fit_curve
+from armid.estimation.single_joint.friction_fit import fit_friction
+from armid.estimation.single_joint.friction_points import friction_points
+from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
 from armid.excitation import prior_values
 from armid.experiment.friction_sweep import friction_sweep, powerball_speeds
 from armid.experiment.gravity_free import gravity_free

@@ -24,7 +24,7 @@ from armid.cli.single_joint import (
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
-    from armid.estimation.friction_fit import FrictionFit, FrictionPoints
+    from armid.estimation.single_joint.friction_fit import FrictionFit, FrictionPoints
     from armid.experiment.friction_sweep import FrictionRun
     from armid.robot import Robot
 
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     fits = [(index, _fit(robot, index, points, options), sweep) for index, points, sweep in found]
     figure = None
     if options.pictures:
-        from armid.estimation.pictures import friction_figure
+        from armid.estimation.single_joint.pictures import friction_figure
 
         figure = friction_figure([fit for _, fit, _ in fits], robot.name)
     total = sum(sweep.seconds for *_, sweep in fits if sweep is not None)
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fit(robot: Robot, index: int, points: FrictionPoints, options: argparse.Namespace) -> FrictionFit:
-    from armid.estimation.friction_fit import fit_friction
+    from armid.estimation.single_joint.friction_fit import fit_friction
 
     return fit_friction(points, options.law, prefer=robot.friction[index].law.name if robot.friction else "")
 
@@ -89,7 +89,7 @@ def _from_logs(
     robot: Robot, joints: list[int], options: argparse.Namespace
 ) -> list[tuple[int, FrictionPoints, FrictionRun | None]]:
     """Points of every joint asked for; without --joint, of those that the logs show."""
-    from armid.estimation.friction_points import friction_points
+    from armid.estimation.single_joint.friction_points import friction_points
     from armid.logs import LogError
 
     logs = logs_from(options)
@@ -110,7 +110,7 @@ def _from_logs(
 def _from_sweeps(
     robot: Robot, joints: list[int], options: argparse.Namespace
 ) -> list[tuple[int, FrictionPoints, FrictionRun | None]]:
-    from armid.estimation.friction_points import friction_points
+    from armid.estimation.single_joint.friction_points import friction_points
     from armid.experiment.friction_sweep import friction_sweep, pa10_speeds, powerball_speeds
     from armid.experiment.gravity_free import gravity_free
 

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         robot, compensation = _given_friction(options.given_friction, robot)
     prior = None
     if options.prior:
-        from armid.estimation.prior_file import parse_prior
+        from armid.estimation.possible.prior_file import parse_prior
 
         prior = parse_prior(options.prior, robot)
     sets = datasets_from(logs_from(options), _pipeline(options.signals), robot)

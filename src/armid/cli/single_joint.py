@@ -148,7 +148,7 @@ def finish(
         write_text(Path(options.output), json.dumps(data, indent=1) + "\n")
         files.append(options.output)
     if figure is not None:
-        from armid.estimation.pictures import draw
+        from armid.estimation.single_joint.pictures import draw
 
         files.append(str(draw(figure, Path(options.pictures), f"{robot.name}-{command}")))
     if options.json:

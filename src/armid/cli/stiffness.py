@@ -26,8 +26,8 @@ from armid.cli.single_joint import (
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
-    from armid.estimation.friction_fit import FrictionFit
-    from armid.estimation.stiffness import StiffnessFit
+    from armid.estimation.single_joint.friction_fit import FrictionFit
+    from armid.estimation.single_joint.stiffness import StiffnessFit
     from armid.experiment.stiffness_run import StiffnessRun
     from armid.robot import Robot
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     fits = [fit for _, fit, _, _ in results if fit is not None]
     figure = None
     if options.pictures and fits:
-        from armid.estimation.pictures import stiffness_figure
+        from armid.estimation.single_joint.pictures import stiffness_figure
 
         figure = stiffness_figure(fits, robot.name)
     total = sum(experiment.seconds for *_, experiment, _ in results if experiment is not None)
@@ -77,7 +77,7 @@ Row = tuple[int, "StiffnessFit | None", "StiffnessRun | None", str]
 
 def _curves(path: str, robot: Robot) -> dict[str, FrictionFit]:
     """Friction curves by joint, from a result of `armid friction`."""
-    from armid.estimation.friction_fit import friction_from_data
+    from armid.estimation.single_joint.friction_fit import friction_from_data
     from armid.robot.schema import read_text
 
     try:
@@ -94,7 +94,7 @@ def _curves(path: str, robot: Robot) -> dict[str, FrictionFit]:
 def _from_logs(
     robot: Robot, joints: list[int], curves: dict[str, FrictionFit], options: argparse.Namespace
 ) -> list[Row]:
-    from armid.estimation.curves import FitError
+    from armid.estimation.single_joint.curves import FitError
     from armid.logs import LogError
 
     logs = logs_from(options)
@@ -114,7 +114,7 @@ def _from_logs(
 
 def _fit(robot: Robot, index: int, logs: Any, curves: dict[str, FrictionFit]) -> StiffnessFit:
     from armid.dynamics import Model
-    from armid.estimation.stiffness import fit_stiffness
+    from armid.estimation.single_joint.stiffness import fit_stiffness
     from armid.experiment.gravity_free import foreseen_values
 
     logs = logs if isinstance(logs, list) else [logs]
@@ -134,7 +134,7 @@ def _measured(
     robot: Robot, joints: list[int], curves: dict[str, FrictionFit], options: argparse.Namespace
 ) -> list[Row]:
     """Run the experiments on the virtual robot; friction near the speed comes first where none is given."""
-    from armid.estimation.curves import FitError
+    from armid.estimation.single_joint.curves import FitError
     from armid.experiment.stiffness_run import moderate_speed, stiffness_run
 
     robot = virtual_arm(robot, options).robot
@@ -156,8 +156,8 @@ def _measured(
 
 def _near_friction(robot: Robot, index: int, speed: float, options: argparse.Namespace) -> FrictionFit:
     """Friction about one speed, without load: a line per direction through three speeds."""
-    from armid.estimation.friction_fit import fit_friction
-    from armid.estimation.friction_points import friction_points
+    from armid.estimation.single_joint.friction_fit import fit_friction
+    from armid.estimation.single_joint.friction_points import friction_points
     from armid.experiment.friction_sweep import friction_sweep
     from armid.experiment.gravity_free import gravity_free
 

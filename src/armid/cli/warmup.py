@@ -21,7 +21,7 @@ from armid.cli.single_joint import (
 )
 
 if TYPE_CHECKING:
-    from armid.estimation.warmup import WarmUpFit
+    from armid.estimation.single_joint.warmup import WarmUpFit
     from armid.experiment.warm_up import WarmUpRun
     from armid.logs import Log
     from armid.robot import Robot
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     fits = _fits(robot, joints, logs, options)
     figure = None
     if options.pictures:
-        from armid.estimation.pictures import warmup_figure
+        from armid.estimation.single_joint.pictures import warmup_figure
 
         figure = warmup_figure([fit for _, fit in fits], robot.name)
     result: dict[str, Any] = {
@@ -90,8 +90,8 @@ def _experiment(robot: Robot, joints: list[int], options: argparse.Namespace) ->
 
 def _fits(robot: Robot, joints: list[int], logs: list[Log], options: argparse.Namespace) -> list[tuple[int, WarmUpFit]]:
     """One fit per joint and log that moves it; the log that moves a joint most counts."""
-    from armid.estimation.friction_points import moving_joints
-    from armid.estimation.warmup import cycle_means, fit_warmup
+    from armid.estimation.single_joint.friction_points import moving_joints
+    from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
     from armid.logs import LogError
 
     fits = []

@@ -23,6 +23,7 @@ from armid.signals.dataset import Dataset
 STRIBECK_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # speeds vs tried, as shares of the joint's own speed
 PRICE = 1.5  # held-out log-likelihood [nats] that each further coefficient has to bring
 LEAST = 0.005  # share of the joint's held-out error that each further coefficient has to take away
+TOO_POOR = 5000.0  # column-scaled condition number above which folds of the data tell nothing about each other
 LONGEST_DELAY_S = 0.05
 ROUNDS = 3  # of load torques and delays from the fit so far
 SWEEPS = 3  # over the joints, at most
@@ -53,7 +54,7 @@ class FrictionSearch(Estimator):
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
         fit = self.estimator.fit(robot, data)
-        if fit.identifiability.poor:
+        if fit.identifiability.condition > TOO_POOR:
             return fit.with_notes("The data are too poor to choose friction by; the description's law is kept.")
         chosen: list[Candidate] = []
         delay_s = np.zeros(robot.n_joints)

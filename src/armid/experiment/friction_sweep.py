@@ -78,7 +78,7 @@ def friction_sweep(
     """Measure friction torque against speed (PA-10 II.B, Powerball II.C): steady strokes in velocity mode.
 
     Slow strokes take little angle about the middle of the joint's range, fast ones are repeated until each direction
-    has been steady for `seconds`. `armid.estimation.friction_points` takes the mean per speed from the log.
+    has been steady for `seconds`. `friction_points` takes the mean per speed from the log.
 
     Args:
         arm: what is driven.

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.errors import UnknownNameError
-from armid.estimation.compare import Comparison, better_law, bic
-from armid.estimation.curves import CurveFit, FitError, fit_curve
-from armid.estimation.laws import FRICTION_LAWS, law
+from armid.estimation.single_joint.compare import Comparison, better_law, bic
+from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
+from armid.estimation.single_joint.laws import FRICTION_LAWS, law
 from armid.robot.inertia import Array
 
 AUTO = ("coulomb-viscous", "stribeck", "double-exponential", "hyperbolic")

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import least_squares
 
-from armid.estimation.laws import Law
+from armid.estimation.single_joint.laws import Law
 from armid.robot.inertia import Array
 
 GRID = {0: 1, 1: 40, 2: 24, 3: 12}  # values tried for each shape, by how many shapes there are

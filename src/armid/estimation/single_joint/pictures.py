@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armid import theme
-from armid.estimation.friction_fit import FrictionFit
-from armid.estimation.stiffness import StiffnessFit
-from armid.estimation.warmup import WarmUpFit
+from armid.estimation.single_joint.friction_fit import FrictionFit
+from armid.estimation.single_joint.stiffness import StiffnessFit
+from armid.estimation.single_joint.warmup import WarmUpFit
 from armid.robot.inertia import Array
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from armid.estimation.fit import Fit, load_fit
-from armid.estimation.prior import Prior
+from armid.estimation.possible.prior import Prior
 from armid.estimation.problem import EstimationError
 from armid.robot.inertia import Array, from_com
 from armid.robot.load import load_robot

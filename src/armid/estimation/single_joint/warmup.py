@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.estimation.curves import CurveFit, FitError, fit_curve
-from armid.estimation.effort import joint_side
+from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
+from armid.estimation.single_joint.effort import joint_side
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
 from armid.robot.inertia import Array

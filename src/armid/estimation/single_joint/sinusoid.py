@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import savgol_filter
 
-from armid.estimation.effort import velocities
-from armid.estimation.friction_fit import FrictionPoints
+from armid.estimation.single_joint.effort import velocities
+from armid.estimation.single_joint.friction_fit import FrictionPoints
 from armid.logs.log import Log
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.stats import f as fisher
 
-from armid.estimation.curves import FitError
-from armid.estimation.laws import nested
+from armid.estimation.single_joint.curves import FitError
+from armid.estimation.single_joint.laws import nested
 
 LEVEL = 0.01
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.consistency import Unknowns
+from armid.estimation.possible.consistency import Unknowns
 from armid.robot.inertia import Array
 
 STEPS = 100  # of Newton's method, at most

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.estimation.consistency import Unknowns, reach, reference_bodies
 from armid.estimation.fit import Fit
-from armid.estimation.prior import Prior, deviation_rows, solid
+from armid.estimation.possible.consistency import Unknowns, reach, reference_bodies
+from armid.estimation.possible.prior import Prior, deviation_rows, solid
 from armid.robot.inertia import Array, impossibility, pseudo_inertia
 from armid.robot.robot import inertial_names
 

@@ -10,17 +10,17 @@ import numpy as np
 
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
-from armid.estimation.belief import VAGUE, belief_rows, other_rows, plausible_bodies, typical_sizes
-from armid.estimation.consistency import Bounds, Unknowns
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import Identifiability, identifiability
 from armid.estimation.least_squares import measured_noise
 from armid.estimation.linear import NeedsTriangle, residual_squares, residual_variance, solve, stacked
-from armid.estimation.plausible import most_plausible
-from armid.estimation.prior import Prior, base_precision
+from armid.estimation.possible.belief import VAGUE, belief_rows, other_rows, plausible_bodies, typical_sizes
+from armid.estimation.possible.consistency import Bounds, Unknowns
+from armid.estimation.possible.plausible import most_plausible
+from armid.estimation.possible.prior import Prior, base_precision
+from armid.estimation.possible.semidefinite import Minimum, minimise
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.semidefinite import Minimum, minimise
 from armid.robot.inertia import Array, impossibility
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset

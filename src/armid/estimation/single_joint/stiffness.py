@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from armid.dynamics.model import Model
-from armid.estimation.curves import FitError
-from armid.estimation.effort import joint_side, velocity_commands
-from armid.estimation.friction_points import steady_rows
-from armid.estimation.segments import constant_velocity_segments
+from armid.estimation.single_joint.curves import FitError
+from armid.estimation.single_joint.effort import joint_side, velocity_commands
+from armid.estimation.single_joint.friction_points import steady_rows
+from armid.estimation.single_joint.segments import constant_velocity_segments
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
 from armid.robot.inertia import Array

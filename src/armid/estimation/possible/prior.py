@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.consistency import Unknowns
 from armid.estimation.estimator import Estimator, honest_covariance
 from armid.estimation.fit import Fit
 from armid.estimation.linear import NeedsTriangle, Solution, residual_variance, solve
+from armid.estimation.possible.consistency import Unknowns
+from armid.estimation.possible.semidefinite import Condition, upper_triangle
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.semidefinite import Condition, upper_triangle
 from armid.estimation.torque_model import TorqueModel
 from armid.robot.inertia import Array, impossibility, pseudo_inertia
 from armid.robot.robot import Robot, inertial_names

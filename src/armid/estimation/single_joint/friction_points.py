@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.estimation.effort import joint_side, velocity_commands
-from armid.estimation.friction_fit import FrictionPoints
-from armid.estimation.segments import LEAST_S, Segment, constant_velocity_segments
-from armid.estimation.single_joint import single_joint_points
+from armid.estimation.single_joint.effort import joint_side, velocity_commands
+from armid.estimation.single_joint.friction_fit import FrictionPoints
+from armid.estimation.single_joint.segments import LEAST_S, Segment, constant_velocity_segments
+from armid.estimation.single_joint.sinusoid import single_joint_points
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
 from armid.robot.inertia import Array

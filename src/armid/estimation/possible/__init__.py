@@ -1,0 +1,1 @@
+"""Estimates of arms that can exist: physical consistency by semidefinite programming, and priors."""

@@ -1,0 +1,1 @@
+"""Single-joint experiments: friction against speed, load-proportional loss, warm-up, and their curves."""
