@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import linprog, nnls
 
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.consistency import Unknowns
-from armid.estimation.semidefinite import minimise
+from armid.estimation.possible.consistency import Unknowns
+from armid.estimation.possible.semidefinite import minimise
 from armid.robot.inertia import Array
 from armid.validation.audit_claims import Claim, typical_sizes
 

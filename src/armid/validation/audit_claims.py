@@ -12,8 +12,8 @@ import numpy as np
 from armid.dynamics.model import Model
 from armid.dynamics.views import published
 from armid.errors import ArmidError, UnknownNameError
-from armid.estimation.consistency import Unknowns, reach, reference_bodies
 from armid.estimation.fit import Fit
+from armid.estimation.possible.consistency import Unknowns, reach, reference_bodies
 from armid.experiment.truth import truth_of
 from armid.robot.friction import Friction, friction_law
 from armid.robot.inertia import Array

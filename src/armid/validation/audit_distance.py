@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.dynamics.model import Motion
-from armid.estimation.consistency import Unknowns
+from armid.estimation.possible.consistency import Unknowns
+from armid.estimation.possible.semidefinite import minimise
 from armid.estimation.problem import EstimationError
-from armid.estimation.semidefinite import minimise
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.validation.audit_claims import Claim
