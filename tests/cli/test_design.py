@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from armid import load_robot, tool_frame
 from armid.excitation import load_plan
 
 FAST = ("ir361", "--starts", 1)
@@ -60,6 +61,7 @@ def test_urscript_and_progress(armid, tmp_path):
     )
     assert result.code == 0
     assert result.err.startswith("start 1/1  best ")
+    assert "  feasible  " in result.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.csv", "plan.csv.csv", "plan.csv.script"]
     assert load_plan(tmp_path / "plan.csv").robot == "powerball"
 
@@ -89,6 +91,14 @@ BAD = {  # options, words of the sentence
     "harmonics that are words": (["--harmonics", "few"], ["--harmonics few: not whole numbers"]),
     "parameters": (["--parameters", "inertal"], ["did you mean 'inertial'?"]),
     "starts": (["--starts", "0"], ["--starts 0"]),
+    "noise of two joints": (["--noise", "1", "2"], ["noise has 2 numbers; 3 are needed"]),
+    "noise of nothing": (["--noise", "1", "2", "0"], ["noise is [1.0, 2.0, 0.0]", "positive and finite"]),
+    "flat keep-out box": (["--keep-out", *"110120"], ["the keep-out box from", "is no box"]),
+    "everything kept out": (["--keep-out", *"888999", "--keep-out", *["-9"] * 3, *"999"], ["keep-out box 2"]),
+    "radius": (["--collisions", "0"], ["the radius of links", "must be positive"]),
+    "floor": (["--floor", "nan"], ["height of nan m"]),
+    "unseen": (["--joints", "1"], ["the motion cannot tell", "let more joints move"]),
+    "folder": (["-o", "."], ["it is a folder"]),
     "box out of reach": (["--box", "5", "5", "5", "6", "6", "6"], ["no trajectory keeps all limits", "tool box"]),
     "exports without plan": (["--to", "csv"], ["--to needs -o PLAN"]),
     "pictures without plan": (["--pictures"], ["--pictures needs -o PLAN"]),
@@ -121,6 +131,33 @@ def test_pictures_without_matplotlib(armid, tmp_path, monkeypatch):
         "armid: error: the extra 'report' is needed for pictures; install it with: pip install 'armid[report]'\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_keep_out_boxes_and_noise(armid, tmp_path):
+    """Several boxes keep the tool out, proved; the plan's file tells boxes and noise."""
+    target = tmp_path / "plan.json"
+    boxes = ("--keep-out", 0.2, 0.2, 0.2, 1, 1, 1, "--keep-out", -0.2, -0.2, 0.5, -0.5, -0.5, 0)
+    result = armid("design", *FAST, *boxes, "--noise", 13.2, 18.4, 6, "-o", target)
+    assert result.code == 0
+    assert "keep-out box 2 margin " in result.out
+    data = json.loads(target.read_text())
+    assert data["options"]["noise"] == [13.2, 18.4, 6.0]
+    told = data["options"]["constraints"][1]
+    assert (told["name"], told["corner"], told["opposite"]) == ("keep-out box 2", [-0.5, -0.5, 0], [-0.2, -0.2, 0.5])
+    margins = {margin["quantity"]: margin for margin in data["margins"]}
+    assert margins["keep-out box 1"]["unit"] == "m"
+    assert margins["keep-out box 1"]["guarantee"].startswith("proved on ")
+    plan = load_plan(target)
+    tool = tool_frame(load_robot("ir361"), plan.trajectory.sample(1000.0)[1].q)[:, :3, 3]
+    for corners in ([[0.2] * 3, [1.0] * 3], [[-0.5, -0.5, 0.0], [-0.2, -0.2, 0.5]]):
+        assert not np.any(np.all((tool > corners[0]) & (tool < corners[1]), axis=1))
+
+
+def test_progress_without_a_feasible_plan(armid):
+    """What is broken, and by how much, is told while the search goes on."""
+    result = armid("design", *FAST, "--box", 5, 5, 5, 6, 6, 6)
+    assert result.code == 2
+    assert "start 1/1  nothing feasible yet, limits broken by " in result.err
 
 
 def test_collisions_floor_and_given(armid, tmp_path):

@@ -20,6 +20,13 @@ def _quaternion(matrix):
 def mjcf(robot, values, capsules=()):
     """The arm as MJCF: link inertias from parameter values, capsules as geoms g0, g1, ..."""
 
+    def geoms(link):
+        return "".join(
+            f'<geom name="g{k}" type="capsule" fromto="{_text(c.start)} {_text(c.end)}" size="{c.radius}" mass="0"/>'
+            for k, c in enumerate(capsules)
+            if c.link == link
+        )
+
     def body(i):
         joint = robot.joints[i]
         pose, pivot = joint.placement @ joint.link_frame, np.linalg.inv(joint.link_frame)
@@ -27,15 +34,11 @@ def mjcf(robot, values, capsules=()):
         full = (tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2])
         inner = f'<joint pos="{_text(pivot[:3, 3])}" axis="{_text(pivot[:3, 2])}"/>'
         inner += f'<inertial mass="{mass!r}" pos="{_text(com)}" fullinertia="{_text(full)}"/>'
-        inner += "".join(
-            f'<geom name="g{k}" type="capsule" fromto="{_text(c.start)} {_text(c.end)}" size="{c.radius}" mass="0"/>'
-            for k, c in enumerate(capsules)
-            if c.link == i + 1
-        )
+        inner += geoms(i + 1)
         inner += "".join(body(k) for k, child in enumerate(robot.joints) if child.parent == i + 1)
         return f'<body name="b{i + 1}" pos="{_text(pose[:3, 3])}" quat="{_quaternion(pose)}">{inner}</body>'
 
-    bodies = "".join(body(k) for k, child in enumerate(robot.joints) if child.parent == 0)
+    bodies = geoms(0) + "".join(body(k) for k, child in enumerate(robot.joints) if child.parent == 0)
     option = f'<option gravity="{_text(robot.gravity)}"><flag contact="disable"/></option>'
     compiler = '<compiler angle="radian" inertiafromgeom="false"/>'
     return f"<mujoco>{compiler}{option}<worldbody>{bodies}</worldbody></mujoco>"

@@ -12,6 +12,7 @@ from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.excitation import Floor, SelfCollision, design, link_capsules
 from armid.excitation.collision import _closest
+from armid.robot.robot import Capsule
 
 
 def scene(robot, capsules):
@@ -142,6 +143,32 @@ def test_shapes_of_a_urdf(tmp_path):
     assert np.allclose([cylinder.start, cylinder.end], [[-0.2, 0, 1], [0.2, 0, 1]])
     assert (cylinder.radius, sphere.radius) == (0.05, 0.07)
     assert np.allclose(sphere.start, sphere.end)
+
+
+def test_links_that_always_touch_are_told(caplog):
+    """Pairs that are left out because they touch in every posture are named; the base is one of the links."""
+    robot = armid.load_robot("kr15")
+    usual = SelfCollision(robot, link_capsules(robot))
+    assert "links 3 and 5 touch in nearly every posture" in caplog.text
+    assert any(0 in (usual.capsules[i].link, usual.capsules[j].link) for i, j in usual.pairs)
+    thick = SelfCollision(robot, link_capsules(robot, 5.0))
+    assert thick.pairs == ()
+    assert "0 and 2, 0 and 3" in caplog.text
+
+
+def test_floor_without_links_above_it():
+    """An arm of one link has nothing to keep above the floor."""
+    robot = armid.load_robot("ir361", links=1)
+    floor = Floor(robot, (Capsule(1, np.zeros(3), np.ones(3), 0.1),))
+    still = Motion(*np.zeros((3, 5, 1)))
+    assert floor.values(still).shape == (5, 0)
+    assert floor.slopes(still)[0].shape == (5, 0, 1)
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, np.nan, np.inf])
+def test_radius(radius):
+    with pytest.raises(ArmidError, match="must be positive"):
+        link_capsules(armid.load_robot("kr15"), radius)
 
 
 def test_an_arm_without_lengths_needs_capsules():

@@ -1,5 +1,8 @@
 """The design: better than chance, inside all limits, repeatable, and honest when it cannot be done."""
 
+import os
+import signal
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,20 +12,25 @@ import armid
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError
 from armid.excitation import (
+    Certificate,
+    ConditionAndSigma,
     ConditionNumber,
     DOptimal,
     Fourier,
     FourierSeries,
     KeepOutBox,
+    Margin,
     ToolBox,
     TorqueLimit,
     certify,
     design,
+    gathered_information,
     load_plan,
     prior_values,
 )
 from armid.excitation.fourier_variables import FourierVariables
 from armid.excitation.problem import DesignProblem
+from armid.excitation.search import random_start
 from armid.excitation.solve import _Best, _slsqp
 from tests.excitation.replay import replay
 
@@ -217,7 +225,7 @@ def test_torque_and_box_are_kept_by_mujoco():
         TorqueLimit(model, values, 0.8 * peak, share=1.0),
         ToolBox(robot, middle - half - 0.05, middle + half + 0.05),
     )
-    made = design(robot, starts=4, workers=1, constraints=constraints, iterations=150)
+    made = design(robot, starts=1, workers=1, constraints=constraints, iterations=150)
     assert made.certified
     _, motion = made.trajectory.sample(500.0)
     torque, tip, _ = replay(robot, values, motion)
@@ -225,6 +233,21 @@ def test_torque_and_box_are_kept_by_mujoco():
     assert np.abs(torque).max(axis=0) == pytest.approx(0.8 * peak, rel=0.5)
     assert np.all(tip >= middle - half - 0.05 - 1e-9)
     assert np.all(tip <= middle + half + 0.05 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_start_is_feasible(robot, seed):
+    """A box that the arm in the middle of its limits is far outside of: the search moves to where there is room."""
+    corner = armid.tool_frame(robot, np.array([[1.5, -2.0, -1.5]]))[0, :3, 3]
+    box = ToolBox(robot, corner - 0.25, corner + 0.25)
+    middle = 0.5 * (robot.limits.lower + robot.limits.upper)
+    assert np.any(np.abs(armid.tool_frame(robot, middle[None])[0, :3, 3] - corner) > 0.3)
+    problem = problem_for(robot, (box,))
+    assert problem.violation(random_start(problem, seed)) == 0.0
+    made = design(robot, starts=1, workers=1, constraints=(box,), seed=seed, iterations=80)
+    assert made.certified
+    _, motion = made.trajectory.sample(1000.0)
+    assert np.abs(armid.tool_frame(robot, motion.q)[:, :3, 3] - corner).max() <= 0.25
 
 
 def test_scipy_fallback_finds_a_feasible_trajectory(robot):
@@ -248,6 +271,12 @@ def test_scipy_fallback_finds_a_feasible_trajectory(robot):
         ({"posture": [0.0]}, "3 are needed"),
         ({"joints": [4]}, "from 1 to 3"),
         ({"parameters": "inertal"}, "did you mean 'inertial'"),
+        ({"noise": [1.0, 1.0]}, "noise has 2 numbers; 3 are needed"),
+        ({"noise": [1.0, 0.0, 1.0]}, "positive and finite"),
+        ({"resonance_hz": np.nan}, "resonance_hz is nan"),
+        ({"joints": [3]}, "cannot tell Izz1, mx2, .* …; choose other parameters"),
+        ({"parameters": ["m1", "fv1"]}, "cannot tell m1;"),
+        ({"parameters": ["Izz1", "Ixx2", "Iyy2", "fv1"]}, "cannot tell Izz1, Ixx2, Iyy2;"),
     ],
 )
 def test_bad_input(robot, options, message):
@@ -256,6 +285,95 @@ def test_bad_input(robot, options, message):
     shape = options.pop("shape")
     with pytest.raises(ArmidError, match=message):
         design(robot, shape, starts=1, workers=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [({"seed": -1}, "seed is -1"), ({"starts": 0}, "starts is 0"), ({"budget": np.nan}, "budget is nan s")],
+)
+def test_bad_search(robot, search, message):
+    """Options of the search are looked at one by one."""
+    with pytest.raises(ArmidError, match=message):
+        design(robot, **search)
+
+
+def test_noise_weights_the_information(robot):
+    """The reported log det is that of the regressor with each joint's rows divided by its noise."""
+    noise = np.array([10.0, 0.1, 1.0])
+    made = design(robot, starts=1, workers=1, noise=noise)
+    _, motion = made.trajectory.sample(made.rate_hz)
+    W = armid.Model(robot).regressor(*motion, made.parameters) / noise[:, None]
+    W = W.reshape(-1, len(made.parameters))
+    assert made.conditioning.log_det == pytest.approx(np.linalg.slogdet(W.T @ W / len(motion.q))[1], abs=0.1)
+    assert made.options["noise"] == noise.tolist()
+
+
+def test_search_and_plan_agree_on_the_cost(robot):
+    """The value in the plan is what was minimised, for criteria in which the number of samples counts too."""
+    seen = []
+    made = design(robot, starts=1, workers=1, criterion=ConditionAndSigma(), progress=seen.append, iterations=60)
+    assert made.value == pytest.approx(seen[-1].cost, rel=0.05)
+
+
+def test_gathered_information_counts_samples_and_joints(robot, plan):
+    """One period of an earlier plan counts with all its samples, and only with the joints that were measured."""
+    shape = Fourier(5, 20.0)
+    names = plan.parameters
+    found = gathered_information(plan, robot, shape, rate_hz=300.0, noise=[1.0, 2.0, 4.0])
+    _, motion = plan.trajectory.sample(plan.rate_hz)
+    W = armid.Model(robot).regressor(*motion, names) / np.array([1.0, 2.0, 4.0])[:, None]
+    W = W.reshape(-1, len(names))
+    assert np.allclose(found, W.T @ W / (20.0 * 300.0), rtol=1e-9, atol=1e-9 * np.abs(found).max())
+    alone = replace(plan, options={**plan.options, "joints": [1]})
+    assert gathered_information(alone, robot, shape)[names.index("fv3"), names.index("fv3")] == 0.0
+
+
+def test_progress_tells_violations(robot):
+    """While nothing feasible was found, the smallest violation is told; then cost, condition number and 0."""
+    seen = []
+    design(robot, starts=2, workers=1, progress=seen.append)
+    assert [(now.done, now.total, now.violation) for now in seen] == [(1, 2, 0.0), (2, 2, 0.0)]
+    assert seen[0].cost >= seen[1].cost
+    assert seen[1].condition > 1.0
+    seen.clear()
+    box = ToolBox(robot, np.array([5.0, 5.0, 5.0]), np.array([6.0, 6.0, 6.0]))
+    with pytest.raises(ArmidError, match="tool box"):
+        design(robot, starts=1, workers=1, constraints=(box,), iterations=30, progress=seen.append)
+    assert np.isinf(seen[0].cost)
+    assert 3.0 < seen[0].violation < 6.0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_interruption_keeps_the_best(robot, workers):
+    """Ctrl-C during a long search, in this process or in others, ends it soon with a certified plan."""
+    seen = []
+
+    def interrupt(now):
+        seen.append(now)
+        if workers == 1:
+            raise KeyboardInterrupt
+        if len(seen) == 1:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    made = design(robot, starts=200, workers=workers, progress=interrupt)
+    assert made.certified
+    assert 1 <= len(seen) < 100
+
+
+def test_plans_of_any_content_can_be_saved(robot, tmp_path):
+    """NumPy numbers, constraints without quantities and singular information: strict JSON, and the same again."""
+    made = design(robot, starts=1, workers=1, joints=np.array([1, 2, 3]), posture=np.zeros(3) - 0.5)
+    empty = Margin("self-collision", 0, np.inf, "nothing there to check", "m")
+    blind = replace(made.conditioning, condition=np.inf, condition_raw=np.inf, log_det=-np.inf)
+    made = replace(made, certificate=Certificate((*made.certificate.margins, empty)), conditioning=blind)
+    made.save(tmp_path / "plan.json")
+    text = (tmp_path / "plan.json").read_text()
+    assert "Infinity" not in text
+    loaded = load_plan(tmp_path / "plan.json")
+    assert (loaded.certificate, loaded.conditioning) == (made.certificate, made.conditioning)
+    assert loaded.summary() == made.summary()
+    with pytest.raises(ArmidError, match="is a folder"):
+        load_plan(tmp_path)
 
 
 def test_missing_limits_are_named(robot):

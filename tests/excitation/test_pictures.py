@@ -254,3 +254,15 @@ def test_nobody_elses_settings_are_touched(pa10):
     motion_figure(pa10[1], pa10[0])
     assert dict(matplotlib.rcParams) == before
     assert ("matplotlib.pyplot" in sys.modules) == loaded
+
+
+def test_keep_out_boxes_are_drawn(pa10):
+    """Twelve red edges for each box that the plan names, and the sentence tells what they are."""
+    robot, plan = pa10
+    told = [{"name": "keep-out box", "corner": [0.2, 0.2, 0.2], "opposite": [0.5, 0.6, 0.7]}, {"name": "floor"}]
+    limited = replace(plan, options={"constraints": told})
+    bare, kept_out = tool_figure(plan, robot), tool_figure(limited, robot)
+    assert len(kept_out.axes[0].lines) == len(bare.axes[0].lines) + 12
+    assert sentence(kept_out).endswith("what it has to keep out of is red.")
+    both = replace(robot, limits=replace(robot.limits, box=np.array([[-1.0] * 3, [1.0] * 3])))
+    assert "to stay in and to keep out of are red" in sentence(tool_figure(limited, both))

@@ -13,11 +13,12 @@ from armid.cli.options import add_json_option, add_robot_options, print_json, ro
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
-    from armid.excitation import Plan
+    from armid.excitation import Plan, Standing
     from armid.robot import Robot
     from armid.robot.robot import Limits
 
 _CRITERIA = "d-optimal, a-optimal, e-optimal, condition, condition-raw, condition-and-sigma"
+_RADIUS = 0.06  # of links without a known shape [m]
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -49,18 +50,34 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--box", type=float, nargs=6, metavar="M", help="keep the tool inside: x y z of two corners, m"
     )
     command.add_argument(
+        "--keep-out",
+        type=float,
+        nargs=6,
+        action="append",
+        default=[],
+        metavar="M",
+        help="keep the tool outside a box: x y z of two corners, m; may be given several times",
+    )
+    command.add_argument(
         "--torque", action="store_true", help="keep torques of the nominal or virtual arm within limits"
     )
     command.add_argument(
         "--collisions",
         type=float,
         nargs="?",
-        const=0.06,
+        const=_RADIUS,
         metavar="R",
-        help="keep links apart; R is the radius of links without a known shape, m (default: 0.06)",
+        help=f"keep links apart; R is the radius of links without a known shape, m (default: {_RADIUS})",
     )
     command.add_argument("--floor", type=float, metavar="Z", help="keep links above this height of the base frame, m")
-    command.add_argument("--given", metavar="PLAN", help="a plan that was run already: design for what is left")
+    command.add_argument(
+        "--noise",
+        type=float,
+        nargs="+",
+        metavar="S",
+        help="standard deviation of each joint's torque, N m: weights the information (default: the same for all)",
+    )
+    command.add_argument("--given", metavar="FIT", help="a fit, or a plan that was run: design for what is left")
     command.add_argument("--at-rest", action="store_true", help="start and end with zero velocity and acceleration")
     command.add_argument("--resonance", type=float, metavar="HZ", help="keep all harmonics below this frequency")
     command.add_argument("--starts", type=int, default=10, metavar="N", help="random starts (default: 10)")
@@ -75,7 +92,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     robot = robot_from(options)
-    from armid.excitation import Fourier, criterion, design, gathered_information, load_plan
+    from armid.cli.given import given_information
+    from armid.excitation import Fourier, criterion, design
 
     _check_outputs(robot, options)
     limits = _limits(robot, options)
@@ -87,14 +105,18 @@ def run(options: argparse.Namespace) -> int:
         "rate_hz": options.rate,
         "margin": options.margin,
         "limits": limits,
+        "noise": options.noise,
         "at_rest": options.at_rest,
         "resonance_hz": options.resonance,
     }
+    given = None
+    if options.given is not None:
+        given, what["noise"] = given_information(options.given, robot, shape, what)
     plan = design(
         robot,
         shape,
         criterion=criterion(options.criterion),
-        given=None if options.given is None else gathered_information(load_plan(options.given), robot, shape, **what),
+        given=given,
         constraints=_constraints(robot, limits, options),
         **what,
         starts=_positive("--starts", options.starts),
@@ -105,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
     if not plan.certified and not options.allow_violation:
         worst = plan.certificate.worst
         raise ArmidError(
-            f"{robot.name}: the best plan breaks the limit of {worst.quantity} by {-100 * worst.margin:.2f} % and is "
+            f"{robot.name}: the best plan breaks the limit of {worst.quantity} (margin {worst.text}) and is "
             "not written; use a smaller --margin or more --starts, or --allow-violation"
         )
     files = _write(plan, replace(robot, limits=limits), options)
@@ -122,6 +144,8 @@ def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
     for option, given in (("--to", options.to is not None), ("--pictures", options.pictures)):
         if given and not options.output:
             raise ArmidError(f"{option} needs -o PLAN: its files are written beside the plan, under the same name")
+    if options.output and Path(options.output).is_dir():
+        raise ArmidError(f"{options.output}: cannot be written (it is a folder); name a file, such as plan.json")
     if options.output and not Path(options.output).parent.is_dir():
         raise ArmidError(f"{options.output}: cannot be written (there is no folder {Path(options.output).parent})")
     if options.to is not None:
@@ -158,30 +182,30 @@ class _Display:
     def __init__(self) -> None:
         self._began = time.monotonic()
 
-    def __call__(self, done: int, starts: int, cost: float, condition: float) -> None:
+    def __call__(self, now: Standing) -> None:
         seconds = time.monotonic() - self._began
-        left = seconds / done * (starts - done)
-        text = f"start {done}/{starts}  best {cost:.3f}  condition {condition:.3g}  {seconds:.0f} s, {left:.0f} s left"
+        left = seconds / now.done * (now.total - now.done)
+        if not now.cost < float("inf"):
+            best = f"nothing feasible yet, limits broken by {100 * now.violation:.3g} %"
+        else:
+            best = f"best {now.cost:.3f}  condition {now.condition:.3g}  feasible"
+        text = f"start {now.done}/{now.total}  {best}  {seconds:.0f} s, {left:.0f} s left"
         terminal = sys.stderr.isatty()
         sys.stderr.write(f"\r{text:<78}" if terminal else f"{text}\n")
-        if terminal and done == starts:
+        if terminal and now.done == now.total:
             sys.stderr.write("\n")
         sys.stderr.flush()
 
 
 def _as_data(plan: Plan) -> dict[str, Any]:
-    c = plan.conditioning
+    data = plan.to_data()
+    figures = data["conditioning"]
     return {
-        "robot": plan.robot,
-        "criterion": plan.criterion,
-        "value": plan.value,
-        "condition_number": c.condition,
-        "condition_number_raw": c.condition_raw,
-        "sigma_min": c.sigma_min,
-        "log_det": c.log_det,
-        "parameters": list(plan.parameters),
-        "certified": plan.certified,
-        "margins": [vars(margin) for margin in plan.certificate.margins],
+        **{name: data[name] for name in ("robot", "criterion", "value", "parameters", "certified", "margins")},
+        "condition_number": figures["condition"],
+        "condition_number_raw": figures["condition_raw"],
+        "sigma_min": figures["sigma_min"],
+        "log_det": figures["log_det"],
         "seconds": plan.seconds,
     }
 
@@ -222,8 +246,10 @@ def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
 
 
 def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> list[Any]:
+    import numpy as np
+
     from armid.dynamics import Model
-    from armid.excitation import Floor, SelfCollision, ToolBox, TorqueLimit, link_capsules, prior_values
+    from armid.excitation import Floor, KeepOutBox, SelfCollision, ToolBox, TorqueLimit, link_capsules, prior_values
 
     constraints: list[Any] = []
     if options.torque:
@@ -231,8 +257,12 @@ def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> l
         constraints.append(TorqueLimit(model, prior_values(model), limits.torque))
     if limits.box is not None:
         constraints.append(ToolBox(robot, limits.box.min(axis=0), limits.box.max(axis=0)))
+    for number, corners in enumerate(options.keep_out, start=1):
+        low, high = np.sort(np.reshape(corners, (2, 3)), axis=0)
+        name = "keep-out box" if len(options.keep_out) == 1 else f"keep-out box {number}"
+        constraints.append(KeepOutBox(robot, low, high, name=name))
     if options.collisions is not None or options.floor is not None:
-        capsules = link_capsules(robot, options.collisions or 0.06)
+        capsules = link_capsules(robot, _RADIUS if options.collisions is None else options.collisions)
         if options.collisions is not None:
             constraints.append(SelfCollision(robot, capsules))
         if options.floor is not None:

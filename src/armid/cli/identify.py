@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.identify import METHODS, identify
 
-    check_output(options.output)
+    check_output(options.output, options.logs)
     if options.method is not None and options.method not in METHODS:
         raise UnknownNameError("--method", options.method, METHODS)
     friction = options.friction or ("linear" if options.method in _SEARCHES else "auto")
@@ -179,14 +179,27 @@ def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Data
 
     sets: list[Dataset] = []
     for log in logs:
+        _check_robot(log, robot)
         data = process(log, pipeline, robot=robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
         sets.append(replace(data, history={**data.history, "source": log.info.source}))
     return sets
 
 
-def check_output(path: str | None) -> None:
-    """Find out before long work whether its result can be written."""
+def _check_robot(log: Log, robot: Robot) -> None:
+    """Refuse a log that says it is of another robot; one name may be part of the other, as in staubli_tx40."""
+    one, other = log.info.robot.lower(), robot.name.lower()
+    if one and one not in other and other not in one:
+        raise ArmidError(
+            f"{log.info.source}: was recorded on {log.info.robot!r}, not on {robot.name!r}; give the robot it is of, "
+            "or correct the name in its recipe"
+        )
+
+
+def check_output(path: str | None, inputs: Sequence[str] = ()) -> None:
+    """Find out before long work whether its result can be written, and that it does not replace an input."""
+    if path and any(Path(path).resolve() == Path(given).resolve() for given in inputs):
+        raise ArmidError(f"{path}: is read, so it cannot be written too; choose another name for -o")
     if path and not Path(path).absolute().parent.is_dir():
         raise ArmidError(f"{path}: cannot be written (there is no folder {Path(path).parent})")
 
@@ -218,9 +231,10 @@ def _report(fit: Fit, options: argparse.Namespace) -> None:
         print_json({"robot": fit.robot.name, "counts": counts(fit), **data, "files": files})
         return
     number = counts(fit)
+    springs = f" + {number['spring']} spring" if number["spring"] else ""
     text = [
         fit.summary(),
-        f"{number['base']} base + {number['friction']} friction parameters; method {fit.method}, "
+        f"{number['base']} base + {number['friction']} friction{springs} parameters; method {fit.method}, "
         f"friction {fit.options['friction']}",
         *(f"wrote {file}" for file in files),
     ]

@@ -42,11 +42,13 @@ def run(options: argparse.Namespace) -> int:
     from armid.estimation.fit import load_fit
     from armid.validation import predict
 
-    check_output(options.output)
+    check_output(options.output, [options.fit, *options.logs])
     if options.output and Path(options.output).suffix.lower() not in SUFFIXES:
         raise ArmidError(f"{options.output}: has no known ending; use one of: {', '.join(SUFFIXES)}")
     if options.rate is not None and not options.rate > 0.0:
         raise ArmidError(f"--rate {options.rate:g}: must be above zero")
+    if options.rate is not None and Path(options.logs[0]).suffix.lower() != ".json":
+        raise ArmidError("--rate: is for plans; a log is predicted at its own samples")
     fit = load_fit(options.fit)
     found = predict(fit, _motion(options), level=options.level, rate_hz=options.rate)
     inputs = hashes([options.fit, *options.logs])

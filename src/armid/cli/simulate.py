@@ -133,14 +133,15 @@ def _motion(path: str, robot: Robot) -> Plan | Trajectory:
 def _payload(numbers: list[float] | None) -> Any:
     import numpy as np
 
-    from armid.robot.inertia import from_com
+    from armid.robot.inertia import from_com, impossibility
 
     if numbers is None:
         return None
-    if len(numbers) == 4:
-        return from_com(numbers[0], numbers[1:], np.zeros((3, 3)))
-    if len(numbers) == 10:
-        return np.array(numbers)
+    if len(numbers) in (4, 10):
+        payload = from_com(numbers[0], numbers[1:], np.zeros((3, 3))) if len(numbers) == 4 else np.array(numbers)
+        if reason := impossibility(payload):
+            raise ArmidError(f"--payload: no body can have these parameters, since {reason}")
+        return payload
     raise ArmidError(f"--payload has {len(numbers)} numbers; give 4 (kg, x y z in m) or ten inertial parameters")
 
 

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from armid.estimation.fit import load_fit
     from armid.validation import TrainingDataError, validate
 
-    check_output(options.output)
+    check_output(options.output, [options.fit, *options.logs])
     fit = load_fit(options.fit)
     files = hashes(options.logs)
     same = set(files.values()) & set(dict(fit.history.get("files_sha256", {})).values())

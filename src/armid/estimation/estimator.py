@@ -16,12 +16,14 @@ from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
-from armid.estimation.problem import Problem
+from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.uncertainty import correlated_covariance, residuals_of
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+
+FAR_ABOVE_NOISE = 10.0  # times that residuals exceed the noise before it is said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,7 @@ class Estimator(ABC):
 
     def problem(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Problem:
         """The regression these options describe."""
+        _check_different(data)
         return Problem(
             robot,
             data,
@@ -90,7 +93,10 @@ class Estimator(ABC):
             said.append(words)
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         squares = residual_squares(factor, solution.values)
+        rms = np.sqrt(squares / np.maximum(np.array(factor.counts), 1))
         noises = [d.torque_noise for d in problem.data if d.torque_noise is not None]
+        noise = np.sqrt(np.mean(np.square(noises), axis=0)) if len(noises) == len(problem.data) else None
+        said += _suspicions(problem.robot, rms, noise)
         return Fit(
             robot=problem.robot,
             names=problem.names,
@@ -100,8 +106,8 @@ class Estimator(ABC):
             load_values=problem.torque_model.load_values,
             compensation=problem.torque_model.compensation,
             delay_s=problem.delay_s,
-            residual_rms=np.sqrt(squares / np.maximum(np.array(factor.counts), 1)),
-            noise=np.sqrt(np.mean(np.square(noises), axis=0)) if len(noises) == len(problem.data) else None,
+            residual_rms=rms,
+            noise=noise,
             links=links,
             factor=factor,
             weights=weights,
@@ -116,6 +122,31 @@ class Estimator(ABC):
                 "data": [dict(d.history) for d in problem.data],
             },
         )
+
+
+def _suspicions(robot: Robot, rms: Array, noise: Array | None) -> list[str]:
+    """A word about residuals far above the noise."""
+    if noise is None or not np.all(noise > 0.0):
+        return []
+    ratio = rms / noise
+    worst = int(np.argmax(ratio))
+    if ratio[worst] < FAR_ABOVE_NOISE:
+        return []
+    return [
+        f"Residuals of {robot.joint_names[worst]} are {ratio[worst]:.3g} times the noise: if that surprises you, check "
+        "that log and description belong to the same arm, and signs, units and the order of joints (armid inspect)."
+    ]
+
+
+def _check_different(data: Dataset | Sequence[Dataset]) -> None:
+    """Data that are there twice would make intervals too narrow."""
+    if isinstance(data, Dataset) or len(data) < 2:
+        return
+    prints = [fingerprint(dataset) for dataset in data]
+    for index, one in enumerate(prints):
+        if one in prints[:index]:
+            first = prints.index(one) + 1
+            raise EstimationError(f"data sets {first} and {index + 1} are the same; give each only once")
 
 
 def honest_covariance(problem: Problem, solution: Solution, weights: Array) -> tuple[Array, str]:

@@ -10,7 +10,6 @@ from armid.excitation.constraints import KeepOutBox as KeepOutBox
 from armid.excitation.constraints import MotionConstraint as MotionConstraint
 from armid.excitation.constraints import ToolBox as ToolBox
 from armid.excitation.constraints import TorqueLimit as TorqueLimit
-from armid.excitation.constraints import prior_values as prior_values
 from armid.excitation.criteria import AOptimal as AOptimal
 from armid.excitation.criteria import ConditionAndSigma as ConditionAndSigma
 from armid.excitation.criteria import Conditioning as Conditioning
@@ -41,6 +40,7 @@ from armid.excitation.polynomial import from_velocity as from_velocity
 from armid.excitation.polynomial import quintic as quintic
 from armid.excitation.polynomial import quintic_within as quintic_within
 from armid.excitation.polynomial import spline as spline
+from armid.excitation.prior import prior_values as prior_values
 from armid.excitation.profiles import Sweep as Sweep
 from armid.excitation.profiles import acceleration_sequence as acceleration_sequence
 from armid.excitation.profiles import constant_velocity_sweep as constant_velocity_sweep
@@ -51,6 +51,7 @@ from armid.excitation.published import er16_beta_1 as er16_beta_1
 from armid.excitation.published import er16_beta_2 as er16_beta_2
 from armid.excitation.published import er16_readings as er16_readings
 from armid.excitation.published import rx60_verification as rx60_verification
+from armid.excitation.search import Standing as Standing
 from armid.excitation.sequence import Programme as Programme
 from armid.excitation.sequence import Ramp as Ramp
 from armid.excitation.sequence import Repeated as Repeated

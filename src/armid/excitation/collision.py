@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,10 +14,13 @@ from armid.dynamics.kinematics import all_frames, point_jacobian
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.excitation.constraints import MotionConstraint
+from armid.excitation.reach import lever_arms
+from armid.excitation.trajectory import Extrema
 from armid.robot.geometry import inverse
 from armid.robot.inertia import Array
 from armid.robot.robot import Capsule, Robot
 
+_log = logging.getLogger(__name__)
 _ALWAYS = 0.9  # pairs that touch in more than this share of all postures touch by construction
 _TOUCH_SAMPLES = 300
 
@@ -23,19 +28,21 @@ _TOUCH_SAMPLES = 300
 def link_capsules(robot: Robot, radius: float = 0.06) -> tuple[Capsule, ...]:
     """The robot's own capsules; for links without any, stand-ins from each joint to the joints that follow it.
 
-    The last link's stand-in ends at the tool.
+    The base's stand-in starts at the origin of the base frame, the last link's ends at the tool.
     """
+    if not 0.0 < radius < np.inf:
+        raise ArmidError(f"the radius of links without a known shape is {radius} m; it must be positive")
     result = list(robot.capsules)
     described = {capsule.link for capsule in robot.capsules}
-    for number, joint in enumerate(robot.joints, start=1):
+    for number in range(robot.n_joints + 1):
         if number in described:
             continue
-        pivot = inverse(joint.link_frame)[:3, 3]
+        pivot = inverse(robot.joints[number - 1].link_frame)[:3, 3] if number else np.zeros(3)
         ends = [child.placement[:3, 3] for child in robot.joints if child.parent == number]
         if not ends:
             ends = [robot.tool[:3, 3] if number == robot.n_joints else np.zeros(3)]
         result += [Capsule(number, pivot, end, radius) for end in ends if np.linalg.norm(end - pivot) > 1e-9]
-    if not result:
+    if not any(capsule.link for capsule in result):
         raise ArmidError(f"{robot.source}: no link has a length, so collisions cannot be foreseen; give `capsules`")
     return tuple(result)
 
@@ -75,11 +82,17 @@ class SelfCollision(MotionConstraint):
     capsules: tuple[Capsule, ...]
     clearance: float = 0.01
     name: str = "self-collision"
+    unit: ClassVar[str] = "m"
     pairs: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Choose the pairs that can collide."""
-        object.__setattr__(self, "pairs", _pairs(self.robot, self.capsules))
+        pairs, touching = _pairs(self.robot, self.capsules)
+        object.__setattr__(self, "pairs", pairs)
+        links = sorted({tuple(sorted((self.capsules[i].link, self.capsules[j].link))) for i, j in touching})
+        if links:
+            words = ", ".join(f"{a} and {b}" for a, b in links)
+            _log.warning("links %s touch in nearly every posture and are not kept apart (smaller radius?)", words)
 
     @property
     def lower(self) -> Array:  # type: ignore[override]
@@ -108,6 +121,16 @@ class SelfCollision(MotionConstraint):
             result[:, k] = np.einsum("ki,kij->kj", normal, moving)
         return result, np.zeros_like(result), np.zeros_like(result)
 
+    def rates(self, speed: Array, extrema: Extrema) -> Array:
+        """Greatest relative speeds of the links of each pair: joints that carry both do not change their distance."""
+        arms = [_capsule_arms(self.robot, capsule, extrema) for capsule in self.capsules]
+        result = np.zeros((len(speed), len(self.pairs)))
+        for k, (i, j) in enumerate(self.pairs):
+            paths = [set(self.robot.path_to(self.capsules[index].link)) for index in (i, j)]
+            between = list(paths[0] ^ paths[1])
+            result[:, k] = speed[:, between] @ (arms[i] + arms[j]).max(axis=0)[between]
+        return result
+
     @property
     def _radii(self) -> Array:
         return np.array([self.capsules[i].radius + self.capsules[j].radius for i, j in self.pairs])
@@ -129,6 +152,12 @@ class Floor(MotionConstraint):
     height: float = 0.0
     clearance: float = 0.01
     name: str = "floor"
+    unit: ClassVar[str] = "m"
+
+    def __post_init__(self) -> None:
+        """Refuse a height that is no number."""
+        if not np.isfinite(self.height):
+            raise ArmidError(f"the floor is at a height of {self.height} m; it must be a finite number")
 
     @property
     def lower(self) -> Array:  # type: ignore[override]
@@ -149,7 +178,7 @@ class Floor(MotionConstraint):
             for capsule, ends in zip(self._free, placed.ends, strict=True)
             for end in ends
         ]
-        return np.column_stack(heights)
+        return np.column_stack(heights) if heights else np.zeros((len(motion.q), 0))
 
     def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Derivatives of the heights."""
@@ -160,8 +189,13 @@ class Floor(MotionConstraint):
             for capsule, ends in zip(self._free, placed.ends, strict=True)
             for end in ends
         ]
-        result = np.stack(rows, axis=1)
+        result = np.stack(rows, axis=1) if rows else np.zeros((len(motion.q), 0, self.robot.n_joints))
         return result, np.zeros_like(result), np.zeros_like(result)
+
+    def rates(self, speed: Array, extrema: Extrema) -> Array:
+        """Greatest speeds of the ends of the capsules."""
+        arms = [_capsule_arms(self.robot, capsule, extrema) for capsule in self._free]
+        return speed @ np.vstack([np.zeros((0, self.robot.n_joints)), *arms]).T
 
     @property
     def _up(self) -> Array:
@@ -173,22 +207,31 @@ class Floor(MotionConstraint):
         return tuple(capsule for capsule in self.capsules if capsule.link > 1)
 
 
-def _pairs(robot: Robot, capsules: Sequence[Capsule]) -> tuple[tuple[int, int], ...]:
-    """Pairs of capsules on links that are not neighbours and that do not touch by construction."""
+def _capsule_arms(robot: Robot, capsule: Capsule, extrema: Extrema) -> Array:
+    """Lever arms (2, joints) of both ends of a capsule's axis; no point between them has longer ones."""
+    return np.array([lever_arms(robot, capsule.link, end, extrema) for end in (capsule.start, capsule.end)])
+
+
+#: Pairs of capsules, by their indices.
+_Pairs = tuple[tuple[int, int], ...]
+
+
+def _pairs(robot: Robot, capsules: Sequence[Capsule]) -> tuple[_Pairs, _Pairs]:
+    """Pairs of capsules on links that are not neighbours: those that can be apart, and those that always touch."""
     rng = np.random.default_rng(0)
     lower, upper = np.nan_to_num(robot.limits.lower, nan=-np.pi), np.nan_to_num(robot.limits.upper, nan=np.pi)
     q = rng.uniform(lower, upper, (_TOUCH_SAMPLES, robot.n_joints))
     placed = _Placed(robot, q, capsules)
     parents = [0, *(joint.parent for joint in robot.joints)]
-    result = []
+    apart: list[tuple[int, int]] = []
+    touching: list[tuple[int, int]] = []
     for i, j in combinations(range(len(capsules)), 2):
         a, b = capsules[i].link, capsules[j].link
         if a == b or (a > 0 and parents[a] == b) or (b > 0 and parents[b] == a):
             continue
         gap = _closest(*placed.ends[i], *placed.ends[j])[0] - capsules[i].radius - capsules[j].radius
-        if np.mean(gap < 0.0) < _ALWAYS:
-            result.append((i, j))
-    return tuple(result)
+        (apart if np.mean(gap < 0.0) < _ALWAYS else touching).append((i, j))
+    return tuple(apart), tuple(touching)
 
 
 def _closest(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array, Array]:

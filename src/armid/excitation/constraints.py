@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from armid.dynamics.kinematics import jacobian, tool_frame
 from armid.dynamics.model import Model, Motion
+from armid.dynamics.parameters import FRICTION, Local
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, DataShapeError
+from armid.excitation.reach import lever_arms
+from armid.excitation.trajectory import Extrema
 from armid.robot.inertia import Array
-from armid.robot.robot import Robot, inertial_names
+from armid.robot.robot import Counterbalance, Robot
 
 
 class MotionConstraint(ABC):
@@ -26,6 +31,10 @@ class MotionConstraint(ABC):
     name: str
     lower: Array
     upper: Array
+    #: Unit that margins are stated in; empty where they are shares of the range between two bounds.
+    unit: ClassVar[str] = ""
+    #: Whether there is one quantity per joint.
+    per_joint: ClassVar[bool] = False
 
     @abstractmethod
     def values(self, motion: Motion) -> Array:
@@ -35,11 +44,35 @@ class MotionConstraint(ABC):
     def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Derivatives with respect to position, velocity, acceleration, each (samples, quantities, joints)."""
 
+    def rates(self, speed: Array, extrema: Extrema) -> Array | None:
+        """Proved bounds (samples, quantities) on how fast the quantities change, per second; None if none is known.
+
+        Args:
+            speed: (samples, joints) bounds on the speeds of the joints.
+            extrema: of the trajectory.
+        """
+        return None
+
+    def parts(self, motion: Motion, swing: Array) -> tuple[Array, Array, Array]:
+        """The quantities in parts, each (samples, quantities): a continuous one, and the range of what may jump.
+
+        Args:
+            motion: at the samples.
+            swing: (joints,) how much the velocity may change around a sample.
+        """
+        values = self.values(motion)
+        return values, np.zeros_like(values), np.zeros_like(values)
+
     @property
     def size(self) -> Array:
         """Range between the bounds, 1 where one of them is infinite: what margins are measured in."""
         span = self.upper - self.lower
         return np.where(np.isfinite(span), span, 1.0)
+
+    def described(self) -> dict[str, Any]:
+        """Name and numbers of the constraint, for the plan's file."""
+        numbers = {key: value for key, value in vars(self).items() if isinstance(value, int | float | np.ndarray)}
+        return {"name": self.name, **numbers}
 
     def margin(self, motion: Motion) -> float:
         """Smallest distance to a bound over all samples, as a share of the range; negative if one is broken."""
@@ -65,12 +98,20 @@ class TorqueLimit(MotionConstraint):
     limit: Array
     share: float = 0.8
     name: str = "torque"
+    per_joint: ClassVar[bool] = True
     _sensitivity: Sensitivity = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Prepare the derivatives."""
-        if self.limit.shape != (self.model.robot.n_joints,):
+        robot = self.model.robot
+        if self.limit.shape != (robot.n_joints,):
             raise DataShapeError(f"torque limits have shape {self.limit.shape}; one per joint is needed")
+        unknown = [joint.name for joint, limit in zip(robot.joints, self.limit, strict=True) if not limit > 0.0]
+        if unknown:
+            raise ArmidError(
+                f"{robot.source}: limits.torque of {', '.join(unknown)} is not known or not positive; "
+                "give it in a robot file (`armid new` writes one)"
+            )
         object.__setattr__(self, "_sensitivity", Sensitivity(self.model, self.model.names))
 
     @property
@@ -84,8 +125,23 @@ class TorqueLimit(MotionConstraint):
         return -self.share * self.limit
 
     def values(self, motion: Motion) -> Array:
-        """Torques."""
-        return self._sensitivity.torque(motion, self.parameters)
+        """Torques, with Coulomb friction smoothed for the search (see `Sensitivity`)."""
+        return self._sensitivity.torque(motion, self.parameters) + self.model.counterbalance_torque(motion.q)
+
+    def parts(self, motion: Motion, swing: Array) -> tuple[Array, Array, Array]:
+        """Torques without friction, and the range of friction with its true jump where the velocity may change sign."""
+        smooth = self.parameters.copy()
+        low, high = np.zeros_like(motion.q), np.zeros_like(motion.q)
+        for k, parameter in enumerate(self.model.parameters):
+            if parameter.kind != FRICTION or not isinstance(parameter.column, Local) or not smooth[k]:
+                continue
+            weight, law = parameter.column.weight, _FRICTION[parameter.column.kind]
+            velocity, reach = motion.qd @ weight, float(swing @ np.abs(weight))
+            # Every law rises with velocity, so that its range lies between its values at the ends.
+            ends = np.stack([law(velocity - reach), law(velocity + reach)])[:, :, None] * (smooth[k] * weight)
+            low, high = low + ends.min(axis=0), high + ends.max(axis=0)
+            smooth[k] = 0.0
+        return self.model.inverse_dynamics(*motion, smooth), low, high
 
     def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Derivatives of the torques, by one adjoint pass per joint."""
@@ -94,6 +150,9 @@ class TorqueLimit(MotionConstraint):
         for j, unit in enumerate(np.eye(joints)):
             bar = np.ascontiguousarray(np.broadcast_to(unit, (samples, joints)))
             result[:, :, j] = np.array(self._sensitivity.torque_gradient(motion, self.parameters, bar))
+        for table in self.model.robot.counterbalances:
+            j = table.joint - 1
+            result[0, :, j, j] += _table_slope(motion.q[:, j], table)
         return result[0], result[1], result[2]
 
 
@@ -120,6 +179,10 @@ class ToolBox(MotionConstraint):
         linear = jacobian(self.robot, motion.q)[:, :3]
         return linear, np.zeros_like(linear), np.zeros_like(linear)
 
+    def rates(self, speed: Array, extrema: Extrema) -> Array:
+        """Greatest speed of the tool."""
+        return np.repeat(_tool_speed(self.robot, speed, extrema), 3, axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class KeepOutBox(MotionConstraint):
@@ -130,6 +193,15 @@ class KeepOutBox(MotionConstraint):
     opposite: Array
     clearance: float = 0.0
     name: str = "keep-out box"
+    unit: ClassVar[str] = "m"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no box."""
+        if not (np.all(self.opposite > self.corner) and 0.0 <= self.clearance < np.inf):
+            raise ArmidError(
+                f"the {self.name} from {self.corner.tolist()} to {self.opposite.tolist()} with clearance "
+                f"{self.clearance} is no box; give its lower and its upper corner, and a clearance of 0 or more"
+            )
 
     @property
     def lower(self) -> Array:  # type: ignore[override]
@@ -151,6 +223,10 @@ class KeepOutBox(MotionConstraint):
         linear = np.einsum("ki,kij->kj", gradient, jacobian(self.robot, motion.q)[:, :3])[:, None]
         return linear, np.zeros_like(linear), np.zeros_like(linear)
 
+    def rates(self, speed: Array, extrema: Extrema) -> Array:
+        """Greatest speed of the tool."""
+        return _tool_speed(self.robot, speed, extrema)
+
     def _distance(self, motion: Motion) -> tuple[Array, Array]:
         point = tool_frame(self.robot, motion.q)[:, :3, 3]
         beyond = np.maximum(self.corner - point, point - self.opposite)
@@ -165,29 +241,26 @@ class KeepOutBox(MotionConstraint):
         return np.where(inside, beyond.max(axis=1), far), gradient
 
 
-def prior_values(model: Model) -> Array:
-    """Parameter values to foresee torques with: the virtual arm's, else what a URDF or MJCF file states.
+#: Friction laws of single coefficients, as in the kernel but sharp; all of them rise with velocity.
+_FRICTION: dict[str, Callable[[Array], Array]] = {
+    "velocity": lambda u: u,
+    "sign": np.sign,
+    "one": np.ones_like,
+    "velocity_up": lambda u: np.maximum(u, 0.0),
+    "velocity_down": lambda u: np.minimum(u, 0.0),
+    "moving_up": lambda u: np.where(u > 0.0, 1.0, 0.0),
+    "moving_down": lambda u: np.where(u < 0.0, -1.0, 0.0),
+}
 
-    Nonlinear friction enters through its Coulomb and viscous parts, taken between a tenth of and the full speed.
-    """
-    robot = model.robot
-    values: dict[str, float] = {}
-    if robot.virtual is not None and len(robot.virtual.inertia) == robot.n_joints:
-        inertia = robot.virtual.inertia
-        values |= {f"Im{i + 1}": v for i, v in enumerate(robot.virtual.rotor_inertia) if robot.rotors}
-        for i, (law, coefficients) in enumerate(zip(robot.virtual.friction, robot.virtual.coefficients, strict=True)):
-            speeds = np.array([0.1, 1.0]) * np.nan_to_num(robot.limits.velocity[i], nan=1.0)
-            slow, fast = law.torque(speeds, coefficients)
-            slope = (fast - slow) / (speeds[1] - speeds[0])
-            values |= {f"fv{i + 1}": float(slope), f"fc{i + 1}": float(slow - slope * speeds[0])}
-        for i, (k, l0) in enumerate(robot.virtual.springs, start=1):
-            values |= {f"ks{i}": k, f"kl{i}": k * l0}
-    elif robot.nominal_inertia is not None:
-        inertia = robot.nominal_inertia
-    else:
-        raise ArmidError(
-            f"{robot.source}: torques cannot be foreseen; the description has no virtual or nominal inertia"
-        )
-    for link, phi in enumerate(inertia, start=1):
-        values |= dict(zip(inertial_names(link), phi.tolist(), strict=True))
-    return model.vector({name: value for name, value in values.items() if name in model.names})
+
+def _table_slope(q: Array, table: Counterbalance) -> Array:
+    """Slope [N m/rad] of a tabulated torque; 0 outside the table."""
+    steps = np.diff(table.torque) / np.diff(table.position)
+    inside = (q >= table.position[0]) & (q <= table.position[-1])
+    segment = np.clip(np.searchsorted(table.position, q, side="right") - 1, 0, len(steps) - 1)
+    return np.where(inside, steps[segment], 0.0)
+
+
+def _tool_speed(robot: Robot, speed: Array, extrema: Extrema) -> Array:
+    """Bounds (samples, 1) on the speed of the tool's origin [m/s]."""
+    return (speed @ lever_arms(robot, robot.n_joints, robot.tool[:3, 3], extrema))[:, None]

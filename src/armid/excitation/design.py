@@ -20,10 +20,12 @@ from armid.excitation.criteria import CRITERIA, Criterion, DOptimal, conditionin
 from armid.excitation.fourier_variables import FourierVariables
 from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem
-from armid.excitation.search import Progress, best_of, binding_constraint, series_of
+from armid.excitation.search import Progress, best_of, binding_constraint, series_of, unseen
 from armid.excitation.trajectory import SamplingError
 from armid.robot.inertia import Array
 from armid.robot.robot import Limits, Robot, inertial_names
+
+_NAMED = 8  # parameters that a message names at most
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,19 @@ def design(
         The plan. It is the caller's duty not to run one whose certificate does not hold.
     """
     began = time.monotonic()
-    if seed < 0 or starts < 1 or (budget is not None and not budget > 0.0):
-        raise ArmidError(
-            f"seed {seed}, starts {starts} or budget {budget} is out of range: at least 0, at least 1, positive"
-        )
+    if seed < 0:
+        raise ArmidError(f"seed is {seed}; it must be at least 0")
+    if starts < 1:
+        raise ArmidError(f"starts is {starts}; it must be at least 1")
+    if budget is not None and not budget > 0.0:
+        raise ArmidError(f"budget is {budget} s; it must be positive")
     problem = design_problem(robot, shape, **options)
     seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(starts)]
+    if hidden := unseen(problem, seeds[0]):
+        raise ArmidError(
+            f"{robot.name}: the motion cannot tell {', '.join(hidden[:_NAMED])}{' …' if hidden[_NAMED:] else ''}; "
+            "choose other parameters (`armid model` shows which there are) or let more joints move"
+        )
     x = best_of(problem, seeds, iterations, began + (np.inf if budget is None else budget), workers, progress)
     if x is None:
         raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {binding_constraint(problem, seeds[0])}")
@@ -87,7 +96,7 @@ def design(
     used = _with_defaults(options)
     criterion, rate_hz = problem.criterion, used["rate_hz"]
     search = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
-    information, samples = problem.sharp_information(x), round(shape.period * used["rate_hz"])
+    information, samples = problem.sharp_information(x), problem.samples
     return Plan(
         robot=robot.name,
         joint_names=robot.joint_names,
@@ -130,9 +139,11 @@ def _recorded(options: Mapping[str, Any]) -> dict[str, Any]:
     recorded: dict[str, Any] = {}
     for name, value in options.items():
         if name == "constraints":
-            recorded[name] = [constraint.name for constraint in value]
-        elif name in ("limits", "given"):
-            recorded[name] = "as given" if value is not None else None
+            recorded[name] = [constraint.described() for constraint in value]
+        elif name == "limits" and value is not None:
+            recorded[name] = {key: number for key, number in vars(value).items() if isinstance(number, np.ndarray)}
+        elif name == "given" and value is not None:
+            recorded[name] = "as given"
         elif name != "criterion":
             recorded[name] = value if isinstance(value, str) or np.isscalar(value) or value is None else list(value)
     return recorded
@@ -169,7 +180,7 @@ def design_problem(
         margin: share of the limits of position, velocity and acceleration to use. It is kept at twelve points of the
             fastest wave; between them a little more may be used, but never more than the limits.
         limits: instead of the robot's own.
-        noise: (n,) standard deviation of each joint's torque (default: the same for all).
+        noise: (n,) standard deviation of each joint's torque [N m or N] (default: 1 for all).
         given: information matrix known already, same parameters.
         constraints: nonlinear limits.
         at_rest: start and end with zero velocity and acceleration.
@@ -186,8 +197,7 @@ def design_problem(
     _check_posture(robot, rest, limits or robot.limits)
     model = Model(robot)
     names = _columns(model, parameters, moving)
-    weights = np.zeros(robot.n_joints)
-    weights[list(moving)] = 1.0 if noise is None else 1.0 / np.square(np.asarray(noise, dtype=float)[list(moving)])
+    weights = _weights(robot, noise, moving)
     return DesignProblem(
         model=model,
         parameters=names,
@@ -198,16 +208,36 @@ def design_problem(
         given=np.zeros((len(names), len(names))) if given is None else given,
         constraints=tuple(constraints),
         at_rest=at_rest,
+        samples=round(shape.period * rate_hz),
     )
 
 
 def gathered_information(plan: Plan, robot: Robot, shape: Fourier, **options: Any) -> Array:
-    """What an earlier plan tells about the same parameters, for `given`; options as in `design_problem`."""
+    """What one period of an earlier plan tells about the same parameters, for `given`; options as in `design_problem`.
+
+    Information matrices are means over samples: the earlier plan counts with its own samples and measured joints, per
+    sample of the plan to come.
+    """
     if plan.robot != robot.name or plan.joint_names != robot.joint_names:
         raise ArmidError(f"the plan is for {plan.robot} ({len(plan.joint_names)} joints), not for {robot.name}")
     problem = design_problem(robot, shape, **options)
     _, motion = plan.trajectory.sample(plan.rate_hz)
-    return Sensitivity(problem.model, problem.parameters, width=0.0).information(motion, problem.weights)
+    used, earlier = _with_defaults(options), plan.options.get("joints")
+    measured = range(robot.n_joints) if earlier is None else [number - 1 for number in earlier]
+    weights = _weights(robot, used["noise"], measured) * len(motion.q) / (shape.period * used["rate_hz"])
+    return Sensitivity(problem.model, problem.parameters, width=0.0).information(motion, weights)
+
+
+def _weights(robot: Robot, noise: ArrayLike | None, measured: Sequence[int]) -> Array:
+    """Inverse variance of each joint's torque, 0 for joints that are not measured."""
+    deviation = np.ones(robot.n_joints) if noise is None else np.asarray(noise, dtype=float)
+    if deviation.shape != (robot.n_joints,):
+        raise ArmidError(f"noise has {deviation.size} numbers; {robot.n_joints} are needed, one per joint")
+    if not np.all((deviation > 0.0) & np.isfinite(deviation)):
+        raise ArmidError(f"noise is {deviation.tolist()}; standard deviations of torque must be positive and finite")
+    weights = np.zeros(robot.n_joints)
+    weights[list(measured)] = 1.0 / np.square(deviation[list(measured)])
+    return weights
 
 
 def _check_frequencies(shape: Fourier, rate_hz: float, resonance_hz: float | None) -> None:
@@ -224,6 +254,8 @@ def _check_frequencies(shape: Fourier, rate_hz: float, resonance_hz: float | Non
             f"harmonic {max(shape.orders)} is {highest:g} Hz, not below half the rate of {rate_hz:g} Hz; "
             "use fewer harmonics, a longer period or a higher rate"
         )
+    if resonance_hz is not None and not resonance_hz > 0.0:
+        raise ArmidError(f"resonance_hz is {resonance_hz}; it must be positive")
     if resonance_hz is not None and highest >= resonance_hz:
         raise ArmidError(
             f"harmonic {max(shape.orders)} is {highest:g} Hz, not below the resonance of {resonance_hz:g} Hz; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,7 @@ def tool_figure(plan: Plan, robot: Robot) -> Figure:
     figure = theme.new_figure(6.6)
     axis: Any = figure.add_subplot(projection="3d")
     box = None if robot.limits.box is None else np.asarray(robot.limits.box)
+    forbidden = _keep_out(plan)
     floor = float(np.vstack([path, arm] if box is None else [path, arm, box])[:, 2].min())
     axis.plot(path[:, 0], path[:, 1], np.full(len(path), floor), color=theme.NOMINAL, alpha=0.45, linewidth=0.8)
     axis.plot(*arm.T, color=theme.NOMINAL, linewidth=3.0, marker="o", markersize=4.0, solid_capstyle="round")
@@ -98,16 +100,15 @@ def tool_figure(plan: Plan, robot: Robot) -> Figure:
     axis.plot(*path[:1].T, color=theme.MEASURED, marker="o", markersize=6.0, linestyle="none")
     _label(axis, path[0], "start", theme.MEASURED)
     _label(axis, arm[len(arm) // 2], "arm at the start", theme.NOMINAL)
-    if box is not None:
-        _draw_box(axis, box)
+    for corners in forbidden if box is None else [box, *forbidden]:
+        _draw_box(axis, corners)
     theme.style_space(axis, "m")
     size = np.ptp(path, axis=0)
     length = float(np.sum(np.linalg.norm(np.diff(path, axis=0), axis=1)))
     theme.say(
         figure,
         f"{plan.robot}: in {series.duration:.4g} s the tool travels {length:.3g} m through a space of "
-        f"{size[0]:.2g} × {size[1]:.2g} × {size[2]:.2g}\u00a0m; its shadow lies below"
-        + ("." if box is None else ", the box it has to stay in is red."),
+        f"{size[0]:.2g} × {size[1]:.2g} × {size[2]:.2g}\u00a0m; its shadow lies below{_box_words(box, forbidden)}.",
     )
     return figure
 
@@ -309,8 +310,22 @@ def _label(axis: Any, point: Array, text: str, colour: str) -> None:
     axis.text(*point, f"  {text}", fontsize=theme.LABEL, color=colour, zorder=20)
 
 
+def _keep_out(plan: Plan) -> list[Array]:
+    """Lower and upper corners (2, 3) of the boxes that the tool was to stay out of."""
+    told = [entry for entry in plan.options.get("constraints") or () if isinstance(entry, Mapping)]
+    return [np.array([entry["corner"], entry["opposite"]], dtype=float) for entry in told if "opposite" in entry]
+
+
+def _box_words(box: Array | None, forbidden: list[Array]) -> str:
+    if box is not None and forbidden:
+        return ", the boxes it has to stay in and to keep out of are red"
+    if forbidden:
+        return ", what it has to keep out of is red"
+    return "" if box is None else ", the box it has to stay in is red"
+
+
 def _draw_box(axis: Any, corners: Array) -> None:
-    """The edges of the box that the tool stays in."""
+    """The edges of a box that the tool stays in or out of."""
     for direction in range(3):
         others = [d for d in range(3) if d != direction]
         for a in (0, 1):

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from armid._version import __version__
 from armid.errors import ArmidError
 from armid.excitation.certificate import Certificate, Margin
@@ -17,6 +19,8 @@ from armid.robot.schema import read_text
 from armid.robot.write import write_text
 
 FORMAT = "armid plan 1"
+# JSON has no infinity: null stands for it, here in figures of an information matrix that is singular.
+_UNSEEN = {"log_det": -np.inf, "condition": np.inf, "condition_raw": np.inf}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +67,8 @@ class Plan:
             f"smallest singular value {c.sigma_min:.3g}",
         ]
         lines += [
-            f"{m.quantity:<13} margin {100 * m.margin:6.2f} %  (joint {m.joint}; {m.guarantee})"
-            if m.quantity in ("position", "velocity", "acceleration", "torque")
-            else f"{m.quantity:<13} margin {100 * m.margin:6.2f} %  ({m.guarantee})"
+            f"{m.quantity:<14} margin {m.text:>9}  "
+            + (f"(joint {m.joint}; {m.guarantee})" if m.joint else f"({m.guarantee})")
             for m in self.certificate.margins
         ]
         lines.append("all limits are kept" if self.certified else "LIMITS ARE BROKEN: do not run this plan")
@@ -73,7 +76,7 @@ class Plan:
 
     def to_data(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        return {
+        content = {
             "format": FORMAT,
             "armid": __version__,
             "robot": self.robot,
@@ -89,32 +92,52 @@ class Plan:
             "seconds": self.seconds,
             "options": dict(self.options),
         }
+        return {name: _plain(value) for name, value in content.items()}
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a JSON file."""
-        write_text(Path(path), json.dumps(self.to_data(), indent=2) + "\n")
+        write_text(Path(path), json.dumps(self.to_data(), indent=2, allow_nan=False) + "\n")
 
 
 def load_plan(path: str | Path) -> Plan:
     """Read a plan written by `Plan.save`."""
+    if Path(path).is_dir():
+        raise ArmidError(f"{path}: is a folder; give a plan written by `armid design`")
     text = read_text(Path(path))
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
             raise ArmidError(f"{path}: format is {data['format']!r}; this version of armid reads {FORMAT!r}")
-        conditioning = {**data["conditioning"], "singular_values": tuple(data["conditioning"]["singular_values"])}
+        conditioning = {**_UNSEEN, **{k: v for k, v in data["conditioning"].items() if v is not None}}
+        conditioning["singular_values"] = tuple(conditioning["singular_values"])
+        margins = [{**margin, "margin": _or_infinite(margin["margin"])} for margin in data["margins"]]
         return Plan(
             robot=data["robot"],
             joint_names=tuple(data["joint_names"]),
             trajectory=trajectory_from_data(data["trajectory"]),
             rate_hz=data["rate_hz"],
             criterion=data["criterion"],
-            value=data["value"],
+            value=_or_infinite(data["value"]),
             parameters=tuple(data["parameters"]),
             conditioning=Conditioning(**conditioning),
-            certificate=Certificate(tuple(Margin(**margin) for margin in data["margins"])),
+            certificate=Certificate(tuple(Margin(**margin) for margin in margins)),
             seconds=data["seconds"],
             options=data["options"],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ArmidError(f"{path}: is not a plan written by armid ({type(error).__name__}: {error})") from None
+
+
+def _plain(value: Any) -> Any:
+    """Data that JSON can hold: arrays as lists, null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _or_infinite(value: float | None) -> float:
+    return np.inf if value is None else value

@@ -36,6 +36,8 @@ class DesignProblem:
         at_rest: velocity and acceleration are zero at the start and, being periodic, at the end.
         backoff: share of each nonlinear constraint's range to stay away from its bounds, for what happens between the
             points where it is enforced.
+        samples: of the experiment, for criteria in which their number counts.
+        instants: times [s] at which nonlinear constraints are enforced besides the regular points.
     """
 
     model: Model
@@ -48,6 +50,8 @@ class DesignProblem:
     constraints: Sequence[MotionConstraint] = ()
     at_rest: bool = False
     backoff: tuple[float, ...] = ()
+    samples: int = _COST_SAMPLES
+    instants: tuple[float, ...] = ()
     _sensitivity: Sensitivity = field(init=False, repr=False)
     _cost_bases: tuple[Array, Array, Array] = field(init=False, repr=False)
     _point_bases: tuple[Array, Array, Array] = field(init=False, repr=False)
@@ -62,11 +66,18 @@ class DesignProblem:
         points = np.arange(_NONLINEAR_SAMPLES_PER_WAVE * top) * period / (_NONLINEAR_SAMPLES_PER_WAVE * top)
         object.__setattr__(self, "_sensitivity", Sensitivity(self.model, self.parameters))
         object.__setattr__(self, "_cost_bases", self.variables.bases(times))
-        object.__setattr__(self, "_point_bases", self.variables.bases(points))
+        object.__setattr__(self, "_point_bases", self.variables.bases(np.append(points, self.instants)))
         object.__setattr__(self, "_linear", self._linear_constraints(period, top))
 
-    def changed(self, *, criterion: Criterion | None = None, backoff: Sequence[float] | None = None) -> DesignProblem:
-        """The same problem with another criterion or other distances from nonlinear bounds."""
+    def changed(
+        self,
+        *,
+        criterion: Criterion | None = None,
+        backoff: Sequence[float] | None = None,
+        constraints: Sequence[MotionConstraint] | None = None,
+        instants: Sequence[float] | None = None,
+    ) -> DesignProblem:
+        """The same problem with another criterion, or nonlinear constraints that are others or enforced otherwise."""
         return DesignProblem(
             self.model,
             self.parameters,
@@ -75,9 +86,11 @@ class DesignProblem:
             criterion or self.criterion,
             self.weights,
             self.given,
-            self.constraints,
+            self.constraints if constraints is None else constraints,
             self.at_rest,
             self.backoff if backoff is None else tuple(backoff),
+            self.samples,
+            self.instants if instants is None else tuple(instants),
         )
 
     def information(self, x: Array) -> Array:
@@ -92,13 +105,13 @@ class DesignProblem:
 
     def cost(self, x: Array) -> float:
         """Cost of a trajectory."""
-        return self.criterion.cost(self.information(x), len(self._cost_bases[0]))[0]
+        return self.criterion.cost(self.information(x), self.samples)[0]
 
     def cost_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Cost and its derivative with respect to the variables."""
         motion = self.variables.motion(x, self._cost_bases)
         information = self._sensitivity.information(motion, self.weights) + self.given
-        cost, bar = self.criterion.cost(information, len(motion.q))
+        cost, bar = self.criterion.cost(information, self.samples)
         if not np.isfinite(cost):
             return np.nan, np.full(self.variables.count, np.nan)
         motion_bar = self._sensitivity.information_gradient(motion, bar, self.weights)
@@ -152,7 +165,7 @@ class DesignProblem:
             lower, upper = self.nonlinear_bounds
             values = self.nonlinear_values(x)
             size = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
-            worst = max(worst, float(np.max(np.maximum(lower - values, values - upper) / size)))
+            worst = float(np.max(np.maximum(lower - values, values - upper) / size, initial=worst))
         return max(0.0, worst)
 
     def _linear_constraints(self, period: float, top: int) -> tuple[Array, Array, Array]:

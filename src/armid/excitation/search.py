@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,26 +11,72 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.synchronize import Event
 
 import numpy as np
 
+from armid.dynamics.model import Motion
 from armid.dynamics.threads import available_threads, set_threads
-from armid.excitation.certificate import sampled_margin
+from armid.excitation.certificate import nonlinear_margin
 from armid.excitation.criteria import DOptimal, conditioning
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.fourier_variables import FourierVariables
 from armid.excitation.problem import DesignProblem
-from armid.excitation.solve import solve
+from armid.excitation.solve import FEASIBLE, end_when, solve
 from armid.robot.inertia import Array
 
-#: Called after every start: number done, number of starts, best cost, condition number of the best.
-Progress = Callable[[int, int, float, float], None]
-_BACKOFF_ROUNDS = 5
+_BACKOFF_ROUNDS, _BACKOFF_ITERATIONS = 5, 100
 _HOPPING = 5  # how many of the best solutions are searched around
 _STARTS_PER_HOP = 5
 _SHRINKINGS = 10
-#: Solution of one start (None if nothing feasible was found), its cost, its condition number.
-Outcome = tuple[Array | None, float, float]
+_LOOK, _NEW_INSTANTS = 1000, 15  # instants at which broken constraints are looked for, and enforced from then on
+_WAY_BACK = (1.0, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.0)
+_POSTURES, _ROOMY = 200, 0.02  # tried to start from where the middle has less room than this share of a range
+_UNSEEN = 1e-8  # singular values of unit columns below this are round-off
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one search has found.
+
+    Attributes:
+        x: the solution, None if nothing feasible was found.
+        cost: of the solution.
+        condition: its condition number.
+        violation: 0 for a solution; otherwise the smallest that was seen of the largest violation of a constraint, as
+            a share of its range.
+    """
+
+    x: Array | None
+    cost: float = np.inf
+    condition: float = np.inf
+    violation: float = 0.0
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Smaller is better: feasible ones first, by their cost."""
+        return self.violation, self.cost
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a search is, after every start.
+
+    Attributes:
+        done, total: searches that have ended, and how many there are.
+        cost, condition: of the best so far; infinite while nothing feasible was found.
+        violation: of the best so far: 0 if it keeps all limits, otherwise the largest violation as a share of a range.
+    """
+
+    done: int
+    total: int
+    cost: float
+    condition: float
+    violation: float
+
+
+#: Called after every start.
+Progress = Callable[[Standing], None]
 
 
 def series_of(variables: FourierVariables, x: Array) -> FourierSeries:
@@ -39,27 +86,47 @@ def series_of(variables: FourierVariables, x: Array) -> FourierSeries:
 
 
 def random_start(problem: DesignProblem, seed: int) -> Array:
-    """Random coefficients about the posture that use between a third and all of what the limits allow.
+    """Random coefficients that use between a third and all of what the limits allow.
 
-    Where there are nonlinear constraints the amplitudes shrink until those are nearly kept.
+    They are about the posture, or about a better one where nonlinear constraints leave it no room; then the amplitudes
+    shrink until those constraints are kept.
     """
     rng = np.random.default_rng(seed)
     variables = problem.variables
     moving = list(variables.moving)
     x = rng.normal(size=(len(moving), variables.per_joint))
     x[:, 0] = 0.0
+    use = rng.uniform(0.33, 1.0, len(moving))
+    centre = _roomy_posture(problem, rng)[moving] if problem.constraints else variables.posture[moving]
     rows, low, high = problem.linear
     values = np.abs(x @ rows.T)
-    half = 0.5 * (high - low)
+    about = centre[:, None] * rows[:, 0]
+    half = np.where(rows[:, 0] != 0.0, np.minimum(high - about, about - low), 0.5 * (high - low))
     with np.errstate(divide="ignore", invalid="ignore"):
         fits = np.nanmin(np.where(values > 0.0, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
-    x *= (fits * rng.uniform(0.33, 1.0, len(moving)))[:, None]
-    x[:, 0] = variables.posture[moving]
+    x *= (fits * use)[:, None]
+    x[:, 0] = centre
     for _ in range(_SHRINKINGS if problem.constraints else 0):
-        if problem.violation(x.ravel()) < 0.1:
+        if problem.violation(x.ravel()) == 0.0:
             break
         x[:, 1:] *= 0.6
     return x.ravel()
+
+
+def _roomy_posture(problem: DesignProblem, rng: np.random.Generator) -> Array:
+    """The posture of the problem if an arm at rest there keeps well off nonlinear bounds, else the best of many."""
+    moving, posture = list(problem.variables.moving), problem.variables.posture
+    q = np.tile(posture, (_POSTURES, 1))
+    lower, upper = problem.limits.lower[moving], problem.limits.upper[moving]
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    q[1:, moving] = middle + 0.7 * half * rng.uniform(-1.0, 1.0, (_POSTURES - 1, len(moving)))
+    still = Motion(q, np.zeros_like(q), np.zeros_like(q))
+    room = np.full(_POSTURES, np.inf)
+    for constraint in problem.constraints:
+        values = constraint.values(still)
+        share = np.minimum(values - constraint.lower, constraint.upper - values) / constraint.size
+        room = np.minimum(room, share.min(axis=1, initial=np.inf))
+    return q[0] if room[0] >= _ROOMY else q[int(room.argmax())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +147,9 @@ class _Task:
         for _ in range(self.hops):
             if time.monotonic() > deadline:
                 break
-            assert best[0] is not None
-            hop = _searched(problem, _perturbed(problem, best[0], rng), self.iterations, deadline)
-            best = min(best, hop, key=lambda outcome: outcome[1])
+            assert best.x is not None
+            hop = _searched(problem, _perturbed(problem, best.x, rng), self.iterations, deadline, best.x)
+            best = min(best, hop, key=lambda outcome: outcome.rank)
         return best
 
     def run_within(self, problem: DesignProblem, seconds: float) -> Outcome:
@@ -90,20 +157,22 @@ class _Task:
         return self.run(problem, time.monotonic() + seconds)
 
 
-def _searched(problem: DesignProblem, start: Array, iterations: int, deadline: float) -> Outcome:
-    """Solve from one start: solution, cost, condition number."""
+def _searched(
+    problem: DesignProblem, start: Array, iterations: int, deadline: float, safe: Array | None = None
+) -> Outcome:
+    """Solve from one start; `safe` is a trajectory that keeps all limits, if one is known."""
     x: Array | None = start
     if problem.criterion.from_d_optimal:
-        x, _ = solve(problem.changed(criterion=DOptimal()), start, iterations=iterations, deadline=deadline)
+        x, violation = solve(problem.changed(criterion=DOptimal()), start, iterations=iterations, deadline=deadline)
     if x is not None:
-        x, _ = solve(problem, x, iterations=iterations, deadline=deadline)
+        x, violation = solve(problem, x, iterations=iterations, deadline=deadline)
     if x is not None and problem.constraints:
-        x = _backed_off(problem, x, iterations, deadline)
-    return (None, np.inf, np.inf) if x is None else _described(problem, x)
+        x, violation = _backed_off(problem, x, _calm(problem, start) if safe is None else safe, iterations, deadline)
+    return Outcome(None, violation=violation) if x is None else _described(problem, x)
 
 
 def _described(problem: DesignProblem, x: Array) -> Outcome:
-    return x, problem.cost(x), conditioning(problem.information(x), 1).condition
+    return Outcome(x, problem.cost(x), conditioning(problem.information(x), 1).condition)
 
 
 def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
@@ -115,32 +184,68 @@ def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Ar
     return (table + change).ravel()
 
 
-def _backed_off(problem: DesignProblem, x: Array, iterations: int, deadline: float) -> Array | None:
-    """Solve again, further from nonlinear bounds, until they also hold between the points where they are enforced.
+def _backed_off(
+    problem: DesignProblem, x: Array, safe: Array, iterations: int, deadline: float
+) -> tuple[Array | None, float]:
+    """Solve again until nonlinear bounds also hold between the points where they are enforced.
 
-    Where that finds nothing, the amplitudes are made smaller.
+    The instants at which they are broken are added to those points (an exchange method for semi-infinite programs), and
+    some distance is kept. Where that finds nothing, the way back to the `safe` trajectory is taken until they hold.
+    Without success the second value is the violation left.
     """
     away = np.zeros(len(problem.constraints))
+    instants: set[float] = set()
     for _ in range(_BACKOFF_ROUNDS):
         margins = _nonlinear_margins(problem, x)
         if np.all(margins >= 0.0):
-            return x
-        away += np.where(margins < 0.0, 0.005 - margins, 0.0)
-        closer, _ = solve(problem.changed(backoff=away.tolist()), x, iterations=iterations, deadline=deadline)
+            return x, 0.0
+        away += np.where(margins < 0.0, 0.005, 0.0)
+        instants |= _broken_instants(problem, x)
+        further = problem.changed(backoff=away.tolist(), instants=sorted(instants))
+        ways = (safe + share * (x - safe) for share in _WAY_BACK)
+        start = next((way for way in ways if further.violation(way) == 0.0), x)
+        closer, _ = solve(further, start, iterations=min(iterations, _BACKOFF_ITERATIONS), deadline=deadline)
         if closer is None:
             break
         x = closer
-    table = x.reshape(len(problem.variables.moving), -1)
-    for factor in (1.0, 0.98, 0.95, 0.9, 0.8, 0.6):
-        smaller = np.hstack([table[:, :1], factor * table[:, 1:]]).ravel()
-        if np.all(_nonlinear_margins(problem, smaller) >= 0.0):
-            return smaller
-    return None
+    violation = np.inf
+    for share in _WAY_BACK:
+        way = safe + share * (x - safe)
+        worst = float(_nonlinear_margins(problem, way).min())
+        if worst >= 0.0 and problem.violation(way) < FEASIBLE:
+            return way, 0.0
+        violation = min(violation, max(-worst, problem.violation(way)))
+    return None, violation
+
+
+def _broken_instants(problem: DesignProblem, x: Array) -> set[float]:
+    """Times [s] at which nonlinear constraints are broken most, `_NEW_INSTANTS` at the most."""
+    series = series_of(problem.variables, x)
+    times = np.linspace(0.0, series.duration, _LOOK, endpoint=False)
+    motion = series.at(times)
+    depth = np.zeros(_LOOK)
+    for constraint in problem.constraints:
+        values = constraint.values(motion)
+        room = np.minimum(values - constraint.lower, constraint.upper - values) / constraint.size
+        lowest = (room <= np.roll(room, 1, axis=0)) & (room < np.roll(room, -1, axis=0)) & (room < 0.0)
+        depth = np.minimum(depth, np.where(lowest, room, 0.0).min(axis=1, initial=0.0))
+    deepest = np.argsort(depth, kind="stable")[:_NEW_INSTANTS]
+    return set(times[deepest[depth[deepest] < 0.0]].tolist())
+
+
+def _calm(problem: DesignProblem, x: Array) -> Array:
+    """The same motion with amplitudes so small that nonlinear constraints hold at all times, if any do."""
+    table = x.reshape(len(problem.variables.moving), -1).copy()
+    for _ in range(_SHRINKINGS):
+        if np.all(_nonlinear_margins(problem, table.ravel()) >= 0.0):
+            break
+        table[:, 1:] *= 0.6
+    return table.ravel()
 
 
 def _nonlinear_margins(problem: DesignProblem, x: Array) -> Array:
     series = series_of(problem.variables, x)
-    return np.array([sampled_margin(series, constraint).margin for constraint in problem.constraints])
+    return np.array([nonlinear_margin(series, constraint).margin for constraint in problem.constraints])
 
 
 def best_of(
@@ -158,23 +263,23 @@ def best_of(
 
     def note(index: int, outcome: Outcome) -> None:
         outcomes[index] = outcome
-        best = min(outcomes.values(), key=lambda found: found[1])
+        best = min(outcomes.values(), key=lambda found: found.rank)
         if progress is not None:
-            progress(len(outcomes), total, best[1], best[2])
+            progress(Standing(len(outcomes), total, best.cost, best.condition, best.violation))
 
     try:
         with _workers(problem, min(workers or available_threads(), len(seeds))) as run_all:
             run_all([_Task(seed, iterations) for seed in seeds], 0, deadline, note)
-            ranked = sorted((i for i in outcomes if outcomes[i][0] is not None), key=lambda i: (outcomes[i][1], i))
+            ranked = sorted((i for i in outcomes if outcomes[i].x is not None), key=lambda i: (outcomes[i].cost, i))
             chosen = ranked[:_HOPPING] if hops else []
-            tasks = [_Task(seeds[i] + 1, iterations, outcomes[i][0], hops) for i in chosen]
+            tasks = [_Task(seeds[i] + 1, iterations, outcomes[i].x, hops) for i in chosen]
             run_all(tasks, len(seeds), deadline, note)
     except KeyboardInterrupt:
-        if not any(outcome[0] is not None for outcome in outcomes.values()):
+        if not any(outcome.x is not None for outcome in outcomes.values()):
             raise
     if not outcomes:
         return None
-    return outcomes[min(outcomes, key=lambda index: (outcomes[index][1], index))][0]
+    return outcomes[min(outcomes, key=lambda index: (outcomes[index].rank, index))].x
 
 
 #: Runs tasks, numbered from `first`, and notes each outcome.
@@ -190,13 +295,22 @@ def _workers(problem: DesignProblem, count: int) -> Iterator[RunAll]:
     _compile(problem)  # once here, so that the children find it in the cache
     context = multiprocessing.get_context("spawn")
     with _main_module_hidden():
-        pool = ProcessPoolExecutor(count, context, initializer=set_threads, initargs=(1,))
+        stop = context.Event()
+        pool = ProcessPoolExecutor(count, context, initializer=_prepare_worker, initargs=(stop,))
         for _ in range(count):
             pool.submit(int)  # starts the processes while the main module is hidden
     try:
-        yield partial(_run_in_pool, problem, pool)
+        yield partial(_run_in_pool, problem, pool, stop)
     finally:
+        stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepare_worker(stop: Event) -> None:
+    """One thread per process; an interruption is the parent's affair, which then asks for what there is."""
+    set_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_when(stop.is_set)
 
 
 def _run_here(
@@ -215,6 +329,7 @@ def _run_here(
 def _run_in_pool(
     problem: DesignProblem,
     pool: ProcessPoolExecutor,
+    stop: Event,
     tasks: Sequence[_Task],
     first: int,
     deadline: float,
@@ -224,13 +339,22 @@ def _run_in_pool(
     pending: dict[Future[Outcome], int] = {
         pool.submit(task.run_within, problem, left): index for index, task in enumerate(tasks, start=first)
     }
+    interrupted = False
     while pending:
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        try:
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            interrupted, done = True, set()
+            stop.set()
         for future in done:
             note(pending.pop(future), future.result())
-        if time.monotonic() > deadline:
+        if interrupted or time.monotonic() > deadline:
             for future in [future for future in pending if future.cancel()]:
                 del pending[future]
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _compile(problem: DesignProblem) -> None:
@@ -263,5 +387,17 @@ def binding_constraint(problem: DesignProblem, seed: int) -> str:
     margins = {constraint.name: constraint.margin(motion) for constraint in problem.constraints}
     name = min(margins, key=lambda key: margins[key], default="")
     if not name or margins[name] >= 0.0:
-        return "give the search more starts, or less margin"
+        return "give the search more starts or a longer budget, or leave out what binds"
     return f"the binding constraint is {name} (broken by {-100 * margins[name]:.0f} % at a random start); widen it"
+
+
+def unseen(problem: DesignProblem, seed: int) -> list[str]:
+    """Parameters that no motion of the moving joints tells, alone or from each other: those of a singular direction."""
+    x = random_start(problem.changed(constraints=()), seed)
+    information = problem.information(x)
+    size = np.sqrt(np.diag(information))
+    hidden = size <= 1e-13 * size.max()
+    if not hidden.any():
+        values, vectors = np.linalg.eigh(information / np.outer(size, size))
+        hidden = np.any(np.abs(vectors[:, values <= _UNSEEN**2 * values[-1]]) > 0.1, axis=1)
+    return [name for name, is_hidden in zip(problem.parameters, hidden, strict=True) if is_hidden]

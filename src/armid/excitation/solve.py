@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,18 +12,35 @@ from threadpoolctl import threadpool_limits
 from armid.excitation.problem import DesignProblem
 from armid.robot.inertia import Array
 
-_FEASIBLE = 1e-4  # relative violation that the certificate's final scaling takes out
+#: Relative violation that the certificate's final scaling takes out.
+FEASIBLE = 1e-4
+
+
+def _nobody_asks() -> bool:
+    return False
+
+
+_asked: Callable[[], bool] = _nobody_asks
+
+
+def end_when(asked: Callable[[], bool]) -> None:
+    """Let all searches of this process end, with the best they have, as soon as `asked` says so."""
+    global _asked
+    _asked = asked
 
 
 @dataclass
 class _Best:
-    """The best feasible point seen; everything a solver visits passes through here."""
+    """The best feasible point seen; everything a solver visits passes through here.
+
+    `violation` is 0 once there is one; before, it is the smallest seen.
+    """
 
     problem: DesignProblem
     deadline: float
     x: Array | None = None
     cost: float = np.inf
-    evaluations: int = 0
+    violation: float = np.inf
     _last: tuple[Array, float, Array] | None = field(default=None, repr=False)
 
     def evaluate(self, x: Array) -> tuple[float, Array]:
@@ -30,27 +48,29 @@ class _Best:
         if self._last is not None and np.array_equal(self._last[0], x):
             return self._last[1], self._last[2]
         cost, gradient = self.problem.cost_and_gradient(x)
-        self.evaluations += 1
         self._last = (x.copy(), cost, gradient)
-        if np.isfinite(cost) and cost < self.cost and self.problem.violation(x) < _FEASIBLE:
-            self.x, self.cost = x.copy(), cost
+        if self.x is None or cost < self.cost:
+            violation = self.problem.violation(x)
+            if violation < FEASIBLE and np.isfinite(cost):
+                self.x, self.cost, violation = x.copy(), cost, 0.0
+            self.violation = min(self.violation, violation)
         return cost, gradient
 
     @property
     def late(self) -> bool:
-        """Whether time is up."""
-        return time.monotonic() > self.deadline
+        """Whether time is up, or somebody wants an end."""
+        return time.monotonic() > self.deadline or _asked()
 
 
 def solve(problem: DesignProblem, start: Array, *, iterations: int, deadline: float) -> tuple[Array | None, float]:
-    """Improve `start`; the best feasible point seen and its cost, (None, inf) if there was none."""
+    """Improve `start`; the best feasible point seen and 0, or None and the smallest violation seen."""
     best = _Best(problem, deadline)
     with threadpool_limits(limits=1, user_api="blas"):
         try:
             _ipopt(best, start, iterations)
         except ImportError:
             _slsqp(best, start, iterations)
-    return best.x, best.cost
+    return best.x, best.violation
 
 
 def _ipopt(best: _Best, start: Array, iterations: int) -> None:

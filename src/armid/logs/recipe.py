@@ -70,7 +70,7 @@ class Recipe:
         """
         path = possible(path)
         try:
-            if path.suffix == "" and path.parent == Path() and not path.exists():
+            if path.suffix == "" and path.parent == Path() and not path.is_file():
                 text, folder = _library_text(path.name), Path()
             else:
                 text, folder = checked_file(path).read_text(encoding="utf-8"), path.parent

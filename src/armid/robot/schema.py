@@ -46,9 +46,9 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise DescriptionError(str(path), "", "there is no such file") from None
     except IsADirectoryError:
-        raise DescriptionError(str(path), "", "is a folder; give a .yaml, .urdf or .xml file") from None
+        raise DescriptionError(str(path), "", "is a folder; name a file") from None
     except UnicodeDecodeError:
-        raise DescriptionError(str(path), "", "is not a text file; give a .yaml, .urdf or .xml file") from None
+        raise DescriptionError(str(path), "", "is not a text file, which is needed here") from None
     except OSError as error:
         raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
 
