@@ -21,6 +21,7 @@ from armid.cli import (
     model,
     new,
     predict,
+    reproduce,
     robots,
     simulate,
     stiffness,
@@ -32,7 +33,7 @@ from armid.errors import ArmidError, ArmidWarning
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
     *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
-    *(warmup, friction, stiffness, datasets),
+    *(warmup, friction, stiffness, reproduce, datasets),
 )
 
 

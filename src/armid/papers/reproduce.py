@@ -1,0 +1,232 @@
+"""Runs the papers' experiments: in two processes, resumable, each outcome saved as soon as it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import multiprocessing
+import queue
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from armid._version import __version__
+from armid.errors import ArmidError, UnknownNameError
+from armid.papers.experiment import VERDICTS, Bench, Experiment, Outcome, Row, load_outcome, save_outcome
+from armid.robot.write import write_text
+
+#: The papers by the short name of their arm, in the order of the experiments R1 to R15.
+PAPERS = {
+    "rx60": "Karahan, Bingul: Modelling and Identification of STAUBLI RX-60 Robot",
+    "ir361": "Swevers, Verdonck, De Schutter: Dynamic Model Identification for Industrial Robots (KUKA IR 361)",
+    "kr15": "Swevers, Verdonck, De Schutter: Dynamic Model Identification for Industrial Robots (payload, KUKA KR 15)",
+    "pa10": "Bompos, Artemiadis, Oikonomopoulos, Kyriakopoulos: Modeling, Full Identification and Control of the "
+    "Mitsubishi PA-10 Robot Arm",
+    "er16": "Ding, Wu, Yao, Yang: Dynamic Model Identification for 6-DOF Industrial Robots (ER-16)",
+    "powerball": "Memar, Esfahani: Modeling and Dynamic Parameter Identification of the SCHUNK Powerball Robotic Arm",
+}
+_LONGEST_FIRST = ("powerball", "pa10", "er16", "kr15", "ir361", "rx60")
+
+
+@dataclass(frozen=True)
+class News:
+    """One message of a running reproduction.
+
+    Attributes:
+        experiment: whose.
+        line: what it does; empty when it has ended.
+        outcome: when it has ended.
+        kept: it had been done before and was read again.
+        seconds: how long it took.
+    """
+
+    experiment: str
+    paper: str
+    title: str
+    line: str = ""
+    outcome: Outcome | None = None
+    kept: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All rows, in the order of the papers.
+
+    Attributes:
+        rows: published against ours.
+        notes: findings by experiment.
+        folder: where outcomes and pictures lie.
+        seed: of everything random.
+    """
+
+    rows: tuple[Row, ...]
+    notes: dict[str, tuple[str, ...]]
+    folder: Path
+    seed: int
+
+    @property
+    def good(self) -> bool:
+        """No verdict is "worse"."""
+        return all(row.verdict != "worse" for row in self.rows)
+
+    def counts(self) -> dict[str, int]:
+        """How many rows have each verdict."""
+        return {verdict: sum(row.verdict == verdict for row in self.rows) for verdict in VERDICTS}
+
+    def to_data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "armid": __version__,
+            "seed": self.seed,
+            "rows": [asdict(row) for row in self.rows],
+            "counts": self.counts(),
+            "notes": {name: list(notes) for name, notes in self.notes.items()},
+            "pictures": sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*.png")),
+        }
+
+
+def experiments(paper: str) -> tuple[Experiment, ...]:
+    """The experiments of a paper.
+
+    Raises:
+        UnknownNameError: there is no such paper.
+    """
+    if paper not in PAPERS:
+        raise UnknownNameError("paper", paper, [*PAPERS, "all"])
+    return tuple(importlib.import_module(f"armid.papers.{paper}").EXPERIMENTS)
+
+
+def reproduce(
+    papers: Sequence[str],
+    folder: Path,
+    *,
+    seed: int = 0,
+    as_printed: bool = False,
+    processes: int = 2,
+    progress: Callable[[News], None] | None = None,
+) -> Reproduction:
+    """Run the experiments of some papers, or read what an earlier call has finished.
+
+    Args:
+        papers: short names; see `PAPERS`.
+        folder: for outcomes and pictures; ``PAPER/EXPERIMENT/outcome.json`` there is used again when seed, options and
+            armid's own code are the same.
+        seed: of everything random.
+        as_printed: also show what the uncorrected equations and tables give.
+        processes: papers to work on at once.
+        progress: hears what happens.
+    """
+    for paper in papers:
+        experiments(paper)  # unknown names before any work
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArmidError(f"{folder}: cannot be made ({error.strerror}); choose another folder with -o") from None
+    tell = progress or (lambda news: None)
+    if processes < 2 or len(papers) < 2:
+        for paper in papers:
+            run_paper(paper, folder, seed, as_printed, tell)
+    else:
+        _run_in_processes(papers, folder, seed, as_printed, processes, tell)
+    result = _collect(papers, folder, seed)
+    write_text(folder / "reproduction.json", json.dumps(result.to_data(), indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def _run_in_processes(
+    papers: Sequence[str], folder: Path, seed: int, as_printed: bool, processes: int, tell: Callable[[News], None]
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager, ProcessPoolExecutor(processes, mp_context=context) as pool:
+        news = manager.Queue()
+        order = sorted(papers, key=_LONGEST_FIRST.index)
+        running = [pool.submit(_work, paper, folder, seed, as_printed, news) for paper in order]
+        try:
+            for item in _hear(news, running):
+                tell(item)
+            for task in running:
+                task.result()
+        except BaseException:
+            for task in running:
+                task.cancel()
+            for process in (pool._processes or {}).values():  # the outcomes that are finished are saved
+                process.terminate()
+            raise
+
+
+def _hear(news: Any, running: Sequence[Future[None]]) -> Iterator[News]:
+    """Messages until all tasks have ended or one has failed."""
+    while True:
+        ended = all(task.done() for task in running) or any(task.done() and task.exception() for task in running)
+        try:
+            yield news.get(timeout=0.2)
+        except queue.Empty:
+            if ended:
+                return
+
+
+def _work(paper: str, folder: Path, seed: int, as_printed: bool, news: Any) -> None:
+    run_paper(paper, folder, seed, as_printed, news.put)
+
+
+def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Callable[[News], None]) -> None:
+    """Run one paper's experiments in order; each is saved when it has ended."""
+    done: dict[str, Outcome] = {}
+    code = _code_hash()
+    for experiment in experiments(paper):
+        place = folder / paper / experiment.name
+        key = {"armid": __version__, "code_sha256": code, "seed": seed, "as_printed": as_printed}
+        kept = _kept(place / "outcome.json", key)
+        if kept is not None:
+            done[experiment.name] = kept
+            tell(News(experiment.name, paper, experiment.title, outcome=kept, kept=True))
+            continue
+        place.mkdir(parents=True, exist_ok=True)
+
+        def say(line: str, experiment: Experiment = experiment) -> None:
+            tell(News(experiment.name, paper, experiment.title, line=line))
+
+        say("started")
+        start = time.perf_counter()
+        earlier = {name: done[name] for name in experiment.needs}
+        outcome = experiment.run(Bench(paper, experiment.name, place, seed, as_printed, earlier, say))
+        seconds = time.perf_counter() - start
+        save_outcome(outcome, place / "outcome.json", title=experiment.title, seconds=round(seconds, 1), **key)
+        done[experiment.name] = outcome
+        tell(News(experiment.name, paper, experiment.title, outcome=outcome, seconds=seconds))
+
+
+def _kept(path: Path, key: dict[str, Any]) -> Outcome | None:
+    """An earlier outcome made in the same way, or None."""
+    try:
+        outcome, about = load_outcome(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return outcome if all(about.get(name) == value for name, value in key.items()) else None
+
+
+def _code_hash() -> str:
+    """Hash of armid's own code and data: a changed method makes an earlier outcome worthless."""
+    digest = hashlib.sha256()
+    root = Path(str(files("armid")))
+    for path in sorted(path for kind in ("*.py", "*.yaml") for path in root.rglob(kind)):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _collect(papers: Sequence[str], folder: Path, seed: int) -> Reproduction:
+    rows: list[Row] = []
+    notes: dict[str, tuple[str, ...]] = {}
+    for paper in papers:
+        for experiment in experiments(paper):
+            outcome, _ = load_outcome(folder / paper / experiment.name / "outcome.json")
+            rows += outcome.rows
+            notes[experiment.name] = outcome.notes
+    return Reproduction(tuple(rows), notes, folder, seed)

@@ -1,0 +1,125 @@
+"""The runner of reproductions: resumes, forgets nothing, judges rightly, tells the truth by its exit code."""
+
+import json
+import types
+
+import pytest
+
+from armid.cli import main
+from armid.errors import UnknownNameError
+from armid.papers import reproduce as runner
+from armid.papers.experiment import Bench, Experiment, Outcome, Row, load_outcome, save_outcome
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Two small experiments in the place of rx60's; the second needs the first."""
+    calls = []
+
+    def first(bench):
+        calls.append("R1")
+        return Outcome((bench.at_most("error", 0.5, published=1.0, unit="N m"),), data={"slope": 2.0})
+
+    def second(bench):
+        calls.append("R2")
+        slope = bench.earlier["R1"].data["slope"]
+        return Outcome((bench.near("slope", slope, published=2.1, within=0.05, note="RX-9"),), notes=("a finding",))
+
+    module = types.SimpleNamespace(
+        EXPERIMENTS=(
+            Experiment("R1", "rx60", "first", first),
+            Experiment("R2", "rx60", "second", second, needs=("R1",)),
+        )
+    )
+    monkeypatch.setattr(runner.importlib, "import_module", lambda name: module)
+    monkeypatch.setattr(runner, "_code_hash", lambda: "same")
+    return calls
+
+
+def test_rows_come_in_order_and_later_experiments_see_earlier_ones(calls, tmp_path):
+    result = runner.reproduce(["rx60"], tmp_path)
+    assert [(row.experiment, row.ours, row.verdict) for row in result.rows] == [
+        ("R1", 0.5, "better"),
+        ("R2", 2.0, "worse"),
+    ]
+    assert not result.good
+    assert result.notes["R2"] == ("a finding",)
+    assert json.loads((tmp_path / "reproduction.json").read_text())["counts"]["worse"] == 1
+
+
+def test_what_is_finished_is_not_done_again(calls, tmp_path):
+    runner.reproduce(["rx60"], tmp_path)
+    (tmp_path / "rx60" / "R2" / "outcome.json").unlink()  # as after an interruption
+    heard = []
+    again = runner.reproduce(["rx60"], tmp_path, progress=heard.append)
+    assert calls == ["R1", "R2", "R2"]
+    assert [news.kept for news in heard if news.outcome] == [True, False]
+    assert len(again.rows) == 2
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"as_printed": True}])
+def test_other_options_are_run_anew(calls, tmp_path, change):
+    runner.reproduce(["rx60"], tmp_path)
+    runner.reproduce(["rx60"], tmp_path, **change)
+    assert calls == ["R1", "R2"] * 2
+
+
+def test_other_code_or_a_damaged_outcome_is_run_anew(calls, tmp_path, monkeypatch):
+    runner.reproduce(["rx60"], tmp_path)
+    (tmp_path / "rx60" / "R1" / "outcome.json").write_text("{")
+    runner.reproduce(["rx60"], tmp_path)
+    assert calls == ["R1", "R2", "R1"]
+    monkeypatch.setattr(runner, "_code_hash", lambda: "changed")
+    runner.reproduce(["rx60"], tmp_path)
+    assert calls == ["R1", "R2", "R1", "R1", "R2"]
+
+
+def test_command_prints_every_row_and_fails_with_a_worse_one(calls, tmp_path, capsys):
+    assert main(["reproduce", "rx60", "-o", str(tmp_path / "out"), "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {"paper", "experiment", "quantity", "published", "ours", "unit", "verdict", "note"} <= set(rows[0])
+    assert main(["reproduce", "rx60", "-o", str(tmp_path / "out"), "--quiet"]) == 1
+    text = capsys.readouterr().out
+    assert "! slope" in text
+    assert "RX-9" in text
+    assert "a finding" in text
+
+
+def test_unknown_paper_is_refused_before_any_work(calls, tmp_path, capsys):
+    with pytest.raises(UnknownNameError, match="rx60"):
+        runner.reproduce(["rx60", "rx61"], tmp_path)
+    assert not calls
+    assert main(["reproduce", "rx61", "-o", str(tmp_path)]) == 2
+    assert "did you mean 'rx60'" in capsys.readouterr().err
+
+
+def test_folder_that_cannot_be_made_is_named(calls, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["reproduce", "rx60", "-o", str(tmp_path / "file" / "out")]) == 2
+    assert "file/out: cannot be made" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ours", "published", "bar", "verdict"),
+    [
+        (0.9, 1.0, None, "better"),
+        (1.1, 1.0, None, "worse"),
+        (1.1, 1.0, 1.2, "match"),
+        (0.9, 1.0, 0.8, "worse"),  # the bar may be stricter than the paper
+        (0.9, None, 1.0, "match"),
+        (0.9, None, None, "not comparable"),
+        (float("nan"), 1.0, 2.0, "worse"),
+    ],
+)
+def test_verdicts_of_what_should_be_small(tmp_path, ours, published, bar, verdict):
+    bench = Bench("rx60", "R1", tmp_path)
+    assert bench.at_most("x", ours, published=published, bar=bar).verdict == verdict
+    turned = {"published": None if published is None else -published, "bar": None if bar is None else -bar}
+    assert bench.at_least("x", -ours, **turned).verdict == verdict
+
+
+def test_outcomes_survive_the_disk(tmp_path):
+    row = Row("rx60", "R1", "x", "1.0 ± 0.1", 2.0, "kg", "not comparable", "why", 3.0)
+    outcome = Outcome((row,), {"rate_hz": 5.0}, {"list": [1, 2.5]}, ("a", "b"))
+    save_outcome(outcome, tmp_path / "o.json", seed=4)
+    assert load_outcome(tmp_path / "o.json") == (outcome, {"seed": 4})
