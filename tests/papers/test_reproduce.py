@@ -32,7 +32,7 @@ def calls(monkeypatch):
         )
     )
     monkeypatch.setattr(runner.importlib, "import_module", lambda name: module)
-    monkeypatch.setattr(runner, "_code_hash", lambda: "same")
+    monkeypatch.setattr(runner, "code_hash", lambda: "same")
     return calls
 
 
@@ -69,7 +69,7 @@ def test_other_code_or_a_damaged_outcome_is_run_anew(calls, tmp_path, monkeypatc
     (tmp_path / "rx60" / "R1" / "outcome.json").write_text("{")
     runner.reproduce(["rx60"], tmp_path)
     assert calls == ["R1", "R2", "R1"]
-    monkeypatch.setattr(runner, "_code_hash", lambda: "changed")
+    monkeypatch.setattr(runner, "code_hash", lambda: "changed")
     runner.reproduce(["rx60"], tmp_path)
     assert calls == ["R1", "R2", "R1", "R1", "R2"]
 

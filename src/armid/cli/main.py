@@ -23,6 +23,7 @@ from armid.cli import (
     predict,
     reproduce,
     robots,
+    run,
     simulate,
     stiffness,
     validate,
@@ -33,7 +34,7 @@ from armid.errors import ArmidError, ArmidWarning
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
     *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
-    *(warmup, friction, stiffness, reproduce, datasets),
+    *(warmup, friction, stiffness, run, reproduce, datasets),
 )
 
 

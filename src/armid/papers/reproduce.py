@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import multiprocessing
@@ -11,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
 from armid.errors import ArmidError, UnknownNameError
 from armid.papers.experiment import VERDICTS, Bench, Experiment, Outcome, Row, load_outcome, save_outcome
+from armid.robot.provenance import code_hash
 from armid.robot.write import write_text
 
 #: The papers by the short name of their arm, in the order of the experiments R1 to R15.
@@ -178,7 +177,7 @@ def _work(paper: str, folder: Path, seed: int, as_printed: bool, news: Any) -> N
 def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Callable[[News], None]) -> None:
     """Run one paper's experiments in order; each is saved when it has ended."""
     done: dict[str, Outcome] = {}
-    code = _code_hash()
+    code = code_hash()
     for experiment in experiments(paper):
         place = folder / paper / experiment.name
         key = {"armid": __version__, "code_sha256": code, "seed": seed, "as_printed": as_printed}
@@ -209,16 +208,6 @@ def _kept(path: Path, key: dict[str, Any]) -> Outcome | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return outcome if all(about.get(name) == value for name, value in key.items()) else None
-
-
-def _code_hash() -> str:
-    """Hash of armid's own code and data: a changed method makes an earlier outcome worthless."""
-    digest = hashlib.sha256()
-    root = Path(str(files("armid")))
-    for path in sorted(path for kind in ("*.py", "*.yaml") for path in root.rglob(kind)):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _collect(papers: Sequence[str], folder: Path, seed: int) -> Reproduction:

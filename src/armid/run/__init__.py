@@ -1,0 +1,1 @@
+"""The whole procedure, staged and resumable: see `armid.run.procedure.run`."""

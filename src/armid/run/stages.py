@@ -1,0 +1,134 @@
+"""Stages of a run: each turns files into files and is skipped when nothing it depends on has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armid._version import __version__
+from armid.robot.provenance import code_hash, file_hash
+from armid.robot.write import write_text
+from armid.run.settings import Settings
+
+Progress = Callable[[str, float], None]
+_MARKS = ".stages"  # folder with one small file per finished stage
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What a stage works with.
+
+    Attributes:
+        folder: of the run.
+        settings: of the run.
+        progress: told what is done and which share of it.
+    """
+
+    folder: Path
+    settings: Settings
+    progress: Progress
+
+    def __truediv__(self, name: str) -> Path:
+        return self.folder / name
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the procedure.
+
+    Attributes:
+        name: short, unique.
+        title: what it does, for people.
+        work: does it; files are written atomically, and what is in `writes` is there at the end.
+        writes: files or folders it makes, relative to the run's folder.
+        reads: files of earlier stages it depends on.
+        choices: settings it depends on.
+        outside: the user's files it depends on.
+    """
+
+    name: str
+    title: str
+    work: Callable[[Workplace], None]
+    writes: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Done:
+    """A stage that has ended.
+
+    Attributes:
+        stage: its name.
+        title: what it does.
+        kept: nothing had changed, so it was not repeated.
+        seconds: how long it took, now or when it was done.
+    """
+
+    stage: str
+    title: str
+    kept: bool
+    seconds: float
+
+
+def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], None]) -> list[Done]:
+    """Do the stages in order; what is finished and unchanged is kept.
+
+    A stage's mark is written after its files, so that an interruption at any moment leaves either a finished stage or
+    one that is done again.
+    """
+    (place.folder / _MARKS).mkdir(parents=True, exist_ok=True)
+    done = []
+    for stage in stages:
+        mark = place.folder / _MARKS / f"{stage.name}.json"
+        key = _key(stage, place)
+        earlier = _earlier(mark)
+        if earlier.get("key") == key and _intact(earlier.get("files"), place, stage):
+            done.append(Done(stage.name, stage.title, True, earlier["seconds"]))
+        else:
+            mark.unlink(missing_ok=True)
+            place.progress(stage.title, 0.0)
+            start = time.perf_counter()
+            stage.work(place)
+            seconds = time.perf_counter() - start
+            files = {name: file_hash(place / name) for name in stage.writes}
+            write_text(mark, json.dumps({"key": key, "files": files, "seconds": round(seconds, 2)}) + "\n")
+            done.append(Done(stage.name, stage.title, False, seconds))
+        tell(done[-1])
+    return done
+
+
+def _key(stage: Stage, place: Workplace) -> str:
+    """Hash of all that decides what a stage makes."""
+    settings = place.settings.to_data()
+    what = {
+        "armid": __version__,
+        "code": code_hash(),
+        "stage": stage.name,
+        "settings": {name: settings[name] for name in ("robot", "links", "no_rotors", "gravity", "simplify")}
+        | {name: settings[name] for name in stage.choices},
+        "reads": {name: file_hash(place / name) for name in stage.reads},
+        "outside": {name: file_hash(Path(name)) for name in stage.outside},
+    }
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+def _earlier(mark: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(mark.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) and {"key", "files", "seconds"} <= set(data) else {}
+
+
+def _intact(files: Any, place: Workplace, stage: Stage) -> bool:
+    """Whether what a stage made is still there as it was made."""
+    if not isinstance(files, dict) or set(files) != set(stage.writes):
+        return False
+    return all((place / name).exists() and file_hash(place / name) == digest for name, digest in files.items())
