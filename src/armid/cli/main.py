@@ -13,6 +13,8 @@ from typing import TextIO
 from armid._version import __version__
 from armid.cli import (
     audit,
+    check,
+    completion,
     datasets,
     design,
     friction,
@@ -34,7 +36,7 @@ from armid.errors import ArmidError, ArmidWarning
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
     *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
-    *(warmup, friction, stiffness, run, reproduce, datasets),
+    *(warmup, friction, stiffness, run, reproduce, datasets, check, completion),
 )
 
 
