@@ -1,6 +1,7 @@
 """The virtual robot: its dynamics against Pinocchio, its energy, friction, drives and sensors."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -383,3 +384,15 @@ def test_bad_input():
         arm.stream(np.full((4, 3), np.nan))
     with pytest.raises(ArmidError, match="torque_noise has 2 values"):
         VirtualRobot(robot, sensors=Sensors(torque_noise=(1.0, 2.0)))
+
+
+def test_loops_are_stable_where_the_inertia_is_small():
+    """The first joint of this arm has 36 times less inertia folded than stretched out, as it stands at the start."""
+    robot = armid.load_robot(Path(__file__).parents[2] / "examples" / "arm.urdf")
+    arm = VirtualRobot(robot, rate_hz=200.0, sensors=Sensors.perfect())
+    folded = np.array([0.0, 1.57, 2.3, 0.0])
+    arm.stream(np.linspace(np.zeros(4), folded, 600))
+    turn = folded + np.sin(np.linspace(0.0, 2.0 * np.pi, 400))[:, None] * np.array([0.6, 0.0, 0.0, 0.0])
+    recording = arm.stream(turn)
+    assert np.abs(recording.position[2:, 0] - turn[:-2, 0]).max() < 0.02
+    assert np.abs(recording.effort[40:, 0]).max() < 10.0  # after the jerk of the start; the limit, which a loop that oscillates reaches, is 90

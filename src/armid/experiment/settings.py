@@ -15,7 +15,8 @@ class DriveLoop:
     """Independent cascade per joint, as in most drives: a position loop around a velocity loop with integral action.
 
     The velocity wanted is v = dq_ref/dt + w_p (q_ref - q), and the torque K (v - dq/dt) + K w_v / 4 times the integral
-    of (v - dq/dt), with K = w_v J and J the joint's own inertia where the arm stands when it is made.
+    of (v - dq/dt), with K = w_v J and J the joint's own inertia where the arm stands when it is made (a mean over
+    postures where it varies so much that such a loop would be unstable elsewhere).
 
     Attributes:
         bandwidth_hz: of the position loop, w_p = 2 pi bandwidth.

@@ -25,6 +25,7 @@ from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Robot
 
 LONGEST_STEP = 5e-4  # [s] of the simulation
+WIDEST = 5.0  # ratio of a joint's inertia to its smallest up to which its loop is tuned for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,8 +256,7 @@ class VirtualRobot:
         """The compiled step's table of constants."""
         n, truth = self.robot.n_joints, self._truth
         settings = np.zeros((stepping.SETTINGS, n))
-        q = self._state[stepping.Q]
-        inertia = np.diag(self._physics.joint_space(q, np.zeros(n))[0])
+        inertia = self._tuning_inertia()
         omega = 2.0 * np.pi * np.array(per_joint("bandwidth_hz", loop.bandwidth_hz, n))
         faster = loop.velocity_ratio * omega
         settings[stepping.KD] = faster * inertia
@@ -276,6 +276,21 @@ class VirtualRobot:
                 settings[stepping.S0, joint] = max(top, 1e-6) / presliding.deflection
             settings[stepping.S1] = 2.0 * presliding.damping * np.sqrt(settings[stepping.S0] * inertia)
         return settings
+
+    def _tuning_inertia(self) -> Array:
+        """Inertia of each joint that its loop is tuned for: where the arm stands.
+
+        Where that is more than `WIDEST` times the smallest in any of some postures, a loop tuned for it would be
+        unstable there, and the geometric mean of smallest and largest is taken instead.
+        """
+        n, limits = self.robot.n_joints, self.robot.limits
+        lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
+        upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
+        here = self._state[stepping.Q]
+        others = lower + (upper - lower) * np.random.default_rng(0).random((64, n))
+        found = np.array([np.diag(self._physics.joint_space(q, np.zeros(n))[0]) for q in (here, *others)])
+        smallest, largest = found.min(axis=0), found.max(axis=0)
+        return np.where(found[0] > WIDEST * smallest, np.sqrt(smallest * largest), found[0])
 
     def _now(self) -> Array:
         """The present instant as a record's row."""
