@@ -12,7 +12,7 @@ UV ?= $(shell command -v uv || echo $(BIN)/uv)
 LOCK_FLAGS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all help install warm lint test prove bench demo lock wheel clean
+.PHONY: all help install warm lint test prove bench demo docs pictures lock wheel clean
 
 all: install warm  ## Install into .venv and compile the kernels (plain `make`)
 
@@ -49,9 +49,15 @@ prove: install  ## Run the long proofs
 bench: install  ## Measure speed; writes benchmarks/results.json
 	@$(BIN)/python -m benchmarks
 
-demo: install  ## Show what armid does
-	@$(BIN)/armid robots
-	@$(BIN)/armid model pa10
+demo: install warm  ## The whole procedure on a virtual PA-10; ends with a report to open
+	@$(BIN)/armid run pa10 -o build/demo
+
+docs: install  ## Build the documentation into build/docs
+	@$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/docs/index.html"
+
+pictures: install  ## Make the pictures of the README anew
+	@$(BIN)/python docs/pictures/make.py
 
 lock:  ## Renew requirements.lock (needs uv; LOCK_FLAGS=--upgrade for newer versions)
 	@"$(UV)" --version >/dev/null 2>&1 || { echo "make lock needs uv: install it, or name it with make lock UV=/path/to/uv." >&2; exit 1; }

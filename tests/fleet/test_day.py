@@ -1,0 +1,53 @@
+"""Arm-days: survive the disk bit by bit, and what is damaged is said to be."""
+
+import numpy as np
+import pytest
+
+from armid.dynamics.factor import CompactFactor
+from armid.errors import ArmidError
+from armid.fleet.day import ArmDay
+
+
+def arm_day(factor=True):
+    rng = np.random.default_rng(0)
+    matrices = tuple(rng.standard_normal((n + 1, n + 1)) for n in (2, 3))
+    made = CompactFactor(("a", "b", "c"), (np.array([0, 1]), np.array([0, 1, 2])), matrices, 50, False, (48, 50))
+    return ArmDay(
+        robot="left",
+        date="2026-11-15",
+        factor=made if factor else None,
+        rms=np.array([0.1, np.nan]),
+        inflation=np.array([1.0, 3.0]),
+        temperature=np.array([np.nan, 31.5]),
+        reversal=np.array([1.2, 1.1]),
+        samples=50,
+        seconds=0.5,
+        findings=({"code": "spikes", "joint": "joint1"},),
+        problems=({"file": "a.parquet", "reason": "empty"},),
+        key="abc",
+        about={"robot_file": "arm.yaml"},
+    )
+
+
+@pytest.mark.parametrize("factor", [True, False])
+def test_survives_the_disk(tmp_path, factor):
+    day = arm_day(factor)
+    day.save(tmp_path / "day.npz")
+    again = ArmDay.load(tmp_path / "day.npz")
+    for name in ("rms", "inflation", "temperature", "reversal"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(day, name))
+    assert [
+        getattr(again, n) for n in ("robot", "date", "samples", "findings", "problems", "key", "about", "usable")
+    ] == [getattr(day, n) for n in ("robot", "date", "samples", "findings", "problems", "key", "about", "usable")]
+    if factor:
+        assert (again.factor.names, again.factor.counts) == (day.factor.names, day.factor.counts)
+        for mine, theirs in zip(again.factor.matrices, day.factor.matrices, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("cut", [0, 10, 200])
+def test_damage_is_named(tmp_path, cut):
+    arm_day().save(tmp_path / "day.npz")
+    (tmp_path / "day.npz").write_bytes((tmp_path / "day.npz").read_bytes()[:cut])
+    with pytest.raises(ArmidError, match=r"day\.npz: is damaged"):
+        ArmDay.load(tmp_path / "day.npz")
