@@ -61,7 +61,7 @@ def test_every_package_has_its_place_in_the_order():
     assert (order[0], order[-1]) == ("robot", "cli")
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p != SOURCE / "__init__.py"], ids=dotted)
+@pytest.mark.parametrize("path", [p for p in MODULES if p.parent != SOURCE or not p.stem.startswith("__")], ids=dotted)
 def test_packages_import_only_from_packages_before_them(path):
     """The import rule, including imports inside functions and for type checking."""
     assert violations(path.read_text("utf-8"), dotted(path)) == []
@@ -123,7 +123,8 @@ def test_wheel_holds_the_package_and_its_robots(wheel):
         inside = set(archive.namelist())
         scripts = archive.read(f"armid-{armid.__version__}.dist-info/entry_points.txt").decode()
     tree = ROOT / "src"
-    wanted = {str(path.relative_to(tree)) for path in (tree / "armid").rglob("*") if path.suffix in (".py", ".yaml")}
+    kinds = (".py", ".yaml", ".js", ".css")
+    wanted = {str(path.relative_to(tree)) for path in (tree / "armid").rglob("*") if path.suffix in kinds}
     assert sum(name.endswith(".yaml") for name in wanted) >= 6
     assert {name for name in inside if ".dist-info/" not in name} == wanted
     assert "armid = armid.cli:main" in scripts

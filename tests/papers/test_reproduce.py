@@ -31,7 +31,7 @@ def calls(monkeypatch):
             Experiment("R2", "rx60", "second", second, needs=("R1",)),
         )
     )
-    monkeypatch.setattr(runner.importlib, "import_module", lambda name: module)
+    monkeypatch.setattr(runner, "_module", lambda name: module)
     monkeypatch.setattr(runner, "code_hash", lambda: "same")
     return calls
 

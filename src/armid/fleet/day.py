@@ -62,7 +62,7 @@ class ArmDay:
 
     def to_bytes(self) -> bytes:
         """A NumPy archive without pickles."""
-        arrays: dict[str, Array] = {
+        arrays: dict[str, Any] = {
             "rms": self.rms,
             "inflation": self.inflation,
             "temperature": self.temperature,
@@ -89,7 +89,7 @@ class ArmDay:
             for joint, (columns, matrix) in enumerate(zip(self.factor.columns, self.factor.matrices, strict=True)):
                 arrays[f"columns{joint}"], arrays[f"matrix{joint}"] = columns, matrix
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(buffer, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
         return buffer.getvalue()
 
     @classmethod

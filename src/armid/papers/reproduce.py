@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import multiprocessing
 import queue
@@ -98,7 +97,36 @@ def experiments(paper: str) -> tuple[Experiment, ...]:
     """
     if paper not in PAPERS:
         raise UnknownNameError("paper", paper, [*PAPERS, "all"])
-    return tuple(importlib.import_module(f"armid.papers.{paper}").EXPERIMENTS)
+    return tuple(_module(paper).EXPERIMENTS)
+
+
+def _module(paper: str) -> Any:
+    """The module of a paper, loaded when it is asked for."""
+    match paper:
+        case "rx60":
+            from armid.papers import rx60
+
+            return rx60
+        case "ir361":
+            from armid.papers import ir361
+
+            return ir361
+        case "kr15":
+            from armid.papers import kr15
+
+            return kr15
+        case "pa10":
+            from armid.papers import pa10
+
+            return pa10
+        case "er16":
+            from armid.papers import er16
+
+            return er16
+        case _:
+            from armid.papers import powerball
+
+            return powerball
 
 
 def reproduce(

@@ -75,7 +75,7 @@ def _extra(name: str) -> Item:
     versions = []
     for package in EXTRAS[name]:
         try:
-            importlib.import_module(package)
+            __import__(package)
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             versions.append(package)

@@ -250,8 +250,11 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 
 
 def export(place: Workplace) -> None:
-    """Files for other programs."""
-    (place / "exports").mkdir(exist_ok=True)
+    """Files for other programs, each proved."""
+    from armid.estimation import load_fit
+    from armid.export import export
+
+    export(load_fit(place / "fit.json"), place.settings.to, place / "exports", seed=place.settings.seed)
 
 
 def track(place: Workplace) -> None:
@@ -260,5 +263,7 @@ def track(place: Workplace) -> None:
 
 
 def report(place: Workplace) -> None:
-    """The page."""
-    write_text(place / "report.html", "")
+    """The page that shows all of it."""
+    from armid.report import build, gather
+
+    build(gather(place.folder)).save(place / "report.html")

@@ -1,0 +1,176 @@
+"""The whole run: every file is there, nothing is repeated without a reason, and no kill leaves a trace."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armid.cli import main
+from armid.estimation import load_fit
+from armid.logs import read_log
+from armid.run.procedure import run, stages_of
+from armid.run.settings import Settings, make_settings
+from armid.validation.validation import load_validation
+
+SMALL = {
+    "robot": "ir361",
+    "no_warmup": True,
+    "starts": 1,
+    "harmonics": 3,
+    "period": 6.0,
+    "rate": 100.0,
+    "periods": 3,
+    "to": ("c", "yaml"),
+}
+FLAGS = [
+    *("--no-warmup", "--starts", "1", "--harmonics", "3", "--period", "6", "--rate", "100"),
+    *("--periods", "3", "--to", "c", "yaml"),
+]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("run") / "whole"
+    return folder, run(make_settings(SMALL), folder)
+
+
+def results(folder):
+    """What a run found, without times of computing."""
+    fit, check = load_fit(folder / "fit.json"), load_validation(folder / "validation.json")
+    plan = json.loads((folder / "plan.json").read_text())
+    return fit.values, fit.covariance, [j.nrms_moving for j in check.joints], plan["trajectory"], plan["value"]
+
+
+def assert_same(one, other):
+    for mine, theirs in zip(results(one), results(other), strict=True):
+        if isinstance(mine, dict):
+            assert mine == theirs
+        else:
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_everything_is_there(finished):
+    folder, outcome = finished
+    made = {name for stage in stages_of(make_settings(SMALL)) for name in stage.writes}
+    assert made >= {"plan.json", "fit.json", "validation.json", "audit.json", "report.html", "exports"}
+    assert all((folder / name).exists() for name in made)
+    assert outcome.good
+    assert len(outcome.numbers) == 5
+    assert load_fit(folder / "fit.json").links is not None  # physically possible, so that exports can hold it
+
+
+def test_validation_is_on_another_motion(finished):
+    folder, _ = finished
+    training, other = (read_log(folder / f"{name}.parquet") for name in ("training", "validation"))
+    rows = min(len(training), len(other))
+    assert np.abs(training["position"][:rows] - other["position"][:rows]).max() > 0.3
+    assert not load_validation(folder / "validation.json").same_as_training
+
+
+def test_report_holds_the_numbers_of_the_files(finished):
+    folder, _ = finished
+    page = (folder / "report.html").read_text("utf-8")
+    check = load_validation(folder / "validation.json")
+    for joint in check.joints:
+        assert repr(joint.nrms_moving) in page
+
+
+def test_a_second_run_does_nothing(finished):
+    folder, first = finished
+    stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != "run.json"}
+    again = run(make_settings(SMALL), folder)
+    assert all(stage.kept for stage in again.stages)
+    assert again.numbers == first.numbers
+    assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
+
+
+def test_a_changed_setting_repeats_what_depends_on_it(finished, tmp_path):
+    folder, _ = finished
+    shutil.copytree(folder, tmp_path / "copy")
+    again = run(make_settings({**SMALL, "method": "wls", "to": ("none",)}), tmp_path / "copy")
+    kept = {stage.stage: stage.kept for stage in again.stages}
+    assert kept["excitation"]
+    assert kept["inspection"]
+    assert not kept["identification"]
+    assert not kept["report"]
+    assert "export" not in kept
+
+
+def test_logs_of_the_user_take_the_place_of_the_virtual_robot(finished, tmp_path, capsys):
+    folder, _ = finished
+    logs = ["--log", str(folder / "training.parquet"), "--validation", str(folder / "validation.parquet")]
+    assert main(["run", "ir361", *logs, "--to", "none", "-o", str(tmp_path / "mine"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {stage["stage"] for stage in data["stages"]}.isdisjoint({"design", "warmup", "excitation"})
+    np.testing.assert_allclose(
+        load_fit(tmp_path / "mine" / "fit.json").values, load_fit(folder / "fit.json").values, rtol=1e-9
+    )
+
+
+def test_without_validation_logs_a_part_is_kept_for_it(finished, tmp_path):
+    folder, _ = finished
+    run(Settings(robot="ir361", log=(str(folder / "training.parquet"),), to=("none",)), tmp_path / "part")
+    whole = read_log(folder / "training.parquet")
+    first, rest = (read_log(tmp_path / "part" / f"{name}.parquet") for name in ("training", "validation"))
+    assert (len(first), len(rest)) == (1200, 600)  # whole periods of 600 samples
+    np.testing.assert_array_equal(np.vstack([first["effort"], rest["effort"]]), whole["effort"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run"], "name a ROBOT"),
+        (["run", "irr361"], "did you mean 'ir361'"),
+        (["run", "ir361", "--log", "nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["run", "ir361", "--settings", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
+        (["run", "ir361", "--periods", "0"], "periods is 0"),
+        (["run", "ir361", "-o", "file/below"], "cannot be made"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
+
+
+def _killed(folder, seconds):
+    """Start a run as a process of its own and kill it after some time; False if it had ended by then."""
+    command = [sys.executable, "-m", "armid", "run", "ir361", *FLAGS, "-o", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds)
+    ended = process.poll() is not None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return not ended
+
+
+def _kill_and_go_on(finished, tmp_path, kills, seed):
+    folder, outcome = finished
+    moments = random.Random(seed)
+    longest = 3.0 + sum(stage.seconds for stage in outcome.stages)
+    landed = sum(_killed(tmp_path / "killed", moments.uniform(0.8, longest / 2)) for _ in range(kills))
+    assert landed >= min(kills, 2) - 1
+    assert not list((tmp_path / "killed").rglob("*.html")) or (tmp_path / "killed" / "fit.json").exists()
+    run(make_settings(SMALL), tmp_path / "killed")
+    assert_same(tmp_path / "killed", folder)
+
+
+def test_killed_twice_it_ends_with_the_same_result(finished, tmp_path):
+    _kill_and_go_on(finished, tmp_path, 2, 0)
+
+
+@pytest.mark.prove
+def test_killed_at_ten_moments_it_ends_with_the_same_result(finished, tmp_path):
+    for number in range(10):
+        _kill_and_go_on(finished, tmp_path / str(number), 1, number)
