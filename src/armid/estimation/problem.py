@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d
 
 from armid.dynamics.factor import CompactFactor, compact_factor
 from armid.dynamics.model import Motion
@@ -52,6 +51,15 @@ class Rows:
     velocity: Array
     dataset: int
     which: slice
+
+    def errors(self, values: Array) -> Array:
+        """Torque less its prediction by parameter `values`, (rows, joints), of all rows."""
+        flat = self.regressor.reshape(-1, self.regressor.shape[2])  # one product instead of one per row
+        return np.asarray(self.torque - (flat @ values).reshape(self.torque.shape))
+
+    def residuals(self, values: Array) -> Array:
+        """The errors of the rows that count, 0 elsewhere."""
+        return np.where(self.use, self.errors(values), 0.0)
 
 
 Weigh = Callable[[Rows], Array]  # weights (rows, joints) of the squared residuals of a block
@@ -135,36 +143,44 @@ class Problem:
         """Columns: base parameters, then terms."""
         return self.torque_model.names
 
-    def used(self, dataset: Dataset, which: slice = slice(None)) -> NDArray[np.bool_]:
-        """Which rows count, (rows, joints); of some rows only, if they are named."""
-        some = np.abs(dataset.qd[:: max(1, len(dataset.qd) // ENOUGH)])
-        usual = SLOW if dataset.kernel is None else SLOW_FILTERED
-        share = usual[0] if self.slow_share is None else self.slow_share
-        floor = usual[1] if self.slow_floor is None else self.slow_floor
-        limit = np.maximum(share * np.quantile(some, 0.99, axis=0), floor)
+    def used(self, dataset: Dataset, which: slice = slice(None), limit: Array | None = None) -> NDArray[np.bool_]:
+        """Which rows count, (rows, joints); of some rows only, if they are named; `limit` is `slow_limit`, if known."""
+        limit = self.slow_limit(dataset) if limit is None else limit
         rows = dataset.rows[which]
         if not len(rows):
             return np.zeros((0, len(limit)), dtype=bool)
         if dataset.kernel is None:
             use: NDArray[np.bool_] = ~_near_slow(dataset, rows, limit)
         else:
-            slow = (np.abs(dataset.qd) < limit).astype(float)
-            use = filtered(slow, dataset.kernel, rows) < SLOW_WEIGHT
+            half = len(dataset.kernel) // 2
+            first, last = int(rows[0]) - half, int(rows[-1]) + half + 1
+            slow = (np.abs(dataset.qd[first:last]) < limit).astype(float)
+            use = filtered(slow, dataset.kernel, rows - first) < SLOW_WEIGHT
         return use if dataset.use is None else use & np.asarray(dataset.use[which], dtype=bool)
+
+    def slow_limit(self, dataset: Dataset) -> Array:
+        """Speeds below which the joints of a data set count as slow [rad/s or m/s]."""
+        some = np.abs(dataset.qd[:: max(1, len(dataset.qd) // ENOUGH)]).T.copy()
+        usual = SLOW if dataset.kernel is None else SLOW_FILTERED
+        share = usual[0] if self.slow_share is None else self.slow_share
+        floor = usual[1] if self.slow_floor is None else self.slow_floor
+        return np.maximum(share * np.quantile(some, 0.99, axis=1, overwrite_input=True), floor)
 
     def blocks(self, most_rows: int | None = None) -> Iterator[Rows]:
         """All rows in pieces of constant size, or pieces spread over the data with about `most_rows` in all."""
         skip = 1 if most_rows is None else max(1, sum(len(d) for d in self.data) // most_rows)
         for index, dataset in enumerate(self.data):
-            torque = self.torque(dataset)
+            torque, limit = self.torque(dataset), self.slow_limit(dataset)
             for number, (which, span) in enumerate(row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES)):
                 if number % skip:
                     continue
                 motion = Motion(dataset.q[span], dataset.qd[span], dataset.qdd[span])
                 rows = dataset.rows[which]
                 with one_blas_thread():
-                    regressor = filtered(self.torque_model.regressor(motion), dataset.kernel, rows - span.start)
-                yield Rows(regressor, torque[which], self.used(dataset, which), dataset.qd[rows], index, which)
+                    regressor = self.torque_model.regressor(motion)
+                    if dataset.kernel is not None or len(rows) < len(regressor):
+                        regressor = filtered(regressor, dataset.kernel, rows - span.start)
+                yield Rows(regressor, torque[which], self.used(dataset, which, limit), dataset.qd[rows], index, which)
 
     def torque(self, dataset: Dataset) -> Array:
         """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""
@@ -172,8 +188,13 @@ class Problem:
         known = self.torque_model.known_torque(dataset.motion)
         return torque if known is None else torque - filtered(known, dataset.kernel, dataset.rows)
 
-    def factor(self, *, triangular: bool = False, weigh: Weigh | None = None) -> CompactFactor:
-        """Compact factor of all rows that count, each squared residual multiplied by `weigh` of its block."""
+    def factor(self, *, triangular: bool = False, weigh: Weigh | None = None, complete: bool = True) -> CompactFactor:
+        """Compact factor of all rows that count, each squared residual multiplied by `weigh` of its block.
+
+        Raises:
+            EstimationError: a joint has no row, or there are fewer rows than parameters; not asked if the data are not
+                `complete` but one of many parts.
+        """
         total: CompactFactor | None = None
         plain = (
             weigh is None
@@ -184,7 +205,8 @@ class Problem:
             total = part if total is None else total + part
         if total is None:
             raise EstimationError("the data sets have no rows")
-        self._check_counts(total)
+        if complete:
+            self._check_counts(total)
         return total
 
     def _plain_factors(self, triangular: bool) -> Iterator[CompactFactor]:
@@ -228,9 +250,16 @@ def _near_slow(dataset: Dataset, rows: Indices, limit: Array) -> NDArray[np.bool
     """Which of some rows lie within `SLOW_MARGIN_S` of a sample below the limit, per joint."""
     reach = round(SLOW_MARGIN_S * dataset.rate_hz)
     first, last = max(int(rows[0]) - reach, 0), min(int(rows[-1]) + reach + 1, len(dataset.qd))
-    slow = (np.abs(dataset.qd[first:last]) < limit).astype(np.uint8)
-    near = maximum_filter1d(slow, 2 * reach + 1, axis=0, mode="constant")
-    return np.asarray(near[rows - first] > 0)
+    near = np.abs(dataset.qd[first:last]) < limit
+    done = 0
+    while done < reach:  # each turn lets it reach further, as far as leaves no gap
+        step = min(2 * done + 1, reach - done)
+        wider = near.copy()
+        wider[step:] |= near[:-step]
+        wider[:-step] |= near[step:]
+        near, done = wider, done + step
+    whole = len(rows) == int(rows[-1]) - int(rows[0]) + 1
+    return near[rows[0] - first : rows[-1] - first + 1] if whole else near[rows - first]
 
 
 def _with_known(robot: Robot, known: Mapping[str, float] | None) -> Robot:

@@ -1,0 +1,214 @@
+"""A virtual fleet: arms of one type with manufacturing spread, seasons, and faults planted on purpose."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid._version import __version__
+from armid.errors import ArmidError
+from armid.experiment.excite import point_to_point
+from armid.experiment.truth import truth_of
+from armid.experiment.virtual import VirtualRobot
+from armid.logs import Log, write_log
+from armid.robot.inertia import Array, from_com
+from armid.robot.robot import Robot, Virtual
+from armid.robot.write import write_text
+
+FAULTS = ("friction", "payload", "sign", "dead")
+FIRST_DAY = datetime.date(2026, 1, 5)
+LINK_SPREAD, ROTOR_SPREAD, FRICTION_SPREAD = 0.02, 0.01, 0.10  # relative standard deviations between arms
+USUAL_TEMPERATURE, PER_DEGREE = 25.0, -0.012  # [°C], and relative change of viscous friction per degree
+RISE_PER_DAY = 0.08  # of viscous friction in a joint that wears
+LOST_SHARE = 0.04  # mass of a payload that nobody told of, over the arm's own
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong on one arm.
+
+    Attributes:
+        kind: ``friction`` (viscous friction rises day by day), ``payload`` (carried but not told), ``sign`` (torque
+            sensor reversed) or ``dead`` (torque channel stuck at zero).
+        arm: index of the arm.
+        day: index of the first day.
+        joint: index of the joint; of no meaning for a payload.
+    """
+
+    kind: str
+    arm: int
+    day: int
+    joint: int
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualFleet:
+    """The truth about a fleet.
+
+    Attributes:
+        robot: the type of arm.
+        arms: truth of each.
+        temperature: of each day [°C], (days,).
+        poor: which arms move little.
+        faults: what goes wrong.
+        seed: of everything random.
+    """
+
+    robot: Robot
+    arms: tuple[Virtual, ...]
+    temperature: Array
+    poor: tuple[bool, ...]
+    faults: tuple[Fault, ...]
+    seed: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the arms."""
+        return tuple(f"arm{index + 1:03d}" for index in range(len(self.arms)))
+
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """ISO dates of the days."""
+        return tuple(str(FIRST_DAY + datetime.timedelta(days=day)) for day in range(len(self.temperature)))
+
+    def truth(self, arm: int, day: int) -> Virtual:
+        """What an arm is on a day: grease and wear included."""
+        virtual = self.arms[arm]
+        factor = np.full(len(virtual.inertia), 1.0 + PER_DEGREE * (self.temperature[day] - USUAL_TEMPERATURE))
+        payload = virtual.payload
+        for fault in self.faults:
+            if fault.arm != arm or day < fault.day:
+                continue
+            if fault.kind == "friction":
+                factor[fault.joint] *= 1.0 + RISE_PER_DAY * (day - fault.day + 1)
+            elif fault.kind == "payload":
+                mass = LOST_SHARE * float(virtual.inertia[:, 0].sum())
+                payload = from_com(mass, [0.0, 0.0, 0.05], 1e-3 * mass * np.eye(3))
+        coefficients = tuple(
+            {name: value * (factor[j] if name.startswith("fv") else 1.0) for name, value in values.items()}
+            for j, values in enumerate(virtual.coefficients)
+        )
+        return replace(virtual, coefficients=coefficients, payload=payload)
+
+    def record(self, arm: int, day: int, *, points: int = 8, rate_hz: float = 100.0) -> Log:
+        """One arm's recording of one day: random points, as a day's work, with the sensors' faults."""
+        seed = int(np.random.SeedSequence([self.seed, arm, day]).generate_state(1)[0])
+        robot = replace(self.robot, virtual=self.truth(arm, day))
+        machine = VirtualRobot(robot, rate_hz=rate_hz, seed=seed)
+        margin, share = (0.42, 0.35) if self.poor[arm] else (0.1, 0.8)
+        log = point_to_point(machine, machine.robot, points=points, seed=seed, margin=margin, share=share)
+        effort = np.array(log["effort"])
+        for fault in self.faults:
+            if fault.arm == arm and day >= fault.day and fault.kind in ("sign", "dead"):
+                effort[:, fault.joint] *= -1.0 if fault.kind == "sign" else 0.0
+        warmth = np.random.default_rng(seed).normal(self.temperature[day], 0.5, effort.shape[1])
+        channels = {"effort": effort, "temperature": np.tile(warmth, (len(log), 1)), "command": None}
+        history = {"made_by": "armid fleet simulate", "armid": __version__, "seed": seed}
+        return log.with_channels(channels, history=history, period_s=None)
+
+    def to_data(self) -> dict[str, Any]:
+        """The truth, for those who check."""
+        return {
+            "armid": __version__,
+            "robot": self.robot.name,
+            "seed": self.seed,
+            "arms": list(self.names),
+            "dates": list(self.dates),
+            "temperature": self.temperature.tolist(),
+            "poor": [name for name, poor in zip(self.names, self.poor, strict=True) if poor],
+            "faults": [
+                {**asdict(f), "arm": self.names[f.arm], "date": self.dates[f.day], "joint": f.joint + 1}
+                for f in self.faults
+            ],
+        }
+
+
+def virtual_fleet(
+    robot: Robot,
+    *,
+    robots: int,
+    days: int,
+    faults: int | Sequence[Fault] = 0,
+    poor: float = 0.0,
+    seed: int = 0,
+) -> VirtualFleet:
+    """A fleet of one type of arm.
+
+    Args:
+        robot: with a truth to vary (a `virtual:` section, or the inertias of its file).
+        robots: how many arms.
+        days: how many days.
+        faults: how many to plant on different arms, kinds in turn; or the faults themselves.
+        poor: share of the arms that move little.
+        seed: of everything random.
+    """
+    if robots < 1 or days < 1:
+        raise ArmidError(f"{robots} robots and {days} days: at least one of each is needed")
+    truth = truth_of(robot)
+    n = len(truth.inertia)
+    robot = robot if n == robot.n_joints else robot.first_links(n)
+    rng = np.random.default_rng(seed)
+    arms = tuple(_varied(truth, rng) for _ in range(robots))
+    season = USUAL_TEMPERATURE + 4.0 * np.sin(2.0 * np.pi * np.arange(days) / 30.0)
+    temperature = season + rng.normal(0.0, 1.0, days)
+    little = rng.permutation(robots) < round(poor * robots)
+    planted = tuple(faults) if not isinstance(faults, int) else _planted(faults, robots, days, n, little, rng)
+    return VirtualFleet(robot, arms, temperature, tuple(bool(p) for p in little), planted, seed)
+
+
+def simulate_fleet(
+    fleet: VirtualFleet,
+    folder: Path,
+    *,
+    points: int = 8,
+    rate_hz: float = 100.0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Path:
+    """Record every arm on every day into ``robot=…/date=…/log.parquet``; writes fleet.yaml and truth.json too.
+
+    A recording that is there already is not made again.
+    """
+    total, done = len(fleet.arms) * len(fleet.temperature), 0
+    for arm, name in enumerate(fleet.names):
+        for day, date in enumerate(fleet.dates):
+            place = folder / "logs" / f"robot={name}" / f"date={date}"
+            if not (place / "log.parquet").exists():
+                place.mkdir(parents=True, exist_ok=True)
+                write_log(fleet.record(arm, day, points=points, rate_hz=rate_hz), place / "log.parquet")
+            done += 1
+            if progress is not None:
+                progress(f"{name}, {date}", done / total)
+    write_text(folder / "truth.json", json.dumps(fleet.to_data(), indent=2) + "\n")
+    text = f"# A virtual fleet, made by armid fleet simulate.\nrobot: {fleet.robot.source}\nlogs: logs\n"
+    write_text(folder / "fleet.yaml", text)
+    return folder / "fleet.yaml"
+
+
+def _varied(truth: Virtual, rng: np.random.Generator) -> Virtual:
+    """An arm as it leaves the factory: every link, rotor and gear a little different."""
+    links = truth.inertia * (1.0 + LINK_SPREAD * rng.standard_normal((len(truth.inertia), 1)))
+    rotors = truth.rotor_inertia * (1.0 + ROTOR_SPREAD * rng.standard_normal(len(truth.rotor_inertia)))
+    coefficients = tuple(
+        {name: value * np.exp(FRICTION_SPREAD * rng.standard_normal()) for name, value in values.items()}
+        for values in truth.coefficients
+    )
+    return replace(truth, inertia=links, rotor_inertia=rotors, coefficients=coefficients)
+
+
+def _planted(count: int, robots: int, days: int, joints: int, poor: Any, rng: np.random.Generator) -> tuple[Fault, ...]:
+    """Faults of all kinds in turn, each on an arm of its own that moves enough, in the middle of the time."""
+    sound = np.flatnonzero(~np.asarray(poor, dtype=bool))
+    if count > len(sound):
+        raise ArmidError(f"{count} faults need as many arms that move; there are {len(sound)}")
+    arms = rng.permutation(sound)[:count]
+    first, last = max(1, days // 4), max(2, days // 2)
+    return tuple(
+        Fault(FAULTS[k % len(FAULTS)], int(arm), int(rng.integers(first, last)), int(rng.integers(joints)))
+        for k, arm in enumerate(arms)
+    )
