@@ -17,6 +17,7 @@ from armid.cli import (
     completion,
     datasets,
     design,
+    export,
     friction,
     identify,
     inspect,
@@ -35,7 +36,7 @@ from armid.errors import ArmidError, ArmidWarning
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
-    *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
+    *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit, export),
     *(warmup, friction, stiffness, run, reproduce, datasets, check, completion),
 )
 

@@ -1,0 +1,265 @@
+"""What is exported: the torque of a fit by its causes, from full parameters that other programs can hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from armid.dynamics.model import Model, Motion
+from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Local
+from armid.errors import ArmidError
+from armid.estimation.fit import Fit
+from armid.robot.friction import Friction
+from armid.robot.inertia import Array, impossibility
+from armid.robot.robot import Robot, inertial_names
+from armid.robot.serial import robot_to_data
+
+SPEED, ACCELERATION = 2.0, 5.0  # [rad/s], [rad/s^2] of random states where a joint states no limit
+SLOWEST = 0.05  # share of a joint's speed below which no random state lies: friction jumps at rest
+
+# Causes of torque, in the order in which they are listed.
+LINKS, ROTORS, ROTOR_COUPLING = "links", "rotors", "rotor coupling"
+MOTOR_INERTIA, MOTOR_FRICTION = "inertia of coupled motors", "friction of coupled motors"
+JOINT_FRICTION, OFFSET, LOAD_LOSS = "friction", "offset", "load-proportional loss"
+SPRINGS, COUNTERBALANCE = "springs", "counterbalance"
+CAUSES = (
+    *(LINKS, ROTORS, ROTOR_COUPLING, MOTOR_INERTIA, JOINT_FRICTION, MOTOR_FRICTION),
+    *(OFFSET, SPRINGS, COUNTERBALANCE, LOAD_LOSS),
+)
+
+
+class ExportError(ArmidError):
+    """A fit cannot be written in the wanted form."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """A fit as full parameters.
+
+    Attributes:
+        fit: the fit.
+        values: all parameters of its model, standard order.
+        complete: the values are links that can exist; otherwise base parameters with zeros in place of the others,
+            which give the same torque but are no bodies.
+    """
+
+    fit: Fit
+    values: Array
+    complete: bool
+
+    @property
+    def robot(self) -> Robot:
+        """The robot of the fit."""
+        return self.fit.robot
+
+    @cached_property
+    def model(self) -> Model:
+        """Its linear model."""
+        return self.fit.torque_model.model
+
+    @cached_property
+    def by_name(self) -> dict[str, float]:
+        """Parameter values by name."""
+        return dict(zip(self.model.names, self.values.tolist(), strict=True))
+
+    @cached_property
+    def links(self) -> Array:
+        """Inertial parameters (links, 10) in link frames."""
+        return self.values[: 10 * self.robot.n_joints].reshape(-1, 10)
+
+    @cached_property
+    def identifier(self) -> str:
+        """The robot's name as programming languages want it."""
+        name = re.sub(r"\W+", "_", self.robot.name, flags=re.ASCII).strip("_").lower() or "arm"
+        return f"arm_{name}" if name[0].isdigit() else name
+
+    @cached_property
+    def coefficients(self) -> dict[str, float]:
+        """Coefficients of the friction terms beyond the model's own, by name."""
+        first = len(self.model.base.kept)
+        return dict(zip((term.name for term in self.fit.terms), self.fit.values[first:].tolist(), strict=True))
+
+    @cached_property
+    def load(self) -> Array | None:
+        """Parameters whose rigid-body torque is the load of load terms, standard order; None without such terms."""
+        loads = self.fit.load_values
+        if loads is None or not any(term.kind == "load" for term in self.fit.terms):
+            return None
+        inertial = {p.name for p in self.model.parameters if p.kind == INERTIAL}
+        wanted = {name: loads[name] for name in self.model.base.kept if name in inertial}
+        return np.array([wanted.get(name, 0.0) for name in self.model.names])
+
+    @cached_property
+    def reflected(self) -> Array:
+        """Inertia (joints,) that each rotor adds to its own joint [kg m^2]."""
+        result = np.zeros(self.robot.n_joints)
+        for parameter in self.model.parameters:
+            if parameter.kind == ROTOR and not parameter.name.startswith("Imc"):
+                ratio = self.robot.drives[parameter.number - 1].gear_ratio
+                result[parameter.number - 1] = ratio**2 * self.by_name[parameter.name]
+        return result
+
+    def torque(self, motion: Motion) -> Array:
+        """Torque (samples, joints) of all causes; delays left out."""
+        return np.sum(list(self.parts(motion).values()), axis=0)
+
+    def parts(self, motion: Motion) -> dict[str, Array]:
+        """Torque (samples, joints) by cause; causes the arm does not have are left out."""
+        sums: dict[str, Array] = {cause: np.zeros_like(motion.q) for cause in CAUSES}
+        sums[LINKS] = self._linear(motion, [p.name for p in self.model.parameters if p.kind == INERTIAL])
+        sums[ROTORS] = motion.qdd * self.reflected
+        coupled = [p.name for p in self.model.parameters if isinstance(p.column, CoupledRotor)]
+        if coupled:
+            own = motion.qdd * np.where(
+                [f"Im{j + 1}" in coupled for j in range(self.robot.n_joints)], self.reflected, 0
+            )
+            sums[ROTOR_COUPLING] = self._linear(motion, coupled) - own
+        names = [p.name for p in self.model.parameters]
+        sums[MOTOR_INERTIA] = self._linear(motion, [n for n in names if n.startswith("Imc")])
+        sums[MOTOR_FRICTION] = self._linear(motion, [n for n in names if n.startswith(("fvc", "fcc"))])
+        sums[OFFSET] += [self.offset(joint) for joint in range(self.robot.n_joints)]
+        sums[JOINT_FRICTION] = self.friction(motion)
+        sums[SPRINGS] = self._linear(motion, [p.name for p in self.model.parameters if p.kind == SPRING])
+        sums[COUNTERBALANCE] = self.model.counterbalance_torque(motion.q)
+        known = self.fit.compensation
+        if known is not None and known.load_loss is not None:
+            weight = self.model.gravity_torque(motion.q, dict(known.weight or {}))
+            sums[LOAD_LOSS] = known.load_loss[:, 0] * weight + known.load_loss[:, 1]
+        return {cause: torque for cause, torque in sums.items() if np.any(torque)}
+
+    def friction(self, motion: Motion) -> Array:
+        """Friction (samples, joints) of each joint in its own velocity and load, without offsets."""
+        result = self.linear_friction(motion)
+        load = None if self.load is None else self._rigid(motion, self.load)
+        for term in self.fit.terms:
+            part = None if load is None else load[:, term.joint]
+            result[:, term.joint] += self.coefficients[term.name] * term.shape(motion.qd[:, term.joint], part)
+        for joint, known in enumerate(self._known_friction):
+            if known is not None:
+                law, values = known
+                still = float(values["fo"]) if law.offset else 0.0
+                result[:, joint] += law.torque(motion.qd[:, joint], values) - still
+        return result
+
+    def linear_friction(self, motion: Motion) -> Array:
+        """The share of the friction that is the model's own: viscous and Coulomb friction, maybe by direction."""
+        return self._linear(motion, [p.name for p in self.model.parameters if p.kind == FRICTION and _of_joint(p.name)])
+
+    def curve_words(self, joint: int) -> list[str]:
+        """What a joint's friction is made of beside viscous and Coulomb friction."""
+        words = [f"{term.kind} ({term.name})" for term in self.fit.terms if term.joint == joint]
+        own = (p.name for p in self.model.parameters if p.kind == FRICTION and p.number == joint + 1)
+        if any(name[-1] in "pn" for name in own):
+            words.append("difference between directions")
+        known = self._known_friction[joint]
+        if known is not None and (not known[0].law.linear or known[0].per_direction):
+            words.append(f"{known[0].law.name} law")
+        return words
+
+    def beyond_description(self, joint: int) -> bool:
+        """Whether a joint has friction that its description's law does not have: terms, or what was known before."""
+        return self._known_friction[joint] is not None or any(term.joint == joint for term in self.fit.terms)
+
+    def offset(self, joint: int) -> float:
+        """Constant torque of a joint [N m]."""
+        known = self._known_friction[joint]
+        extra = float(known[1]["fo"]) if known is not None and known[0].offset else 0.0
+        return self.by_name.get(f"fo{joint + 1}", 0.0) + extra
+
+    def has_curve(self, joint: int) -> bool:
+        """Whether a joint's friction is more than viscous and Coulomb friction alike in both directions."""
+        return bool(self.curve_words(joint))
+
+    @property
+    def _known_friction(self) -> tuple[tuple[Friction, Mapping[str, float]] | None, ...]:
+        known = self.fit.compensation
+        return (None,) * self.robot.n_joints if known is None else known.friction
+
+    def _linear(self, motion: Motion, names: list[str]) -> Array:
+        """Torque of some parameters alone."""
+        wanted = np.isin(self.model.names, names)
+        return self._rigid(motion, np.where(wanted, self.values, 0.0)) if wanted.any() else np.zeros_like(motion.q)
+
+    def _rigid(self, motion: Motion, vector: Array) -> Array:
+        return self.model.inverse_dynamics(*motion, vector) - self.model.counterbalance_torque(motion.q)
+
+
+def _of_joint(name: str) -> bool:
+    return not name.startswith(("fo", "fvc", "fcc"))
+
+
+def arm_of(fit: Fit, *, complete: bool) -> Arm:
+    """The arm of a fit.
+
+    Args:
+        fit: the fit.
+        complete: ask for links that can exist; otherwise base parameters will do where the fit has no links.
+
+    Raises:
+        ExportError: the fit has no links, or impossible ones.
+    """
+    model = fit.torque_model.model
+    if fit.links is None and not complete:
+        return Arm(fit, model.vector(dict(zip(model.base.kept, fit.values.tolist(), strict=False))), False)
+    if fit.links is None:
+        raise ExportError(
+            f"the fit of {fit.robot.name} (method {fit.method}) has base parameters only, from which no links can be "
+            "written; make it with `armid identify --method feasible`, or export to c, python or yaml"
+        )
+    values = np.array([fit.links[name] for name in model.names])
+    for number in range(1, fit.robot.n_joints + 1):
+        reason = impossibility([fit.links[name] for name in inertial_names(number)])
+        if reason is not None:
+            raise ExportError(
+                f"link {number} of the fit of {fit.robot.name} cannot exist: {reason}; make the fit with "
+                "`armid identify --method feasible`"
+            )
+    return Arm(fit, values, True)
+
+
+def random_states(robot: Robot, count: int, seed: int) -> Motion:
+    """Random states over the whole of a robot's limits, no joint at rest."""
+    rng = np.random.default_rng(seed)
+    slides = np.array([joint.prismatic for joint in robot.joints])
+    reach, scale = np.where(slides, 0.5, np.pi), np.where(slides, 0.25, 1.0)
+    unknown = np.full(robot.n_joints, np.nan)
+    known = robot.limits if len(robot.limits.lower) == robot.n_joints else None
+    lower, upper, speed, acceleration = (
+        (unknown,) * 4 if known is None else (known.lower, known.upper, known.velocity, known.acceleration)
+    )
+    low, high = np.where(np.isnan(lower), -reach, lower), np.where(np.isnan(upper), reach, upper)
+    fastest = np.where(np.isnan(speed), SPEED * scale, speed)
+    hardest = np.where(np.isnan(acceleration), ACCELERATION * scale, acceleration)
+    shape = (count, robot.n_joints)
+    q = rng.uniform(low, high, shape)
+    qd = fastest * rng.uniform(SLOWEST, 1.0, shape) * rng.choice([-1.0, 1.0], shape)
+    return Motion(q, qd, hardest * rng.uniform(-1.0, 1.0, shape))
+
+
+def weights_of(arm: Arm) -> list[tuple[str, int, Array, float]]:
+    """Coefficients of coupled motors: name, joint number, direction in joint space, value."""
+    return [
+        (p.name, p.number, p.column.weight, arm.by_name[p.name] * p.column.constants[0])
+        for p in arm.model.parameters
+        if isinstance(p.column, Local) and p.name.startswith(("Imc", "fvc", "fcc"))
+    ]
+
+
+def fit_digest(fit: Fit) -> str:
+    """SHA-256 of what a fit's torque depends on."""
+    data = {
+        "names": fit.names,
+        "values": fit.values.tolist(),
+        "links": None if fit.links is None else dict(fit.links),
+        "terms": [term.to_data() for term in fit.terms],
+        "load_values": None if fit.load_values is None else dict(fit.load_values),
+        "compensation": None if fit.compensation is None else fit.compensation.to_data(),
+        "robot": robot_to_data(fit.robot),
+    }
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

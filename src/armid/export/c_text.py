@@ -1,0 +1,251 @@
+"""The fixed parts of the C header; `@X@` is the arm's name, `@N@` the number of joints."""
+
+HEAD = """\
+/*
+@BANNER@
+ */
+#ifndef @UP@_DYNAMICS_H
+#define @UP@_DYNAMICS_H
+
+#include <math.h>
+
+#define @UP@_JOINTS @N@
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Arrays have @N@ entries, one per joint; a mass matrix has @N@ x @N@, row by row. rad, rad/s, rad/s^2, N m (m, N).
+ *
+ * @X@_inverse_dynamics(q, qd, qdd, tau)  torque that makes the motion
+ * @X@_gravity(q, tau)                    torque that holds the links against gravity
+ * @X@_friction(q, qd, qdd, tau)          torque against friction, offsets included
+ * @X@_springs(q, tau)                    torque of springs and counterbalances
+ * @X@_mass_matrix(q, mass)               inertia in joint space, rotors included
+ */
+
+"""
+
+CORE = """
+static inline void @X@_cross_(const double *a, const double *b, double *c)
+{
+    c[0] = a[1] * b[2] - a[2] * b[1];
+    c[1] = a[2] * b[0] - a[0] * b[2];
+    c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+static inline double @X@_dot_(const double *a, const double *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* b = A' a and b = A a for a rotation by rows */
+static inline void @X@_into_(const double *A, const double *a, double *b)
+{
+    b[0] = A[0] * a[0] + A[3] * a[1] + A[6] * a[2];
+    b[1] = A[1] * a[0] + A[4] * a[1] + A[7] * a[2];
+    b[2] = A[2] * a[0] + A[5] * a[1] + A[8] * a[2];
+}
+
+static inline void @X@_out_(const double *A, const double *a, double *b)
+{
+    b[0] = @X@_dot_(A, a);
+    b[1] = @X@_dot_(A + 3, a);
+    b[2] = @X@_dot_(A + 6, a);
+}
+
+/* Recursive Newton-Euler in joint frames; adds up rigid-body torque, with rotors if asked for. */
+static inline void @X@_newton_euler_(const double *inertia, const double *gravity, const double *q, const double *qd,
+                                     const double *qdd, int rotors, double *tau)
+{
+    double A[@N@][9], r[@N@][3], w[@N@][3], al[@N@][3], a[@N@][3], f[@N@][3], n[@N@][3];
+    double wp[3], ap[3], lp[3], t[3], u[3], Iw[3], Ia[3];
+    int i, k, p;
+
+    for (i = 0; i < @N@; i++) {
+        const double *P = @X@_place_ + 12 * i, *I = inertia + 10 * i, *h = I + 1;
+        p = @X@_parent_[i];
+        for (k = 0; k < 3; k++) {
+            wp[k] = p < 0 ? 0.0 : w[p][k];
+            ap[k] = p < 0 ? 0.0 : al[p][k];
+            lp[k] = p < 0 ? -gravity[k] : a[p][k];
+        }
+        if (@X@_slides_[i]) {
+            for (k = 0; k < 9; k++)
+                A[i][k] = P[k];
+            for (k = 0; k < 3; k++)
+                r[i][k] = P[9 + k] + P[3 * k + 2] * q[i];
+        } else {
+            const double c = cos(q[i]), s = sin(q[i]);
+            for (k = 0; k < 3; k++) {
+                A[i][3 * k] = P[3 * k] * c + P[3 * k + 1] * s;
+                A[i][3 * k + 1] = P[3 * k + 1] * c - P[3 * k] * s;
+                A[i][3 * k + 2] = P[3 * k + 2];
+                r[i][k] = P[9 + k];
+            }
+        }
+        /* velocity and acceleration of the joint's origin, then of the link */
+        @X@_cross_(wp, r[i], t);
+        @X@_cross_(wp, t, u);
+        @X@_cross_(ap, r[i], t);
+        for (k = 0; k < 3; k++)
+            lp[k] += t[k] + u[k];
+        @X@_into_(A[i], wp, w[i]);
+        @X@_into_(A[i], ap, al[i]);
+        @X@_into_(A[i], lp, a[i]);
+        if (@X@_slides_[i]) {
+            a[i][0] += 2.0 * w[i][1] * qd[i];
+            a[i][1] -= 2.0 * w[i][0] * qd[i];
+            a[i][2] += qdd[i];
+        } else {
+            al[i][0] += w[i][1] * qd[i];
+            al[i][1] -= w[i][0] * qd[i];
+            al[i][2] += qdd[i];
+            w[i][2] += qd[i];
+        }
+        /* force and moment about the joint's origin */
+        @X@_cross_(w[i], h, t);
+        @X@_cross_(w[i], t, u);
+        @X@_cross_(al[i], h, t);
+        for (k = 0; k < 3; k++)
+            f[i][k] = I[0] * a[i][k] + t[k] + u[k];
+        Iw[0] = I[4] * w[i][0] + I[5] * w[i][1] + I[7] * w[i][2];
+        Iw[1] = I[5] * w[i][0] + I[6] * w[i][1] + I[8] * w[i][2];
+        Iw[2] = I[7] * w[i][0] + I[8] * w[i][1] + I[9] * w[i][2];
+        Ia[0] = I[4] * al[i][0] + I[5] * al[i][1] + I[7] * al[i][2];
+        Ia[1] = I[5] * al[i][0] + I[6] * al[i][1] + I[8] * al[i][2];
+        Ia[2] = I[7] * al[i][0] + I[8] * al[i][1] + I[9] * al[i][2];
+        @X@_cross_(w[i], Iw, t);
+        @X@_cross_(h, a[i], u);
+        for (k = 0; k < 3; k++)
+            n[i][k] = Ia[k] + t[k] + u[k];
+        tau[i] = 0.0;
+    }
+"""
+
+CORE_END = """\
+    for (i = @N@ - 1; i >= 0; i--) {
+        p = @X@_parent_[i];
+        tau[i] += @X@_slides_[i] ? f[i][2] : n[i][2];
+        if (p >= 0) {
+            @X@_out_(A[i], f[i], t);
+            @X@_out_(A[i], n[i], u);
+            @X@_cross_(r[i], t, Iw);
+            for (k = 0; k < 3; k++) {
+                f[p][k] += t[k];
+                n[p][k] += u[k] + Iw[k];
+            }
+        }
+    }
+}
+"""
+
+SIGN = """
+static inline double @X@_size_(double x)
+{
+    return x < 0.0 ? -x : x;
+}
+
+static inline double @X@_sign_(double x)
+{
+    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
+}
+"""
+
+ROOT = """
+/* Square root of x >= 0 by Newton's method, after bringing x between 1 and 4. */
+static inline double @X@_root_(double x)
+{
+    double scale = 1.0, y;
+    int k;
+    if (!(x > 0.0))
+        return 0.0;
+    while (x >= 4.0) {
+        x *= 0.25;
+        scale *= 2.0;
+    }
+    while (x < 1.0) {
+        x *= 4.0;
+        scale *= 0.5;
+    }
+    y = 0.65 + 0.35 * x;
+    for (k = 0; k < 4; k++)
+        y = 0.5 * (y + x / y);
+    return scale * y;
+}
+"""
+
+FRICTION = """
+static inline void @X@_friction(const double *q, const double *qd, const double *qdd, double *tau)
+{
+@DECLARED@    int i;
+    (void)q;
+    (void)qd;
+    (void)qdd;
+    for (i = 0; i < @N@; i++)
+        tau[i] = 0.0;
+@BODY@}
+"""
+
+TABLE = """
+/* Linear interpolation; the end values hold outside. */
+static inline double @X@_table_(double x, int count, const double *at, const double *value)
+{
+    int k = 1;
+    if (x <= at[0])
+        return value[0];
+    while (k < count && x > at[k])
+        k++;
+    if (k == count)
+        return value[count - 1];
+    return value[k - 1] + (value[k] - value[k - 1]) * (x - at[k - 1]) / (at[k] - at[k - 1]);
+}
+"""
+
+SPRINGS = """
+static inline void @X@_springs(const double *q, double *tau)
+{
+    int i;
+    for (i = 0; i < @N@; i++)
+        tau[i] = 0.0;
+@BODY@}
+"""
+
+PUBLIC = """
+static inline void @X@_inverse_dynamics(const double *q, const double *qd, const double *qdd, double *tau)
+{
+    double friction[@N@], springs[@N@];
+    int i;
+    @X@_newton_euler_(@X@_inertia_, @X@_gravity_, q, qd, qdd, 1, tau);
+    @X@_friction(q, qd, qdd, friction);
+    @X@_springs(q, springs);
+    for (i = 0; i < @N@; i++)
+        tau[i] += friction[i] + springs[i];
+}
+
+static inline void @X@_gravity(const double *q, double *tau)
+{
+    static const double rest[@N@] = {0.0};
+    @X@_newton_euler_(@X@_inertia_, @X@_gravity_, q, rest, rest, 0, tau);
+}
+
+static inline void @X@_mass_matrix(const double *q, double *mass)
+{
+    static const double rest[@N@] = {0.0};
+    double unit[@N@], column[@N@];
+    int i, j;
+    for (j = 0; j < @N@; j++) {
+        for (i = 0; i < @N@; i++)
+            unit[i] = i == j ? 1.0 : 0.0;
+        @X@_newton_euler_(@X@_inertia_, @X@_weightless_, q, rest, unit, 1, column);
+        for (i = 0; i < @N@; i++)
+            mass[@N@ * i + j] = column[i];
+    }
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+"""

@@ -1,0 +1,284 @@
+"""From a fit to files that other programs use, each proved before it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid._version import __version__
+from armid.dynamics.model import Motion
+from armid.errors import UnknownNameError
+from armid.estimation.fit import Fit
+from armid.export.arm import Arm, ExportError, arm_of, fit_digest, random_states
+from armid.export.c_source import c_header
+from armid.export.friction import LinearFriction, linear_friction
+from armid.export.holds import FORMATS, Lost, left_out
+from armid.export.mjcf import mjcf
+from armid.export.mujoco_proof import prove_mjcf
+from armid.export.proof import Proof, ProofError, prove_c, prove_python, prove_urdf, prove_yaml, relative_error
+from armid.export.python_source import python_module
+from armid.export.result import SIDECARS, Export, ExportedFile
+from armid.export.urdf import new_urdf, patched, source_urdf
+from armid.export.yaml_file import dh_table, robot_file
+
+STATES = 200
+_STAGE = ".export."
+AGREEMENT, ROUNDED = 1e-7, 1e-2  # by which full and base parameters may differ: exact, and rounded angles
+
+
+def export(
+    fit: Fit,
+    formats: Sequence[str],
+    folder: str | Path,
+    *,
+    urdf: str | Path | None = None,
+    seed: int = 0,
+    states: int = STATES,
+    history: Mapping[str, Any] | None = None,
+) -> Export:
+    """Write a fit in other programs' formats, prove each file, and say what it cannot hold.
+
+    Args:
+        fit: the fit; URDF and MJCF need one with links that can exist (method ``feasible``).
+        formats: some of `FORMATS`.
+        folder: where to write; made if it is not there.
+        urdf: the robot's own URDF, where it is not found at the place the fit names.
+        seed: of the random states.
+        states: how many of them.
+        history: more about the origin, for the sidecar.
+
+    Raises:
+        ExportError: the fit or a name will not do; nothing was written.
+        ProofError: a file does not give the fit's torque; nothing was written.
+    """
+    wanted = tuple(dict.fromkeys(formats))
+    for name in wanted:
+        if name not in FORMATS:
+            raise UnknownNameError("format", name, FORMATS)
+    if not wanted:
+        raise ExportError(f"no format is named; there are: {', '.join(FORMATS)}")
+    arm = arm_of(fit, complete=bool({"urdf", "mjcf"} & set(wanted)))
+    motion = random_states(arm.robot, states, seed)
+    notes, agreement = _agreement(arm, motion)
+    work = _Work(arm, motion, linear_friction(arm, seed), _banner(arm), source_urdf_or_none(arm, wanted, urdf))
+    files = work.contents(wanted)
+    target = Path(folder)
+    _check_not_inputs(target, files, work.urdf)
+    origin = {
+        "fit_sha256": fit_digest(fit),
+        "method": fit.method,
+        "parameters": "links" if arm.complete else "base",
+        "seed": seed,
+        "states": states,
+        "full_against_base_parameters": agreement,
+        **(history or {}),
+    }
+    if work.urdf is not None:
+        origin["urdf"] = str(work.urdf)
+        origin["urdf_sha256"] = hashlib.sha256(work.urdf.read_bytes()).hexdigest()
+    return _written(target, files, work, lambda done: Export(arm.robot.name, target, done, notes, origin))
+
+
+def source_urdf_or_none(arm: Arm, wanted: Sequence[str], given: str | Path | None) -> Path | None:
+    """The URDF to complete, where a format asks for one."""
+    needed = "urdf" in wanted or ("yaml" in wanted and dh_table(arm.robot) is None)
+    return source_urdf(arm.robot, given) if needed or given is not None else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Content:
+    """Bytes to be written; `form` is empty for a file that only goes with another."""
+
+    form: str
+    content: bytes
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What all formats share."""
+
+    arm: Arm
+    motion: Motion
+    friction: LinearFriction
+    banner: list[str]
+    urdf: Path | None
+
+    def contents(self, wanted: Sequence[str]) -> dict[str, _Content]:
+        """Files by name."""
+        arm, name = self.arm, self.arm.identifier
+        files: dict[str, _Content] = {}
+        for form in wanted:
+            if form == "urdf":
+                files[self.urdf_name] = self._urdf("urdf")
+            elif form == "mjcf":
+                content, notes = mjcf(arm, self.friction, self.banner)
+                files[f"{name}.xml"] = _Content(form, content, tuple(notes))
+            elif form == "c":
+                files[f"{name}_dynamics.h"] = _Content(form, c_header(arm, self.banner))
+            elif form == "python":
+                files[f"{name}_dynamics.py"] = _Content(form, python_module(arm, self.banner))
+            else:
+                files |= self._yaml(files)
+        return files
+
+    @property
+    def urdf_name(self) -> str:
+        return f"{self.arm.identifier}.urdf" if self.urdf is None else self.urdf.name
+
+    def _urdf(self, form: str) -> _Content:
+        arm = self.arm
+        content, notes = (
+            new_urdf(arm, self.friction, self.banner) if self.urdf is None else patched(arm, self.friction, self.urdf)
+        )
+        if not np.allclose(arm.robot.gravity, (0.0, 0.0, -9.81), rtol=0.0, atol=1e-12):
+            vector = " ".join(f"{value:.6g}" for value in arm.robot.gravity)
+            notes.append(f"A URDF does not say where down is: this arm's gravity is {vector} m/s^2 in the base frame.")
+        return _Content(form, content, tuple(notes))
+
+    def _yaml(self, others: Mapping[str, _Content]) -> dict[str, _Content]:
+        arm, beside, notes = self.arm, {}, []
+        table = dh_table(arm.robot)
+        if table is None and self.urdf_name not in others:
+            if arm.complete:
+                beside = {self.urdf_name: self._urdf("")}
+            elif self.urdf is not None:
+                beside = {self.urdf_name: _Content("", self.urdf.read_bytes())}
+            else:
+                raise ExportError(
+                    f"{arm.robot.name}: has neither a DH table nor a URDF that its robot file could name; make the fit "
+                    "with `armid identify --method feasible`, so that a URDF can be written"
+                )
+            notes.append(f"Its kinematics are those of {self.urdf_name}, which goes with it.")
+        text = robot_file(
+            arm,
+            self.friction,
+            self.banner,
+            None if table is not None else self.urdf_name,
+            in_joint_frames=table is None and self.urdf is None,
+        )
+        return {**beside, f"{arm.identifier}.yaml": _Content("yaml", text, tuple(notes))}
+
+    def prove(self, path: Path, form: str, lost: Sequence[Lost]) -> Proof:
+        """Compare a file with the fit, less what it cannot hold."""
+        try:
+            return self._proved(path, form, lost)
+        except (ValueError, RuntimeError, ArithmeticError, LookupError) as error:
+            raise ProofError(
+                f"{path.name}: was not kept, because it cannot be used ({type(error).__name__}: {error}); "
+                "please report this"
+            ) from None
+
+    def _proved(self, path: Path, form: str, lost: Sequence[Lost]) -> Proof:
+        arm, motion = self.arm, self.motion
+        torque = arm.torque(motion) - sum(row.torque for row in lost if row.torque is not None)
+        if form == "urdf":
+            return prove_urdf(path, arm, motion, torque)
+        if form == "mjcf":
+            return prove_mjcf(path, arm, motion, torque)
+        if form == "yaml":
+            return prove_yaml(path, motion, torque)
+        every = self._every(torque)
+        return prove_c(path, arm, motion, every) if form == "c" else prove_python(path, motion, every)
+
+    def _every(self, torque: Any) -> dict[str, Any]:
+        """What a program must give, by armid's own dynamics."""
+        arm, motion = self.arm, self.motion
+        parts = arm.parts(motion)
+        zero = np.zeros_like(motion.q)
+        friction = ("friction", "friction of coupled motors", "offset", "load-proportional loss")
+        return {
+            "torque": torque,
+            "gravity": arm.model.gravity_torque(motion.q, arm.values),
+            "friction": sum((parts.get(cause, zero) for cause in friction), zero),
+            "springs": parts.get("springs", zero) + parts.get("counterbalance", zero),
+            "mass matrix": arm.model.mass_matrix(motion.q, arm.values).reshape(len(motion.q), -1),
+        }
+
+
+def _written(
+    target: Path, files: Mapping[str, _Content], work: _Work, finish: Callable[[tuple[ExportedFile, ...]], Export]
+) -> Export:
+    """Write to a folder of its own inside `target`, prove, then move everything; on any failure nothing stays."""
+    made = not target.exists()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for left in target.glob(f"{_STAGE}*"):  # by an export that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=target, prefix=_STAGE) as place:
+            stage = Path(place)
+            for name, file in files.items():
+                (stage / name).write_bytes(file.content)
+            done = []
+            for name, file in files.items():
+                if file.form:
+                    lost = left_out(work.arm, file.form, work.friction, work.motion)
+                    proof = work.prove(stage / name, file.form, lost)
+                    digest = hashlib.sha256(file.content).hexdigest()
+                    done.append(ExportedFile(name, file.form, digest, proof, tuple(lost), file.notes))
+            result = finish(tuple(done))
+            result.save(stage)
+            for name in SIDECARS:  # a sidecar always belongs to the files beside it, whenever this is interrupted
+                (target / name).unlink(missing_ok=True)
+            for name in (*files, *reversed(SIDECARS)):
+                (stage / name).replace(target / name)
+    except BaseException as error:
+        if made and target.is_dir() and not any(target.iterdir()):
+            target.rmdir()
+        if isinstance(error, OSError):
+            raise ExportError(f"{target}: cannot be written ({error.strerror or error})") from None
+        raise
+    return result
+
+
+def _check_not_inputs(target: Path, files: Mapping[str, _Content], urdf: Path | None) -> None:
+    for name in files:
+        if urdf is not None and (target / name).resolve() == urdf.resolve():
+            raise ExportError(
+                f"{target / name}: is the URDF that is read, so it cannot be written too; name another -o"
+            )
+        if (target / name).is_dir():
+            raise ExportError(f"{target / name}: is a folder; move it, or name another -o")
+
+
+def _agreement(arm: Arm, motion: Motion) -> tuple[tuple[str, ...], float]:
+    """How the full parameters agree with what the fit predicts; words where that needs any."""
+    error = relative_error(arm.torque(motion), arm.fit.predict(motion, sigma=False).torque)
+    rounded = arm.robot.nominal_joints is not None
+    if error > (ROUNDED if rounded else AGREEMENT):
+        raise ExportError(
+            f"the links of the fit of {arm.robot.name} give another torque than its base parameters (by {error:.2g} of "
+            "its range); make the fit anew"
+        )
+    notes = []
+    if error > 1e-9:
+        why = ", because the description's angles are rounded" if rounded else ""
+        notes.append(
+            f"Links and base parameters of the fit differ by {error:.1e} of the range of torque{why}; "
+            "the links are written."
+        )
+    if not arm.complete:
+        notes.append(
+            "The fit has base parameters only: torques are those of the fit, but masses and inertias in these files "
+            "are no single links' (`armid identify --method feasible` gives links)."
+        )
+    return tuple(notes), error
+
+
+def _banner(arm: Arm) -> list[str]:
+    lines = [
+        f"Dynamics of {arm.robot.name}, identified by armid {__version__} (method {arm.fit.method}).",
+        f"Joints: {', '.join(arm.robot.joint_names)}.",
+        f"Fit: SHA-256 {fit_digest(arm.fit)}.",
+        "Written and checked by `armid export`; EXPORT.md beside it says how, and what is left out.",
+    ]
+    if not arm.complete:
+        lines.append("Base parameters with zeros in place of the others: torques are right, single links mean nothing.")
+    return [line.replace("*/", "* /") for line in lines]

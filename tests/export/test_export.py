@@ -1,0 +1,216 @@
+"""What an export says of itself, what it refuses, and that a failed proof leaves nothing behind."""
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armid.export.writing as module
+from armid.errors import ArmidError
+from armid.export import FORMATS, ExportError, ProofError, export
+from armid.export import proof as proofs
+from armid.export.arm import arm_of, random_states
+from armid.export.friction import linear_friction
+from tests.export.arms import library_fit, rich_fit, small_fit, states
+
+
+def test_the_sidecar(home, tmp_path):
+    """For each file its hash, proof, what it holds and what not; origin by hashes and seed."""
+    done = export(small_fit(home), FORMATS, tmp_path, seed=3)
+    data = json.loads((tmp_path / "EXPORT.json").read_text("utf-8"))
+    assert [file["format"] for file in data["files"]] == list(FORMATS)
+    for file in data["files"]:
+        assert file["sha256"] == hashlib.sha256((tmp_path / file["file"]).read_bytes()).hexdigest()
+        assert file["proof"]["error"] <= file["proof"]["tolerance"]
+        assert file["proof"]["states"] == 200
+    assert data["history"]["seed"] == 3
+    source = (home / "small.urdf").read_bytes()
+    assert data["history"]["urdf_sha256"] == hashlib.sha256(source).hexdigest()
+    text = (tmp_path / "EXPORT.md").read_text("utf-8")
+    assert text == done.summary() + "\n"
+    assert all(file["file"] in text for file in data["files"])
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_the_same_fit_gives_the_same_bytes(home, tmp_path):
+    """Nothing depends on time or place."""
+    for folder in ("a", "b"):
+        export(small_fit(home), FORMATS, tmp_path / folder)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_sizes_of_what_is_lost():
+    """The torque that a URDF loses is that of the causes it names, in root mean square and share."""
+    from armid.export.holds import left_out
+
+    fit = library_fit("ir361")
+    arm, motion = arm_of(fit, complete=True), random_states(fit.robot, 300, 1)
+    rows = {row.what: row.to_data() for row in left_out(arm, "urdf", linear_friction(arm), motion)}
+    spring = fit.robot.springs[0]
+    angle = motion.q[:, spring.joint - 1] - spring.phi
+    length = np.sqrt(spring.a**2 + spring.b**2 - 2 * spring.a * spring.b * np.cos(angle))
+    torque = spring.a * spring.b * np.sin(angle) * (fit.links["ks1"] - fit.links["kl1"] / length)
+    assert rows["springs"]["rms"][spring.joint - 1] == pytest.approx(np.sqrt(np.mean(torque**2)), rel=1e-9)
+    whole = fit.predict(motion).torque[:, spring.joint - 1]
+    assert rows["springs"]["share"][spring.joint - 1] == pytest.approx(np.sqrt(np.mean(torque**2) / np.mean(whole**2)))
+
+
+def test_causes_add_up_to_the_prediction():
+    """An arm with everything: the torque by cause is what the fit predicts."""
+    fit = rich_fit()
+    motion = states(fit.robot, 300, 1)
+    torque = arm_of(fit, complete=True).torque(motion)
+    np.testing.assert_allclose(torque, fit.predict(motion).torque, rtol=0, atol=1e-9 * np.abs(torque).max())
+
+
+def test_nearest_linear_friction():
+    """Where friction is curved, the two numbers are SciPy's non-negative least squares; elsewhere the fit's own."""
+    from scipy.optimize import nnls
+
+    arm = arm_of(rich_fit(), complete=True)
+    found = linear_friction(arm, seed=4)
+    motion = random_states(arm.robot, 2000, 4)
+    for joint, name in ((0, "root"), (1, "direction"), (2, "law")):
+        ahead = arm.friction(motion)[:, joint]
+        back = arm.friction(motion._replace(qd=-motion.qd))[:, joint]
+        speed = np.abs(motion.qd[:, joint])
+        odd = 0.5 * (ahead - back) * np.sign(motion.qd[:, joint])
+        want = nnls(np.column_stack([speed, np.ones_like(speed)]), odd)[0]
+        np.testing.assert_allclose([found.damping[joint], found.coulomb[joint]], want, rtol=1e-6, err_msg=name)
+    assert found.curved.tolist() == [True, True, True, True, True, False]
+    assert found.damping[5] == arm.by_name["fv6"]
+
+
+def test_negative_coefficients_are_not_written(home):
+    """A curve whose linear part is negative by itself still gives damping and friction that brake."""
+    fit = small_fit(home)
+    links = {**fit.links, "fc1": -1.0}
+    found = linear_friction(arm_of(replace(fit, links=links), complete=True))
+    assert found.damping.min() >= 0.0
+    assert found.coulomb[0] == 0.0
+    assert found.curved[0]
+
+
+def test_a_failed_proof_leaves_nothing(home, tmp_path, monkeypatch):
+    """One wrong digit in a file: the error says so, and neither this file nor the others are there."""
+    right = module.c_header
+
+    def wrong(arm, banner):
+        return right(replace(arm, values=arm.values * (1.0 + 1e-9)), banner)
+
+    monkeypatch.setattr(module, "c_header", wrong)
+    if proofs.compiler() is None:
+        pytest.skip("needs a C compiler")
+    for target in (tmp_path / "new" / "deep", tmp_path):
+        with pytest.raises(ProofError, match=r"small_dynamics\.h: was not kept"):
+            export(small_fit(home), FORMATS, target)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_old_files_survive_a_failed_proof(home, tmp_path, monkeypatch):
+    """What an earlier export wrote is still complete."""
+    export(small_fit(home), ["python"], tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr(module, "python_module", lambda arm, banner: b"raise ValueError('no')\n")
+    with pytest.raises(ProofError, match=r"cannot be used \(ValueError: no\)"):
+        export(small_fit(home), ["python"], tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_interrupted_export_is_cleared_away(home, tmp_path, monkeypatch):
+    """Killed while files are moved: no sidecar vouches for them; the next export leaves only its own files."""
+    export(small_fit(home), ["python"], tmp_path / "out")
+    moved = Path.replace
+
+    def killed(self, target):
+        if Path(target) == tmp_path / "out/EXPORT.json":
+            raise KeyboardInterrupt
+        return moved(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            export(small_fit(home), ["python"], tmp_path / "out")
+    assert not (tmp_path / "out/EXPORT.json").exists()
+    (tmp_path / "out/.export.old").mkdir()
+    export(small_fit(home), ["python"], tmp_path / "out")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["EXPORT.json", "EXPORT.md", "small_dynamics.py"]
+
+
+def test_refusals(home, tmp_path):
+    """Unknown formats, no formats, no links, impossible links; each with the way out, nothing written."""
+    fit = small_fit(home)
+    impossible = replace(fit, links={**fit.links, "m1": -1.0})
+    cases = [
+        (fit, ["udf"], "did you mean 'urdf'"),
+        (fit, [], "no format is named"),
+        (small_fit(home, possible=False), ["urdf"], "armid identify --method feasible"),
+        (small_fit(home, possible=False), ["yaml", "mjcf"], "armid identify --method feasible"),
+        (impossible, ["c"], "mass is negative .*`armid identify --method feasible"),
+    ]
+    for given, formats, problem in cases:
+        with pytest.raises(ArmidError, match=problem):
+            export(given, formats, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_links_that_do_not_belong_to_the_fit(home, tmp_path):
+    """Links edited by hand give another torque than the fit's base parameters: refused."""
+    fit = small_fit(home)
+    with pytest.raises(ExportError, match="another torque"):
+        export(replace(fit, links={**fit.links, "m4": fit.links["m4"] + 1.0}), ["c"], tmp_path)
+
+
+def test_a_folder_that_cannot_be_written(home, tmp_path):
+    """One sentence with the folder's name."""
+    tmp_path.chmod(0o500)
+    everywhere = os.access(tmp_path, os.W_OK)  # the superuser may write anywhere but there
+    folder = Path("/proc/nowhere") if everywhere else tmp_path / "out"
+    try:
+        with pytest.raises(ExportError, match=f"{folder}: cannot be written"):
+            export(small_fit(home), ["python"], folder)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_file_where_the_folder_should_be(home, tmp_path):
+    """Also as a parent."""
+    (tmp_path / "out").write_text("")
+    for folder in (tmp_path / "out", tmp_path / "out" / "more"):
+        with pytest.raises(ExportError, match="cannot be written"):
+            export(small_fit(home), ["python"], folder)
+
+
+def test_without_a_compiler(home, tmp_path, monkeypatch):
+    """The file is written, and says that it was not proved and why."""
+    monkeypatch.setattr(proofs, "compiler", lambda: None)
+    done = export(small_fit(home), ["c"], tmp_path)
+    assert done.files[0].proof.error is None
+    assert "no C compiler" in done.summary()
+
+
+def test_without_pinocchio_and_mujoco(home, tmp_path, monkeypatch):
+    """A URDF is read back by armid and says that nobody else did; an MJCF says what to install."""
+    import sys
+
+    for name in ("pinocchio", "mujoco"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done = export(small_fit(home), ["urdf", "mjcf"], tmp_path)
+    assert "pip install pin" in done.files[0].proof.note
+    assert done.files[0].proof.error < 1e-9
+    assert done.files[1].proof.error is None
+    assert "armid[sim]" in done.files[1].proof.note
+
+
+def test_errors_are_measured_against_the_range():
+    """Per column, with a floor for columns that hardly move; NaN is never good."""
+    wanted = np.array([[0.0, 0.0], [10.0, 0.0]])
+    assert proofs.relative_error(np.array([[0.0, 0.0], [11.0, 0.0]]), wanted) == pytest.approx(0.1)
+    assert proofs.relative_error(np.array([[0.0, 1e-3], [10.0, 0.0]]), wanted) == pytest.approx(0.1)
+    assert proofs.relative_error(wanted * np.nan, wanted) == np.inf
