@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
+import armid
 from armid.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -34,13 +36,50 @@ def commands(code):
             yield words[1:]
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    """A folder with the files that the pages speak of."""
+@pytest.fixture(scope="module")
+def drawer(tmp_path_factory):
+    """The files that the pages speak of: an arm, a plan, two recordings in several formats, a fit."""
+    folder = tmp_path_factory.mktemp("drawer")
     for name in ("arm.urdf", "arm.yaml"):
-        shutil.copy(ROOT / "examples" / name, tmp_path / name)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        shutil.copy(ROOT / "examples" / name, folder / name)
+    robot = armid.load_robot(folder / "arm.yaml")
+    plans = [
+        armid.design(robot, armid.Fourier(harmonics=3, period=6.0), rate_hz=200.0, starts=1, seed=k) for k in (0, 1)
+    ]
+    runs = [armid.VirtualRobot(robot, rate_hz=200.0, seed=k).run(plan, periods=4) for k, plan in enumerate(plans)]
+    plans[0].save(folder / "plan.json")
+    for name, log in (("run", runs[0]), ("other", runs[1]), ("long", runs[0])):
+        armid.write_log(log, folder / f"{name}.parquet")
+    armid.write_log(runs[0], folder / "run.mcap")
+    armid.identify(robot, armid.process(runs[0], robot=robot)).save(folder / "fit.json")
+    return folder
+
+
+@pytest.fixture
+def desk(drawer, tmp_path, monkeypatch):
+    """A folder of one's own with all of them."""
+    shutil.copytree(drawer, tmp_path / "desk")
+    monkeypatch.chdir(tmp_path / "desk")
+    return tmp_path / "desk"
+
+
+def controller_files(desk):
+    """recipe.yaml of docs/logs.md with recordings that suit it."""
+    (desk / "recipe.yaml").write_text(blocks(ROOT / "docs" / "logs.md", "yaml")[0][1])
+    names = "ms;q_a;q_b;q_c;qd_a;qd_b;qd_c;i_1;i_2;i_3;t_1;t_3"
+    row = "360,0;90,0;2000,0;60,0;30,0;0,0;1000,0;-2000,0;500,0;20,5;21,5"
+    for day in ("monday", "tuesday"):
+        lines = ["Recorder", "serial 7", names, *(f"{k},5;{row}" for k in range(4000))]
+        (desk / f"{day}.csv").write_text("\n".join(lines))
+
+
+def names_in_use(desk):
+    """What examples that go on from an earlier step take for granted."""
+    robot = armid.load_robot(desk / "arm.yaml")
+    log = armid.read_log(desk / "run.parquet")
+    data = armid.process(log, robot=robot)
+    given = {"robot": robot, "log": log, "data": data, "fit": armid.load_fit(desk / "fit.json"), "armid": armid}
+    return {**vars(armid.estimation), **vars(armid.signals), **given}
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
@@ -52,7 +91,9 @@ def test_every_block_says_what_it_is(page):
 @pytest.mark.parametrize("page", [p for p in DOCS if blocks(p, "bash", "python")], ids=lambda page: page.stem)
 def test_examples_run(page, desk, capsys):
     """Commands and Python of a page, one after the other, as a reader would."""
-    names: dict = {}
+    names = names_in_use(desk)
+    if page.stem == "logs":
+        controller_files(desk)
     for language, code in blocks(page, "bash", "python"):
         if language == "python":
             exec(compile(code, f"{page.name}", "exec"), names)
@@ -67,10 +108,6 @@ def _bring_csv(desk, words):
     """monday.csv and recipe.yaml of your-own-arm: the reader's own recording, made from the one before."""
     if "monday.csv" not in words or (desk / "monday.csv").exists():
         return
-    import numpy as np
-
-    import armid
-
     log = armid.read_log(desk / "monday.parquet")
     table = np.column_stack([1e3 * log.time, np.degrees(log["position"]), log["effort"]])
     names = "t_ms,q1,q2,q3,q4,tau1,tau2,tau3,tau4"

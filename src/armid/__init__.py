@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from armid.logs import open_log as open_log
     from armid.logs import read_log as read_log
     from armid.logs import write_log as write_log
+    from armid.report import report as report
     from armid.robot import Robot as Robot
     from armid.robot import library_names as library_names
     from armid.robot import load_robot as load_robot
@@ -71,6 +72,7 @@ _HOMES = {
     "armid.estimation": ("Fit", "FrictionSearch", "OrdinaryLeastSquares", "WeightedLeastSquares", "load_fit"),
     "armid.estimation.identify": ("identify",),
     "armid.validation": ("Validation", "audit", "predict", "validate"),
+    "armid.report": ("report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

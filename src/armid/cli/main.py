@@ -24,11 +24,13 @@ from armid.cli import (
     model,
     new,
     predict,
+    report,
     reproduce,
     robots,
     run,
     simulate,
     stiffness,
+    track,
     validate,
     warmup,
 )
@@ -36,7 +38,8 @@ from armid.errors import ArmidError, ArmidWarning
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
-    *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit, export),
+    *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
+    *(track, export, report),
     *(warmup, friction, stiffness, run, reproduce, datasets, check, completion),
 )
 

@@ -1,0 +1,186 @@
+"""`armid track FIT PATH`: follow a tool path with PID, feed-forward and computed torque, and compare."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armid.cli.log_options import check_output, hashes
+from armid.cli.options import add_json_option, print_json
+from armid.cli.single_joint import display
+from armid.errors import ArmidError, UnknownNameError
+
+if TYPE_CHECKING:
+    from armid.control import Controller, ControlModel, TrackingComparison
+    from armid.estimation import Fit
+    from armid.robot import Robot
+
+CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
+CYCLE_S = 0.0025
+ENCODER = 3e-5  # [rad] of an arm whose description states none: 12 bits at the motor behind a gear of 50
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "track",
+        help="follow a tool path with PID, feed-forward and computed torque",
+        description="Drive the virtual robot along a tool path in torque mode, once with each controller at the same "
+        "bandwidth. Controllers use the fit; the virtual robot has friction, losses and noise of its own.",
+        epilog="controllers: pid; feedforward (PID and the fit's torque for the path); computed-torque (inverse "
+        "dynamics of the fit, PA-10 (21)); nominal (the same with URDF or published inertias, without friction)",
+    )
+    command.add_argument("fit", metavar="FIT", help="fit, written by `armid identify`")
+    command.add_argument("path", metavar="PATH", help="pa10-figure, or a CSV of tool poses: time,x,y,z,qw,qx,qy,qz")
+    command.add_argument("--robot", metavar="ROBOT", help="description of the arm to drive (default: the fit's own)")
+    command.add_argument(
+        "--controller", metavar="NAMES", help=f"with commas, of {', '.join(CONTROLLERS)} (default: all there can be)"
+    )
+    command.add_argument(
+        "--bandwidth", type=float, nargs="+", metavar="HZ", help="one, or one per joint (default: graded by friction)"
+    )
+    command.add_argument("--cycle", type=float, default=CYCLE_S, metavar="S", help="of the controllers (0.0025)")
+    command.add_argument("--laps", type=int, default=1, metavar="N", help="of a closed path (default: 1)")
+    command.add_argument("--seed", type=int, default=0, help="of the virtual robot's noise (default: 0)")
+    command.add_argument("-o", "--output", metavar="FILE", help="result to write (JSON)")
+    command.add_argument("--pictures", metavar="DIR", help="draw path, errors and torques into this folder")
+    add_json_option(command)
+    return command
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from armid.estimation.fit import load_fit
+
+    check_output(options.output, [options.fit, options.path])
+    names = _names(options.controller)
+    if not options.cycle > 0.0:
+        raise ArmidError(f"--cycle {options.cycle:g}: must be above zero")
+    if options.pictures:
+        from armid import theme
+
+        theme.need_matplotlib()
+        if not Path(options.pictures).is_dir():
+            raise ArmidError(f"{options.pictures}: is no folder; make it first")
+    fit = load_fit(options.fit)
+    comparison = _compare(fit, _arm_of(fit, options), names, options)
+    files = _write(comparison, options)
+    if options.json:
+        data = comparison.to_data()
+        data["runs"] = [{key: value for key, value in run.items() if key != "series"} for run in data["runs"]]
+        print_json({**data, "files": files})
+    else:
+        sys.stdout.write("\n".join([comparison.summary(), *(f"wrote {file}" for file in files)]) + "\n")
+    return 0 if all(run.completed for run in comparison.runs if "nominal" not in run.title) else 1
+
+
+def _names(given: str | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    for name in names:
+        if name not in CONTROLLERS:
+            raise UnknownNameError("--controller", name, CONTROLLERS)
+    if not names:
+        raise ArmidError(f"--controller {given!r}: names none; choose of {', '.join(CONTROLLERS)}")
+    return names
+
+
+def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
+    """Description of the arm to drive, with the mounting of the fit."""
+    from armid.robot import load_robot
+
+    try:
+        robot = load_robot(options.robot or fit.robot.source)
+    except ArmidError as error:
+        if options.robot:
+            raise
+        raise ArmidError(f"{options.fit}: the fit's robot cannot be read again ({error}); give --robot") from None
+    if not options.robot and robot.n_joints > fit.robot.n_joints:
+        robot = robot.first_links(fit.robot.n_joints)
+    if robot.joint_names != fit.robot.joint_names:
+        there, wanted = ", ".join(robot.joint_names), ", ".join(fit.robot.joint_names)
+        raise ArmidError(f"{robot.name} has the joints {there}, the fit is of {wanted}; give the arm it is of")
+    return robot.with_gravity(fit.robot.gravity)
+
+
+def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: argparse.Namespace) -> TrackingComparison:
+    import numpy as np
+
+    from armid.control import NoisyDrives, TrackingComparison, choose_gains, fit_model, path_reference, tool_path, track
+    from armid.experiment.settings import Sensors
+    from armid.experiment.truth import truth_of
+    from armid.experiment.virtual import VirtualRobot
+
+    truth, model = truth_of(robot), fit_model(fit)
+    sensors = Sensors(encoder_resolution=truth.encoder_resolution or ENCODER)
+    controllers, notes = _controllers(names, model, robot)
+    path = tool_path(options.path)
+    reference = path_reference(
+        robot, path, cycle_s=options.cycle, laps=options.laps, name=options.path, seed=options.seed
+    )
+    bandwidth = None if options.bandwidth is None else np.array(options.bandwidth)
+    gains = choose_gains(model, reference.motion, options.cycle, bandwidth_hz=bandwidth, noise=truth.torque_noise)
+    runs = []
+    for number, controller in enumerate(controllers, start=1):
+        virtual = VirtualRobot(robot, rate_hz=1.0 / options.cycle, seed=options.seed, sensors=sensors)
+        arm = NoisyDrives(virtual, truth.torque_noise, seed=options.seed)
+        show = display(options, f"{number}/{len(controllers)} ")
+        runs.append(track(arm, virtual.robot, reference, controller, gains, progress=show))
+    kept = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet")}
+    settings = {
+        "drive_noise": truth.torque_noise.tolist(),
+        "encoder_resolution": sensors.encoder_resolution,
+        "files_sha256": hashes([options.fit, options.path]),
+    }
+    return TrackingComparison(
+        robot.name, options.path, options.cycle, gains, tuple(runs), {**kept, **settings}, tuple(notes)
+    )
+
+
+def _controllers(
+    names: tuple[str, ...] | None, model: ControlModel, robot: Robot
+) -> tuple[list[Controller], list[str]]:
+    """The controllers asked for; the nominal one is left out where nothing nominal is stated and nobody asked."""
+    from armid.control import PID, ComputedTorque, ControlError, FeedForward, nominal_model
+
+    makers: dict[str, Any] = {
+        "pid": PID,
+        "feedforward": lambda: FeedForward(model=model),
+        "computed-torque": lambda: ComputedTorque(model=model),
+        "nominal": lambda: ComputedTorque(model=nominal_model(robot)),
+    }
+    made, notes = [], []
+    for name in names or CONTROLLERS:
+        try:
+            made.append(makers[name]())
+        except ControlError as error:
+            if names:
+                raise
+            notes.append(f"Without the nominal model: {error}.")
+    return made, notes
+
+
+def _write(comparison: TrackingComparison, options: argparse.Namespace) -> list[str]:
+    files = []
+    if options.output:
+        comparison.save(options.output)
+        files.append(options.output)
+    done = [run for run in comparison.runs if run.completed]
+    if options.pictures and done:
+        from armid import theme
+        from armid.control.pictures import error_figure, path_figure, torque_figure
+
+        best = min(done, key=lambda run: run.mean_tool_error)
+        drawn = {
+            "path": path_figure(comparison),
+            "errors": error_figure(comparison),
+            "torques": torque_figure(next((run for run in done if run.controller == "computed-torque"), best)),
+        }
+        for name, figure in drawn.items():
+            file = Path(options.pictures) / f"{comparison.robot}-tracking-{name}.png"
+            theme.save(figure, file)
+            files.append(str(file))
+    return files

@@ -1,0 +1,204 @@
+"""What a report is made from, and how it is collected from the folder of a run."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.errors import ArmidError
+from armid.estimation.estimator import fingerprint
+from armid.estimation.fit import Fit, load_fit
+from armid.excitation.plan import Plan, load_plan
+from armid.logs.log import Log
+from armid.logs.read import read_log
+from armid.robot.robot import Robot
+from armid.robot.schema import read_text
+from armid.signals.dataset import Dataset
+from armid.signals.pipeline import Pipeline, process
+from armid.validation.validation import Validation, load_validation
+
+_log = logging.getLogger(__name__)
+LOG_SUFFIXES = (".parquet", ".csv", ".mcap")
+_EXTRAS = ("warmup", "audit", "payload", "tracking", "inspection")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Everything a report can show; only the fit is needed.
+
+    Attributes:
+        fit: the identified model.
+        check: its validation on other data.
+        plan: the trajectory that was designed.
+        logs: what was recorded, for training or validation.
+        warmup, audit, payload, tracking: results of those commands, as data.
+        inspection: what the log doctor says of each log, by its name under ``logs``.
+        exports: what was written for other programs, one mapping per file.
+        files: where it was read from.
+    """
+
+    fit: Fit
+    check: Validation | None = None
+    plan: Plan | None = None
+    logs: tuple[Log, ...] = ()
+    warmup: Mapping[str, Any] | None = None
+    audit: Mapping[str, Any] | None = None
+    payload: Mapping[str, Any] | None = None
+    tracking: Mapping[str, Any] | None = None
+    inspection: Mapping[str, Any] | None = None
+    exports: tuple[Mapping[str, Any], ...] = ()
+    files: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse parts of another robot."""
+        names = self.fit.robot.joint_names
+        if self.check is not None and tuple(joint.name for joint in self.check.joints) != names:
+            raise ArmidError(_other("validation", [joint.name for joint in self.check.joints], self.fit))
+        if self.plan is not None and tuple(self.plan.joint_names) != names:
+            raise ArmidError(_other("plan", self.plan.joint_names, self.fit))
+
+    @cached_property
+    def datasets(self) -> tuple[tuple[Log, Dataset], ...]:
+        """Logs with their processed data, by the pipeline of the validation or of the fit."""
+        result = []
+        for log in self.logs:
+            data = self._processed(log)
+            if data is not None:
+                result.append((log, data))
+        return tuple(result)
+
+    @cached_property
+    def held_out(self) -> tuple[Dataset, ...] | None:
+        """The data that the validation was made from, in its order; None if they are not all there."""
+        if self.check is None:
+            return None
+        found = {fingerprint(data): data for _, data in self.datasets}
+        wanted = self.check.data_sha256
+        return tuple(found[key] for key in wanted) if wanted and all(key in found for key in wanted) else None
+
+    @cached_property
+    def training(self) -> tuple[tuple[Log, Dataset], ...]:
+        """Logs that the fit was made from; all there are if none is known to be."""
+        known = set(self.fit.history.get("data_sha256", ()))
+        mine = tuple((log, data) for log, data in self.datasets if fingerprint(data) in known)
+        return mine or self.datasets
+
+    def _processed(self, log: Log) -> Dataset | None:
+        known = {*self.fit.history.get("data_sha256", ()), *(() if self.check is None else self.check.data_sha256)}
+        pipelines = [self.fit.pipeline, *(() if self.check is None else (self.check.pipeline,))]
+        first = None
+        for steps in pipelines:
+            try:
+                data = process(log, Pipeline.from_data(steps) if steps else None, robot=self.fit.robot)
+            except ArmidError as error:
+                _log.info("%s: %s", log.info.source, error)
+                continue
+            if fingerprint(data) in known:
+                return data
+            first = data if first is None else first
+        if first is None:
+            _log.warning("%s: cannot be processed as the fit's data were; it is left out", log.info.source)
+        return first
+
+
+def gather(folder: str | Path) -> Evidence:
+    """Collect what is in the folder of a run: plan.json, fit.json, validation.json, logs, and further results.
+
+    Raises:
+        ArmidError: there is no fit.json in it, or a file is damaged.
+    """
+    home = Path(folder)
+    if not home.is_dir():
+        raise ArmidError(f"{folder}: is no folder; give the folder of a run, or a fit")
+    if not (home / "fit.json").is_file():
+        raise ArmidError(f"{folder}: holds no fit.json; give a folder that armid run has written, or a fit")
+    fit = load_fit(home / "fit.json")
+    files = ["fit.json"]
+
+    def there(name: str) -> Path | None:
+        path = home / name
+        if not path.is_file():
+            return None
+        files.append(name)
+        return path
+
+    check, plan = there("validation.json"), there("plan.json")
+    extras = {name: load_mapping(path) for name in _EXTRAS if (path := there(f"{name}.json")) is not None}
+    logs = tuple(_logs_in(home, files))
+    exports = tuple(exports_in(home / "exports"))
+    return Evidence(
+        fit=fit,
+        check=None if check is None else load_validation(check),
+        plan=None if plan is None else load_plan(plan),
+        logs=logs,
+        exports=exports,
+        files=tuple(files),
+        **extras,
+    )
+
+
+def _logs_in(home: Path, files: list[str]) -> list[Log]:
+    """Logs for training and validation: NAME.parquet, NAME-2.parquet and so on, or .csv, .mcap."""
+    logs = []
+    for stem in ("training", "validation"):
+        for number in range(1, 1000):
+            name = stem if number == 1 else f"{stem}-{number}"
+            path = next((home / f"{name}{end}" for end in LOG_SUFFIXES if (home / f"{name}{end}").is_file()), None)
+            if path is None:
+                break
+            logs.append(read_log(path))
+            files.append(path.name)
+    return logs
+
+
+def exports_in(folder: Path) -> list[dict[str, Any]]:
+    """Exported files: what EXPORT.json in a folder says of them, else their names."""
+    sidecar = folder / "EXPORT.json"
+    if sidecar.is_file():
+        entries = load_mapping(sidecar).get("files")
+        return [dict(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    paths = sorted(path for path in folder.glob("*") if path.is_file() and not path.name.startswith("."))
+    return [{"file": path.name} for path in paths]
+
+
+def load_mapping(path: Path) -> dict[str, Any]:
+    """A JSON object from a file."""
+    try:
+        data = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise ArmidError(f"{path}: is not JSON ({error}); write it anew") from None
+    if not isinstance(data, dict):
+        raise ArmidError(f"{path}: holds no JSON object; write it anew")
+    return data
+
+
+def _other(what: str, joints: Sequence[str], fit: Fit) -> str:
+    return (
+        f"the {what} is of the joints {', '.join(joints)}; the fit is of {', '.join(fit.robot.joint_names)}: "
+        "give those of one robot"
+    )
+
+
+def units_of(robot: Robot, joint: int) -> tuple[str, str]:
+    """Units of a joint's torque and speed: those of a force and a line where it slides."""
+    return ("N", "m/s") if robot.joints[joint].prismatic else ("N m", "rad/s")
+
+
+def reach_of(robot: Robot) -> float:
+    """How far an arm can reach at most: the sum of the distances between neighbouring frames [m]."""
+    parts = [np.linalg.norm(j.placement[:3, 3]) + np.linalg.norm(j.link_frame[:3, 3]) for j in robot.joints]
+    return float(sum(parts) + np.linalg.norm(robot.tool[:3, 3])) or 1.0
+
+
+def friction_columns(fit: Fit, *, load: bool = True) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which of a fit's parameters are friction; without those in proportion to the load, if `load` is not wanted."""
+    kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
+    loads = set() if load else {term.name for term in fit.terms if term.kind == "load"}
+    return np.array([kinds.get(name, "friction") == "friction" and name not in loads for name in fit.names])

@@ -1,0 +1,139 @@
+"""Pieces of HTML: everything that a user wrote is escaped here, once."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+ONE_PAGE = 12  # rows of a table up to which it is not divided between printed pages
+_UNIT = re.compile(r"(?<=\d) (?:N m|rad/s²?|rad|kg m²|kg|mm|ms|m|s|Hz|%)(?=[\s,;.:)]|$)")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table.
+
+    Attributes:
+        text: shown; it is escaped.
+        sort: what the column is sorted by; None to sort by the text.
+        bar: length of a bar under the number, 0 to 1; None for none.
+        code: written as a name or formula.
+    """
+
+    text: str
+    sort: float | None = None
+    bar: float | None = None
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """Head of a column: a name, its unit, a hint for people who wonder, and whether it holds words."""
+
+    name: str
+    unit: str = ""
+    hint: str = ""
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells, and whether this is one of the rows to look at first, with the reason."""
+
+    cells: tuple[Cell, ...]
+    mark: str = ""
+
+
+def text(words: str) -> str:
+    """Escaped words."""
+    return escape(words, quote=True)
+
+
+def flowing(words: str) -> str:
+    """Escaped words of a sentence, in which no line ends between a number and its unit."""
+    return text(_UNIT.sub(lambda found: found.group().replace(" ", "\u00a0"), words))
+
+
+def paragraph(words: str, kind: str = "") -> str:
+    """A paragraph of escaped words."""
+    return f"<p{_class(kind)}>{flowing(words)}</p>"
+
+
+def bullets(items: Iterable[str], kind: str = "") -> str:
+    """A list of escaped sentences; nothing without items."""
+    lines = "".join(f"<li>{flowing(item)}</li>" for item in items)
+    return f"<ul{_class(kind)}>{lines}</ul>" if lines else ""
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names and what they stand for; pairs without words are left out."""
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(words)}</dd>" for name, words in pairs if words)
+    return f'<dl class="facts">{lines}</dl>' if lines else ""
+
+
+def tiles(items: Iterable[tuple[str, str, str]]) -> str:
+    """The few numbers that matter: value, what it is, and a remark."""
+    parts = (
+        f'<div class="tile"><span class="value">{text(value)}</span><span class="name">{text(name)}</span>'
+        f'<span class="remark">{text(remark)}</span></div>'
+        for value, name, remark in items
+    )
+    return f'<div class="tiles">{"".join(parts)}</div>'
+
+
+def table(columns: Sequence[Column], rows: Sequence[Row], *, caption: str, fold: int | None = None) -> str:
+    """A table that can be sorted by its heads; rows to look at first carry a bar at their left.
+
+    Args:
+        columns: the heads.
+        rows: the body.
+        caption: what it holds, for those who cannot see it.
+        fold: put it into a box of its own height that scrolls, where it has more rows than this.
+    """
+    head = "".join(
+        f'<th scope="col"{_class("words" if column.words else "")} aria-sort="none">'
+        f'<span class="head" role="button" tabindex="0" title="{text(column.hint or "sort by " + column.name)}">'
+        f"{text(column.name)}{f'<span class=unit>{text(column.unit)}</span>' if column.unit else ''}</span></th>"
+        for column in columns
+    )
+    body = "".join(_row(columns, row) for row in rows)
+    tall = " tall" if fold is not None and len(rows) > fold else " whole" if len(rows) <= ONE_PAGE else ""
+    return (
+        f'<div class="table{tall}" tabindex="0" role="region" aria-label="{text(caption)}"><table class="sortable">'
+        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def script_data(name: str, data: Any) -> str:
+    """Data for the page's scripts; no text in it can end the element or open a comment."""
+    content = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        content = content.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{text(name)}">{content}</script>'
+
+
+def _row(columns: Sequence[Column], row: Row) -> str:
+    cells = "".join(_cell(column, cell) for column, cell in zip(columns, row.cells, strict=True))
+    mark = f' class="marked" title="{text(row.mark)}"' if row.mark else ""
+    return f"<tr{mark}>{cells}</tr>"
+
+
+def _cell(column: Column, cell: Cell) -> str:
+    order = ""
+    if cell.sort is not None:
+        order = f' data-sort="{cell.sort!r}"' if math.isfinite(cell.sort) else ' data-sort=""'
+    bar = ""
+    if cell.bar is not None and math.isfinite(cell.bar):
+        bar = f'<span class="bar" style="width:{100.0 * min(max(cell.bar, 0.0), 1.0):.1f}%"></span>'
+    words = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
+    kind = " ".join(name for name, there in (("words", column.words), ("barred", bool(bar))) if there)
+    return f"<td{_class(kind)}{order}>{words}{bar}</td>"
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""

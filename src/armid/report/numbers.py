@@ -1,0 +1,124 @@
+"""Numbers as a page shows them: few digits, intervals beside values, series thinned out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armid.robot.inertia import Array, Indices
+
+DASH = "–"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """A number with `digits` significant digits, without an exponent where that reads well; a dash for none."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    if value == 0.0:
+        return "0"
+    exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
+    if not -4 < exponent < 6:
+        return _signed(f"{value / 10.0**exponent:.{digits - 1}f} × 10{str(exponent).translate(_SUPERSCRIPTS)}")
+    return _signed(f"{float(f'{value:.{digits - 1}e}'):.{max(0, digits - 1 - exponent)}f}")
+
+
+def percent(share: float | None) -> str:
+    """A fraction as percent, with two significant digits or one decimal."""
+    if share is None or not math.isfinite(share):
+        return DASH
+    value = 100.0 * share
+    if value == 0.0 or abs(value) >= 99.5:
+        return f"{value:.0f} %"
+    return f"{value:.1f} %" if abs(value) >= 1.0 else f"{short(value, 2)} %"
+
+
+def exact(value: float) -> str:
+    """A number that is known, such as a setting: no digits are added to it."""
+    return _signed(f"{value:.4g}") if math.isfinite(value) else DASH
+
+
+def share(value: float) -> str:
+    """A fraction that is known, such as a limit, as percent."""
+    return f"{exact(100.0 * value)} %"
+
+
+def spaced(words: str) -> str:
+    """Sentences of other parts of armid, with the space before the percent sign that this page uses."""
+    return re.sub(r"(?<=\d)%", " %", words)
+
+
+def plus_minus(value: float, half: float) -> str:
+    """A value with its interval, to the digits that the interval leaves: 1.23 ± 0.04."""
+    if not math.isfinite(half):
+        return f"{short(value)} (not to be told)"
+    if half <= 0.0:
+        return short(value)
+    place = math.floor(math.log10(half))
+    digits = 2 if half / 10.0**place < 2.0 else 1
+    decimals = digits - 1 - place
+    size = math.floor(math.log10(max(abs(value), half)))
+    if -4 < size < 6 and decimals <= 5:
+        shown = max(0, decimals)
+        return _signed(f"{round(value, decimals):.{shown}f} ± {round(half, decimals):.{shown}f}")
+    shown = max(0, decimals + size)
+    power = f"10{str(size).translate(_SUPERSCRIPTS)}"
+    return _signed(f"({value / 10.0**size:.{shown}f} ± {half / 10.0**size:.{shown}f}) × {power}")
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words joined as in a sentence: a, b and c."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
+
+
+def compact(values: ArrayLike, digits: int = 4) -> list[Any]:
+    """A series for a picture: rounded to a ten-thousandth of its size, null where it is not finite."""
+    array = np.asarray(values, dtype=float)
+    finite = np.abs(array[np.isfinite(array)])
+    size = float(finite.max()) if finite.size else 0.0
+    places = digits - math.floor(math.log10(size)) if size > 0.0 else 0
+    rounded = np.round(array, min(max(places, 0), 15)) + 0.0  # no minus zero
+    return [value if math.isfinite(value) else None for value in rounded.tolist()]
+
+
+def significant(values: ArrayLike, digits: int = 4) -> list[Any]:
+    """A series for a logarithmic picture: each value keeps some digits, null where it is not finite."""
+    array = np.asarray(values, dtype=float)
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in array.tolist()]
+
+
+def thinned(length: int, most: int) -> slice:
+    """Every so many rows, that at most `most` are left."""
+    return slice(None, None, max(1, -(-length // most)))
+
+
+def span(values: ArrayLike, room: float = 0.06) -> list[float]:
+    """Ends of an axis that holds all finite values, with some room."""
+    array = np.asarray(values, dtype=float)
+    array = array[np.isfinite(array)]
+    if array.size == 0:
+        return [-1.0, 1.0]
+    low, high = float(array.min()), float(array.max())
+    reach = (high - low) or max(abs(high), 1e-9)
+    return [low - room * reach, high + room * reach]
+
+
+def joined_time(dataset: Indices, time: Array) -> Array:
+    """Time of several records one after the other, starting at zero [s]."""
+    result, end = np.empty(len(time)), 0.0
+    for index in np.unique(dataset):
+        rows = dataset == index
+        part = time[rows]
+        step = float(np.median(np.diff(part))) if len(part) > 1 else 0.0
+        result[rows] = end + part - part[0]
+        end += float(part[-1] - part[0]) + step
+    return result
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}")
