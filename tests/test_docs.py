@@ -13,6 +13,7 @@ import yaml
 
 import armid
 from armid.cli import main
+from armid.validation.validation import load_validation
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -48,11 +49,28 @@ def drawer(tmp_path_factory):
     ]
     runs = [armid.VirtualRobot(robot, rate_hz=200.0, seed=k).run(plan, periods=4) for k, plan in enumerate(plans)]
     plans[0].save(folder / "plan.json")
-    for name, log in (("run", runs[0]), ("other", runs[1]), ("long", runs[0])):
-        armid.write_log(log, folder / f"{name}.parquet")
-    armid.write_log(runs[0], folder / "run.mcap")
-    armid.identify(robot, armid.process(runs[0], robot=robot)).save(folder / "fit.json")
+    names = ("run.parquet", "long.parquet", "training.parquet", "run.mcap")
+    for name in names:
+        armid.write_log(runs[0], folder / name)
+    for name in ("other.parquet", "validation.parquet", "other.csv"):
+        armid.write_log(runs[1], folder / name)
+    fit = armid.identify(robot, armid.process(runs[0], robot=robot))
+    fit.save(folder / "fit.json")
+    armid.validate(fit, runs[1]).save(folder / "validation.json")
+    (folder / "my-run").mkdir()
+    for name in ("fit.json", "plan.json", "validation.json", "training.parquet", "validation.parquet"):
+        shutil.copy(folder / name, folder / "my-run" / name)
+    tool_poses(robot, folder / "path.csv")
     return folder
+
+
+def tool_poses(robot, path):
+    """A closed path of the tool, made of a motion that the arm can do."""
+    time = np.linspace(0.0, 6.0, 31)
+    swing = 0.5 * (1.0 - np.cos(2.0 * np.pi * time / 6.0))
+    q = np.array([0.2, 0.8, -0.9, 0.0]) + swing[:, None] * np.array([0.5, 0.3, -0.3, 0.0])
+    table = np.column_stack([time, armid.tool_frame(robot, q)[:, :3, 3]])
+    np.savetxt(path, table, fmt="%.9f", delimiter=",", header="time,x,y,z", comments="")
 
 
 @pytest.fixture
@@ -78,7 +96,18 @@ def names_in_use(desk):
     robot = armid.load_robot(desk / "arm.yaml")
     log = armid.read_log(desk / "run.parquet")
     data = armid.process(log, robot=robot)
-    given = {"robot": robot, "log": log, "data": data, "fit": armid.load_fit(desk / "fit.json"), "armid": armid}
+    given = {
+        "robot": robot,
+        "log": log,
+        "data": data,
+        "fit": armid.load_fit(desk / "fit.json"),
+        "plan": armid.load_plan(desk / "plan.json"),
+        "check": load_validation(desk / "validation.json"),
+        "training": log,
+        "validation": armid.read_log(desk / "validation.parquet"),
+        "arm": armid.VirtualRobot(robot, rate_hz=400.0),
+        "armid": armid,
+    }
     return {**vars(armid.estimation), **vars(armid.signals), **given}
 
 

@@ -13,13 +13,12 @@ from armid.cli.single_joint import display
 from armid.errors import ArmidError, UnknownNameError
 
 if TYPE_CHECKING:
-    from armid.control import Controller, ControlModel, TrackingComparison
+    from armid.control import TrackingComparison
     from armid.estimation import Fit
     from armid.robot import Robot
 
 CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
 CYCLE_S = 0.0025
-ENCODER = 3e-5  # [rad] of an arm whose description states none: 12 bits at the motor behind a gear of 50
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -107,60 +106,21 @@ def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
 
 
 def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: argparse.Namespace) -> TrackingComparison:
-    import numpy as np
+    from armid.control.compare import compare_controllers
 
-    from armid.control import NoisyDrives, TrackingComparison, choose_gains, fit_model, path_reference, tool_path, track
-    from armid.experiment.settings import Sensors
-    from armid.experiment.truth import truth_of
-    from armid.experiment.virtual import VirtualRobot
-
-    truth, model = truth_of(robot), fit_model(fit)
-    sensors = Sensors(encoder_resolution=truth.encoder_resolution or ENCODER)
-    controllers, notes = _controllers(names, model, robot)
-    path = tool_path(options.path)
-    reference = path_reference(
-        robot, path, cycle_s=options.cycle, laps=options.laps, name=options.path, seed=options.seed
-    )
-    bandwidth = None if options.bandwidth is None else np.array(options.bandwidth)
-    gains = choose_gains(model, reference.motion, options.cycle, bandwidth_hz=bandwidth, noise=truth.torque_noise)
-    runs = []
-    for number, controller in enumerate(controllers, start=1):
-        virtual = VirtualRobot(robot, rate_hz=1.0 / options.cycle, seed=options.seed, sensors=sensors)
-        arm = NoisyDrives(virtual, truth.torque_noise, seed=options.seed)
-        show = display(options, f"{number}/{len(controllers)} ")
-        runs.append(track(arm, virtual.robot, reference, controller, gains, progress=show))
     kept = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet")}
-    settings = {
-        "drive_noise": truth.torque_noise.tolist(),
-        "encoder_resolution": sensors.encoder_resolution,
-        "files_sha256": hashes([options.fit, options.path]),
-    }
-    return TrackingComparison(
-        robot.name, options.path, options.cycle, gains, tuple(runs), {**kept, **settings}, tuple(notes)
+    return compare_controllers(
+        fit,
+        robot,
+        options.path,
+        controllers=names,
+        bandwidth_hz=options.bandwidth,
+        cycle_s=options.cycle,
+        laps=options.laps,
+        seed=options.seed,
+        progress=lambda label: display(options, label),
+        options={**kept, "files_sha256": hashes([options.fit, options.path])},
     )
-
-
-def _controllers(
-    names: tuple[str, ...] | None, model: ControlModel, robot: Robot
-) -> tuple[list[Controller], list[str]]:
-    """The controllers asked for; the nominal one is left out where nothing nominal is stated and nobody asked."""
-    from armid.control import PID, ComputedTorque, ControlError, FeedForward, nominal_model
-
-    makers: dict[str, Any] = {
-        "pid": PID,
-        "feedforward": lambda: FeedForward(model=model),
-        "computed-torque": lambda: ComputedTorque(model=model),
-        "nominal": lambda: ComputedTorque(model=nominal_model(robot)),
-    }
-    made, notes = [], []
-    for name in names or CONTROLLERS:
-        try:
-            made.append(makers[name]())
-        except ControlError as error:
-            if names:
-                raise
-            notes.append(f"Without the nominal model: {error}.")
-    return made, notes
 
 
 def _write(comparison: TrackingComparison, options: argparse.Namespace) -> list[str]:

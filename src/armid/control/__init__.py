@@ -1,5 +1,6 @@
 """Tracking with PID, feed-forward and computed torque, on the identified model."""
 
+from armid.control.compare import compare_controllers as compare_controllers
 from armid.control.control_model import ControlModel as ControlModel
 from armid.control.control_model import fit_model as fit_model
 from armid.control.control_model import nominal_model as nominal_model

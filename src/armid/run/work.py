@@ -258,8 +258,18 @@ def export(place: Workplace) -> None:
 
 
 def track(place: Workplace) -> None:
-    """Follow a path."""
-    _write(place / "tracking.json", {})
+    """Follow a path on the virtual robot, with the identified model and without."""
+    from armid.control.compare import compare_controllers
+    from armid.estimation import load_fit
+
+    s = place.settings
+    path = path_to_track(s)
+    assert path is not None
+    fit = load_fit(place / "fit.json")
+    options = {"files_sha256": {"fit.json": file_hash(place / "fit.json")}}
+    compare_controllers(
+        fit, robot_of(s), path, seed=s.seed, progress=lambda label: place.progress, options=options
+    ).save(place / "tracking.json")
 
 
 def report(place: Workplace) -> None:
