@@ -1,0 +1,185 @@
+"""The ER-16 paper: colony, correlations and excitation re-made on the virtual robot."""
+
+import json
+
+import numpy as np
+import pytest
+
+from armid.dynamics.model import Model
+from armid.estimation.fit import load_fit
+from armid.estimation.search import published_box
+from armid.estimation.torque_model import model_of
+from armid.excitation.published import Er16Reading, er16_beta_1
+from armid.papers import er16, er16_bench
+from armid.papers.experiment import Bench, save_outcome, table
+
+VALIDATION = np.array([0.9272, 0.9534, 0.9606])
+BY_NAME = {experiment.name: experiment for experiment in er16.EXPERIMENTS}
+
+
+def run(name, folder, as_printed=True, seed=0, **options):
+    bench = Bench("er16", name, folder, seed=seed, as_printed=as_printed)
+    outcome = BY_NAME[name].run(bench, **options)
+    save_outcome(outcome, folder / "outcome.json")
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory):
+    """R10 with three seeds of the colony and one long run."""
+    folder = tmp_path_factory.mktemp("R10")
+    return folder, run("R10", folder, seeds=3, long_seeds=1, evolve=False)
+
+
+@pytest.fixture(scope="module")
+def designed(tmp_path_factory):
+    """R11 without workspace and torque limits, which take most of its time."""
+    folder = tmp_path_factory.mktemp("R11")
+    return folder, run("R11", folder, starts=1, constrained=False)
+
+
+def one_row(outcome, *words):
+    (found,) = [row for row in outcome.rows if all(word in row.quantity for word in words)]
+    return found
+
+
+def test_counts_and_audit_of_table_2(tmp_path):
+    """15 + 6 parameters as published; the audit's distance is that of an independent solver (0.48)."""
+    outcome = run("model", tmp_path)
+    assert one_row(outcome, "base parameters").ours == 15
+    assert one_row(outcome, "friction parameters").ours == 6
+    assert one_row(outcome, "distance").ours == pytest.approx(0.48, abs=0.01)
+    assert (tmp_path / "frames.png").exists()
+
+
+def test_least_squares_reaches_what_the_colony_does_not(identified):
+    """At least 0.99 on all joints, on both motions."""
+    _, outcome = identified
+    for name in ("identification", "validation"):
+        for joint in (1, 2, 3):
+            row = one_row(outcome, "least squares", f"joint {joint}", name)
+            assert row.ours >= 0.99
+            assert row.verdict == "better"
+
+
+def test_long_colony_meets_the_bars(identified):
+    """500 iterations in a box holding the truth: identification 0.99, validation above the published values."""
+    _, outcome = identified
+    found = outcome.data["searches"]["long"]
+    assert np.min(found["identification"]) >= 0.99
+    assert np.all(np.min(found["validation"], axis=0) > VALIDATION)
+    assert max(found["objective"]) < 0.1
+
+
+def test_fifty_iterations_have_not_converged(identified):
+    """ER-10: the paper's settings leave an objective several times that of the long run, and seeds differ."""
+    _, outcome = identified
+    searches = outcome.data["searches"]
+    short = np.array(searches["box with the truth"]["objective"])
+    assert short.min() > 3.0 * max(searches["long"]["objective"])
+    assert np.ptp(short) > 0.01
+    assert len(searches["published box"]["objective"]) == 3
+
+
+def test_parameters_are_found_with_honest_intervals(identified):
+    """Least squares against the virtual robot: 17 or more of 21 intervals hold the truth, and all are near."""
+    _, outcome = identified
+    assert one_row(outcome, "95 % interval").ours >= 17
+    found = outcome.data["least_squares"]
+    truth = er16_bench.true_values(er16_bench.er16_arm())
+    away = np.abs(np.array(found["values"]) - truth) / np.array(found["sigma"])
+    assert np.all(away < 4.5)
+    assert found["condition_number"] == pytest.approx(6.1, abs=0.3)
+
+
+def test_correlation_is_numpys(identified):
+    """(18) by another hand, and the noise is five per cent of the torque."""
+    folder, outcome = identified
+    robot, path = er16_bench.er16_arm(), er16_beta_1()
+    noise = np.array(outcome.settings["torque_noise"])
+    data = er16_bench.prepare(er16_bench.record(robot, path, noise, 0), robot, path, noise)
+    fit = load_fit(folder / "fit.json")
+    predicted = fit.predict(data.motion, sigma=False).torque[data.rows]
+    for j, value in enumerate(er16_bench.correlations(fit, data)):
+        assert value == pytest.approx(np.corrcoef(data.torque[:, j], predicted[:, j])[0, 1], abs=1e-12)
+    np.testing.assert_allclose(noise / np.std(predicted, axis=0), 0.05, rtol=0.1)
+    assert data.time[-1] - data.time[0] == pytest.approx(25.0, abs=0.01)
+    assert data.rate_hz == pytest.approx(1000.0)
+
+
+def test_the_published_box_does_not_hold_the_arm(identified):
+    """Known beforehand from the truth: Izz1, Izz2, Izz3 and fc2 lie outside; exchanging two rows mends fc2 (ER-3)."""
+    _, outcome = identified
+    assert outcome.data["outside_published_box"] == ["Izz1", "Izz2", "Izz3", "fc2"]
+    robot = er16_bench.er16_arm()
+    swapped = er16_bench.box_of_table_3(robot, swapped=True)
+    assert swapped["fc2"] == published_box(robot, "table-2")["fv2"] == (-30.0, 30.0)
+    wide = er16_bench.box_with_truth(robot)
+    for name, value in zip(model_of(robot).base.kept, er16_bench.true_values(robot), strict=True):
+        assert wide[name][0] < value < wide[name][1]
+
+
+def test_runs_in_the_published_box_are_reported_without_verdict(identified):
+    _, outcome = identified
+    rows = [row for row in outcome.rows if "30/15/50, published box" in row.quantity]
+    assert len(rows) == 7
+    assert {row.verdict for row in rows} == {"not comparable"}
+    assert all("outside this box" in row.note for row in rows)
+
+
+def test_new_excitation_is_better_conditioned_than_the_published(designed):
+    """beta_1: 60 to 63 raw and 6.1 scaled by two readings (figures of an independent audit); ours is below both."""
+    _, outcome = designed
+    theirs = outcome.data["beta_1"]
+    printed = table("er16")["condition_beta_1"]
+    for one in theirs.values():
+        assert printed["raw"][0] - 0.5 < one["condition_raw"] < printed["raw"][1] + 0.5
+    assert theirs["q0,a,b"]["condition"] == pytest.approx(printed["scaled"], abs=0.1)
+    ours = outcome.data["optimal"]
+    assert outcome.data["certified"]
+    assert ours["condition_raw"] <= min(one["condition_raw"] for one in theirs.values())
+    assert ours["condition"] <= min(one["condition"] for one in theirs.values())
+
+
+def test_condition_number_is_numpys(designed):
+    """Of the stacked regressor itself."""
+    robot, series = er16_bench.er16_arm(), er16_beta_1(Er16Reading("q0,a,b"))
+    model = Model(robot)
+    motion = series.at(np.arange(512) * series.duration / 512)
+    regressor = model.regressor(*motion, model.base.kept).reshape(-1, 21)
+    _, outcome = designed
+    assert outcome.data["beta_1"]["q0,a,b"]["condition_raw"] == pytest.approx(np.linalg.cond(regressor), rel=1e-6)
+    scaled = np.linalg.cond(regressor / np.linalg.norm(regressor, axis=0))
+    assert outcome.data["beta_1"]["q0,a,b"]["condition"] == pytest.approx(scaled, rel=1e-6)
+
+
+def test_nothing_is_worse_and_errata_are_named(identified, designed):
+    rows = [*identified[1].rows, *designed[1].rows]
+    notes = " ".join(row.note for row in rows)
+    for erratum in ("ER-1", "ER-2", "ER-3", "ER-4", "ER-5", "ER-10"):
+        assert erratum in notes
+    # whether the published run is one of ours depends on the seeds; three are too few for a verdict
+    worse = [row.quantity for row in rows if row.verdict == "worse" and "30/15/50" not in row.quantity]
+    assert not worse
+
+
+def test_pictures_and_statistics(identified, designed):
+    names = {path.name for folder, _ in (identified, designed) for path in folder.glob("*.png")}
+    assert names >= {"evolution.png", "motion-beta-1.png", "motion-beta-2.png", "motion-optimal.png", "tool-path.png"}
+    assert sum(name.startswith("torque-") for name in names) == 4
+    saved = json.loads((identified[0] / "outcome.json").read_text())
+    assert len(saved["data"]["least_squares"]["relative_sigma"]) == 21
+    words = " ".join(row["quantity"] for row in saved["rows"])
+    for statistic in ("RMS", "mean squared", "correlation", "over noise", "sigma", "condition number", "possible"):
+        assert statistic in words
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("seed", [0, 1])
+def test_full_size(tmp_path, seed):
+    """Ten seeds, all limits of (15)."""
+    for name in BY_NAME:
+        (tmp_path / name).mkdir()
+        for row in run(name, tmp_path / name, as_printed=False, seed=seed).rows:
+            print(row.verdict, "|", row.quantity, "|", row.published, "|", row.ours, row.unit, "|", row.note)
+            assert row.verdict != "worse", row.quantity
