@@ -25,6 +25,7 @@ def test_clean_log(armid, log, tmp_path):
     outcome = armid("inspect", tmp_path / "run.csv")
     assert outcome.code == 0
     assert "4000 rows, 20 s at 200 Hz" in outcome.out
+    assert "joint   from [rad]  to [rad]  speed [rad/s]  effort rms [N m]  effort noise [N m]\n" in outcome.out
     assert "WARNING" not in outcome.out
 
 
@@ -45,6 +46,22 @@ def test_warnings_alone_end_with_zero(armid, log, tmp_path):
     outcome = armid("inspect", tmp_path / "run.csv")
     assert outcome.code == 0
     assert "WARNING gaps" in outcome.out
+
+
+def test_units_and_numbers_of_one(armid, log, tmp_path):
+    """Currents are in A; a single fault is told in the singular, and no joint is called twice."""
+    current = np.array(log["effort"])
+    current[1234, 0] += 5.0
+    bent = np.array(log["velocity"])
+    bent[77, 1] = np.nan
+    channels = {"current": current, "effort": None, "velocity": bent}
+    write_log(log.with_channels(channels, effort="current").rows(np.r_[0:3000, 3001:4000]), tmp_path / "run.csv")
+    outcome = armid("inspect", tmp_path / "run.csv")
+    assert "effort rms [A]  effort noise [A]" in outcome.out
+    assert "1 gap: about 1 sample (0.03%) is missing" in outcome.out
+    assert "1 value (0.03%) of the velocity of joint2 is no number." in outcome.out
+    assert "1 single sample of the current of joint1 stands out" in outcome.out
+    assert "oint joint" not in outcome.out
 
 
 def test_several_logs_and_another_robot(armid, log, tmp_path):

@@ -34,18 +34,19 @@ def read(path):
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_a_log(armid, files, suffix):
-    """A torque for every sample of the log, with the interval around it, near what was measured."""
+    """A torque for every sample away from the ends, with the interval around it, near what was measured all along."""
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
     path = files / f"torque.{suffix}"
     result = armid("predict", files / "fit.json", files / "other.csv", "-o", path)
     assert result.code == 0, result.err
     columns = read(path)
-    assert len(columns["torque.joint1"]) == 3000
+    assert 2700 < len(columns["torque.joint1"]) < 3000
+    assert f"Left out {3000 - len(columns['torque.joint1'])} samples" in result.out
     assert np.all(columns["lower.joint1"] <= columns["torque.joint1"])
-    middle = slice(300, -300)
-    error = (columns["torque.joint1"] - columns["measured.joint1"])[middle]
-    assert np.sqrt(np.mean(error**2)) < 0.1 * columns["measured.joint1"].std()
+    error = columns["torque.joint1"] - columns["measured.joint1"]
+    for part in (slice(None), slice(0, 100), slice(-100, None)):
+        assert np.sqrt(np.mean(error[part] ** 2)) < 0.1 * columns["measured.joint1"].std()
 
 
 def test_a_trajectory(armid, files):

@@ -73,6 +73,26 @@ def test_average_blocks_takes_pieces_of_a_log():
         np.testing.assert_allclose(found[name].mean, direct.mean, rtol=1e-12, atol=1e-12)
 
 
+def test_periods_that_are_no_numbers_are_left_out():
+    """One NaN and one infinity: the other periods' average, in memory, streamed and from blocks, and how many."""
+    _, log = periodic_log(periods=6, period=2.0, q_noise=1e-3)
+    position, intact = np.array(log["position"]), [0, 2, 3, 5]
+    position[250, 3], position[999, 1] = np.nan, np.inf
+    wanted = average_periods(log["position"].reshape(6, 200, -1)[intact].reshape(800, -1), 200)
+    stream = PeriodAccumulator(200, 7)
+    stream.add(position)
+    blocks = [log.with_channels({"position": position}).rows(slice(k, k + 77)) for k in range(0, len(log), 77)]
+    for found in (
+        average_periods(position, 200),
+        stream.result(),
+        average_blocks(blocks, 200, channels=["position"])["position"],
+    ):
+        assert (found.periods, found.refused) == (4, 2)
+        np.testing.assert_allclose(found.mean, wanted.mean, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found.variance, wanted.variance, rtol=1e-9)
+    assert wanted.columns(slice(0, 2)).refused == 0
+
+
 def test_resolution_finds_the_step_of_a_quantised_channel():
     """0.001 degree, the encoder of the Powerball; a constant column has none."""
     step = np.deg2rad(1e-3)
@@ -87,5 +107,7 @@ def test_bad_input_is_refused():
         _ = average_periods(np.zeros((4, 2)), 4).variance
     with pytest.raises(SignalError, match="complete"):
         PeriodAccumulator(5, 1).result()
+    with pytest.raises(SignalError, match="no numbers"):
+        average_periods(np.full((8, 1), np.nan), 4)
     with pytest.raises(SignalError, match="no block"):
         average_blocks([], 5)

@@ -54,6 +54,17 @@ def test_steps_sharp_peaks_and_vibration_are_no_spikes():
         assert len(spikes(x + 1e-6 * noise)) == 0
 
 
+def test_a_peak_of_every_period_is_no_spike():
+    """One sample at one phase of each period of 10 s is part of the motion; one in a single period is not."""
+    log = swinging(seconds=60.0)
+    effort = np.array(log["effort"])
+    effort[300::2000, 0] += 3.0
+    assert "spikes" not in codes(log.with_channels({"effort": effort}))
+    effort[5000, 1] += 3.0
+    report = examine(log.with_channels({"effort": effort}))
+    assert [finding.joint for finding in report.of("spikes")] == ["b"]
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_gaussian_noise_has_no_spikes_at_any_scale(scale):
     x = scale * np.random.default_rng(4).normal(size=300_000)

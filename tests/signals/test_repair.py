@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armid.signals import Hampel, Repair, SignalError
-from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, mend_spikes
+from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, mend_spikes, recurring
 from tests.signals.waves import make_log, periodic_log
 
 
@@ -55,6 +55,68 @@ def test_spikes_between_missing_values_do_not_confuse():
     assert np.flatnonzero(found[:, 0]).tolist() == [200]
 
 
+def sharp_log(noise=0.0, periods=4, period=20.0, seed=3, rate=100.0):
+    """Torque with a peak of one sample at the same phase of every period, as friction makes it without noise."""
+    _, log = periodic_log(seed, joints=3, periods=periods, period=period, rate=rate, torque_noise=noise)
+    phase = np.round(np.mod(log.time, period) * rate).astype(int)
+    peak = np.where(phase == 123, 8.0, 0.0)[:, None] * [1.0, -1.0, 1.5]
+    return log.with_channels({"effort": log["effort"] + peak})
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_what_recurs_in_every_period_is_no_spike(noise):
+    """Peaks at one phase stay to the last bit, and it is said; a spike beside them in one period is mended."""
+    log = sharp_log(noise)
+    assert find_spikes(log["effort"]).sum() == 12
+    mended, notes = Hampel().apply(log, None)
+    np.testing.assert_array_equal(mended["effort"], log["effort"])
+    assert "recur" in notes[0]
+    effort = np.array(log["effort"])
+    effort[900, 1] += 20.0
+    mended, notes = Hampel().apply(log.with_channels({"effort": effort}), None)
+    assert np.abs(mended["effort"] - log["effort"]).max() < 0.2 + 6.0 * noise
+    assert "Replaced 1 spike in effort (joint2 1)" in notes[0]
+
+
+def test_friction_of_a_virtual_robot_without_noise_is_left_alone():
+    """Reversals of an arm with perfect sensors make samples that stand out: four times each, in four periods."""
+    pytest.importorskip("mujoco")
+    from armid.experiment.settings import Sensors
+    from armid.experiment.virtual import VirtualRobot
+    from armid.robot import load_robot
+    from armid.signals import examine
+    from tests.signals.test_doctor import motion
+
+    robot = load_robot("er16").first_links(3)
+    arm = VirtualRobot(robot, rate_hz=100.0, seed=0, sensors=Sensors.perfect())
+    log = arm.run(motion(robot, np.random.default_rng(0)), periods=4)
+    assert find_spikes(log["effort"]).sum() == 20
+    assert Hampel().apply(log, None)[0] is log
+    assert not examine(log).of("spikes")
+
+
+def test_recurring_looks_through_gaps_and_broken_periods():
+    """Rows lost, a period of 499.7 samples; of three spikes at one phase in 12 periods none recurs."""
+    time = np.delete(np.arange(6000) / 100.0, np.r_[700:760, 2200:2205])
+    period = 4.997
+    phase = np.mod(time, period)
+    values = np.sin(2.0 * np.pi * time / period)[:, None]
+    marks = (np.abs(phase - 1.3) < 0.005)[:, None]
+    peaked = values + 0.5 * marks
+    assert recurring(time, peaked, marks, period)[marks].all()
+    few = marks & (time < 3 * period)[:, None]
+    assert not recurring(time, values + 0.5 * few, few, period).any()
+
+
+def test_round_off_is_no_spike():
+    """Without any noise the threshold would be zero: blips of 1e-9 on torques of 10 N m are the arithmetic's."""
+    values = np.repeat([[0.0], [10.0], [3.0], [10.0]], 500, axis=0)
+    values[40::97, 0] += 1e-9 * np.arange(1, 22)
+    assert not find_spikes(values).any()
+    values[777] += 0.01
+    assert np.flatnonzero(find_spikes(values)).tolist() == [777]
+
+
 def test_ur10e_current_spikes_are_found(data):
     """The real log has single-sample spikes in the first joint's current; few samples are touched."""
     raw = np.loadtxt(data / "ur10e/ur-20_02_10-30sec_12harm.csv", delimiter=",")
@@ -102,7 +164,7 @@ def test_steps_say_what_they_did():
     log = make_log(time, log["position"], effort)
     log, notes = Repair().apply(log, None)
     assert len(log) == 1999
-    assert "1 samples whose time" in notes[0]
+    assert "1 sample whose time" in notes[0]
     assert "Filled 2" in notes[1]
     log, notes = Hampel().apply(log, None)
     assert "joint3 1" in notes[0]

@@ -53,20 +53,75 @@ def test_a_trajectory_is_sampled_and_not_delayed(robot, fit):
 
 
 def test_a_log_is_predicted_at_its_own_instants_and_delayed(robot, fit):
-    """Every sample of the log has a torque, near the measured one; without effort too."""
+    """Samples away from the ends have a torque, near the measured one; without effort too."""
     t, motion = swing(seed=4)
     torque = data_of(robot, seed=4).torque
     late = np.column_stack([np.interp(t - 0.03, t, c) for c in torque.T])
     log = Log(t, {"position": motion.q, "effort": late}, LogInfo(robot.joint_names, "joint torque", rate_hz=150.0))
     found = predict(replace(fit, delay_s=np.full(2, 0.03)), log)
-    np.testing.assert_array_equal(found.time, t)
-    middle = slice(300, -300)
-    assert np.sqrt(np.mean((found.torque - late)[middle] ** 2)) < 0.1 * late.std()
-    np.testing.assert_allclose(found.measured[middle], late[middle], atol=1e-9)
+    kept = np.isin(t, found.time)
+    assert kept.sum() == len(found.time) > 2700
+    assert kept[300:-300].all()
+    assert np.sqrt(np.mean((found.torque - late[kept]) ** 2)) < 0.1 * late.std()
+    np.testing.assert_allclose(found.measured, late[kept], atol=1e-9)
     bare = Log(t, {"position": motion.q}, LogInfo(robot.joint_names, "none", rate_hz=150.0))
     silent = predict(replace(fit, delay_s=np.full(2, 0.03)), bare)
     assert silent.measured is None
     np.testing.assert_allclose(silent.torque, found.torque, atol=1e-9)
+
+
+def bare_log(robot, t, motion):
+    """Positions alone."""
+    return Log(t, {"position": motion.q}, LogInfo(robot.joint_names, "none", rate_hz=150.0))
+
+
+@pytest.mark.parametrize("steps", [(), ({"step": "SavitzkyGolay"},), ({"step": "Smoothed"},)])
+def test_no_row_feels_the_ends(robot, fit, steps):
+    """Every torque is that of the true motion to 0.5 % of its spread, where no joint turns round; the note counts."""
+    t, motion = swing(seed=4)
+    found = predict(replace(fit, pipeline=steps), bare_log(robot, t, motion))
+    kept = np.isin(t, found.time)
+    error = np.abs(found.torque - fit.predict(motion).torque[kept])
+    away = (np.abs(motion.qd[kept]) > 0.02).all(axis=1)
+    assert (error[away].max(axis=0) < 5e-3 * found.torque.std(axis=0)).all()
+    lost = [int(np.argmax(kept)), int(np.argmax(kept[::-1]))]
+    assert min(lost) > 0
+    assert max(lost) < 100
+    assert f"Left out {sum(lost)} samples ({lost[0]} at the start, {lost[1]} at the end)" in found.notes[0]
+    assert found.notes[0] in found.summary()
+    assert json.loads(json.dumps(found.to_data()))["notes"] == list(found.notes)
+
+
+def test_a_delay_moves_what_the_ends_spoil(robot, fit):
+    """The torque reported at an instant belongs to an earlier motion: more is lost at the start, less at the end."""
+    t, motion = swing(seed=4)
+    log = bare_log(robot, t, motion)
+    now, late = (predict(replace(fit, delay_s=np.full(2, delay)), log).time for delay in (0.0, 0.1))
+    assert late[0] == pytest.approx(now[0] + 0.1, abs=0.007)
+    assert late[-1] == pytest.approx(min(now[-1] + 0.1, t[-1]), abs=0.007)
+
+
+def test_rows_around_a_hole_are_left_out(robot, fit):
+    """Rows lost and positions missing for 0.4 s: no torque is predicted where they would have to be guessed."""
+    t, motion = swing(seed=4)
+    position = np.array(motion.q)
+    position[2000:2060, 1] = np.nan
+    rows = np.r_[0:1000, 1060:3000]
+    log = bare_log(robot, t, motion._replace(q=position)).rows(rows)
+    found = predict(fit, log)
+    kept = np.isin(t, found.time)
+    assert "around 2 holes" in found.notes[0]
+    assert not kept[970:1090].any()
+    assert not kept[1970:2090].any()
+    error = np.abs(found.torque - fit.predict(motion).torque[kept])
+    away = (np.abs(motion.qd[kept]) > 0.02).all(axis=1)
+    assert (error[away].max(axis=0) < 5e-3 * found.torque.std(axis=0)).all()
+
+
+def test_a_log_that_is_all_ends_is_refused(robot, fit):
+    t, motion = swing(seed=4)
+    with pytest.raises(ArmidError, match="too short to differentiate"):
+        predict(replace(fit, pipeline=({"step": "Smoothed"},)), bare_log(robot, t, motion).rows(slice(0, 15)))
 
 
 def test_columns_and_json(robot, fit):

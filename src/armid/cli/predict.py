@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.identify import add_log_options, check_output, hashes, logs_from
+from armid.cli.log_options import add_log_options, check_output, hashes, logs_from
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError, MissingExtraError
 

@@ -1,5 +1,7 @@
 """From a log to a dataset one can regress, and the doctor that looks at logs first."""
 
+from typing import TYPE_CHECKING, Any
+
 from armid.signals.averaging import Averaged as Averaged
 from armid.signals.averaging import PeriodAccumulator as PeriodAccumulator
 from armid.signals.averaging import average_blocks as average_blocks
@@ -15,6 +17,7 @@ from armid.signals.filtering import SavitzkyGolay as SavitzkyGolay
 from armid.signals.filtering import Smoothed as Smoothed
 from armid.signals.fourier_fit import FourierSeries as FourierSeries
 from armid.signals.fourier_fit import fit_fourier as fit_fourier
+from armid.signals.fourier_strategy import FourierFit as FourierFit
 from armid.signals.kernels import filtered as filtered
 from armid.signals.kernels import filtered_blocks as filtered_blocks
 from armid.signals.kernels import low_pass_kernel as low_pass_kernel
@@ -22,7 +25,6 @@ from armid.signals.kernels import row_blocks as row_blocks
 from armid.signals.period import Period as Period
 from armid.signals.period import PeriodSearch as PeriodSearch
 from armid.signals.period import find_period as find_period
-from armid.signals.periodic import FourierFit as FourierFit
 from armid.signals.periodic import PeriodicAverage as PeriodicAverage
 from armid.signals.pipeline import Pipeline as Pipeline
 from armid.signals.pipeline import choose as choose
@@ -45,3 +47,24 @@ from armid.signals.steps import Strategy as Strategy
 from armid.signals.steps import step_from_data as step_from_data
 from armid.signals.whole_periods import leading_transient as leading_transient
 from armid.signals.whole_periods import whole_periods as whole_periods
+
+if TYPE_CHECKING:
+    from armid.signals.doctor import Finding as Finding
+    from armid.signals.doctor import Report as Report
+    from armid.signals.doctor import examine as examine
+
+_DOCTOR = ("Finding", "Report", "examine")
+
+
+def __getattr__(name: str) -> Any:
+    """The doctor, which takes a while to import, for those who ask."""
+    if name in _DOCTOR:
+        from armid.signals import doctor
+
+        return getattr(doctor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those of the doctor included."""
+    return sorted([*globals(), *_DOCTOR])

@@ -22,6 +22,7 @@ class Averaged:
         scatter: sum over periods and samples of r rᵀ with r = x_m(k) - mean(k), (joints, joints).
         spectrum_scatter: sum over periods of |DFT of r|² at the harmonics 0 ... K // 2, (harmonics, joints).
         resolution: smallest step between values of the first period, the resolution of a quantised channel, (joints,).
+        refused: periods that were left out, since they hold values that are no numbers.
     """
 
     mean: Array
@@ -29,6 +30,7 @@ class Averaged:
     scatter: Array
     spectrum_scatter: Array
     resolution: Array
+    refused: int = 0
 
     def columns(self, which: slice) -> Averaged:
         """The average of some of the columns."""
@@ -38,6 +40,7 @@ class Averaged:
             self.scatter[which, which],
             self.spectrum_scatter[:, which],
             self.resolution[which],
+            self.refused,
         )
 
     @property
@@ -77,7 +80,8 @@ class PeriodAccumulator:
     """Averages period after period in constant memory.
 
     Each complete period updates mean and scatter by Welford's formula, which stays exact for 1e6 periods: nothing is
-    ever the difference of two large sums. Memory: a few arrays of one period.
+    ever the difference of two large sums. Memory: a few arrays of one period. A period that holds anything but numbers
+    is refused, since it would spoil the average of all others.
     """
 
     def __init__(
@@ -123,7 +127,10 @@ class PeriodAccumulator:
             start += take
 
     def _add_period(self, period: Array) -> None:
-        if self._accept is not None and not self._accept(period, self._mean if self._periods else period):
+        usable = bool(np.isfinite(period).all())
+        if usable and self._accept is not None:
+            usable = self._accept(period, self._mean if self._periods else period)
+        if not usable:
             self.refused += 1
             return
         self._periods += 1
@@ -140,17 +147,26 @@ class PeriodAccumulator:
     def result(self) -> Averaged:
         """The average of the complete periods; what is left of an incomplete one is not used."""
         if self._periods == 0:
-            raise SignalError("averaging", f"not one period of {len(self._mean)} samples is complete")
+            raise SignalError(
+                "averaging", f"not one period of {len(self._mean)} samples is complete; {self.refused} were refused"
+            )
         return Averaged(
-            self._mean.copy(), self._periods, self._scatter.copy(), self._spectrum.copy(), self._resolution.copy()
+            self._mean.copy(),
+            self._periods,
+            self._scatter.copy(),
+            self._spectrum.copy(),
+            self._resolution.copy(),
+            self.refused,
         )
 
 
 def average_periods(values: Array, samples_per_period: int) -> Averaged:
     """Average whole periods of (samples, joints), the first period starting at the first sample.
 
+    Periods that hold anything but numbers are left out; `Averaged.refused` says how many.
+
     Raises:
-        SignalError: the samples are not a whole number of periods.
+        SignalError: the samples are not a whole number of periods, or not one of these is complete.
     """
     count, rest = divmod(len(values), samples_per_period)
     if rest or not count:
@@ -158,12 +174,17 @@ def average_periods(values: Array, samples_per_period: int) -> Averaged:
             "averaging", f"{len(values)} samples are not a whole number of periods of {samples_per_period} samples"
         )
     periods = values.reshape(count, samples_per_period, -1)
+    complete = np.isfinite(periods).all(axis=(1, 2))
+    if not complete.any():
+        raise SignalError("averaging", f"each of the {count} periods holds values that are no numbers; repair the log")
+    if not complete.all():
+        periods = periods[complete]
     # Subtracting the first period before the mean keeps noise-free periods exact.
     mean = periods[0] + (periods - periods[0]).mean(axis=0)
     residual = periods - mean
-    flat = residual.reshape(len(values), -1)
+    flat = residual.reshape(-1, residual.shape[2])
     spectrum = (np.abs(np.fft.rfft(residual, axis=1)) ** 2).sum(axis=0)
-    return Averaged(mean, count, flat.T @ flat, spectrum, resolution(periods[0]))
+    return Averaged(mean, len(periods), flat.T @ flat, spectrum, resolution(periods[0]), count - len(periods))
 
 
 def average_blocks(

@@ -12,6 +12,7 @@ from armid.logs.log import Log, LogError
 from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.filters import (
+    STENCIL,
     check_window,
     differenced,
     low_pass,
@@ -20,7 +21,7 @@ from armid.signals.filters import (
     velocity_bandwidth,
 )
 from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
-from armid.signals.problems import SignalError, check_cutoff
+from armid.signals.problems import SignalError, check_cutoff, plural
 from armid.signals.repair import MAD, fill_missing, with_increasing_time
 from armid.signals.resample import is_uniform, resample
 from armid.signals.smoothing import check_passes, smooth, smoothing_kernel
@@ -28,6 +29,7 @@ from armid.signals.steps import Notes, Strategy, required_effort, required_posit
 
 BANDWIDTHS = 10.0  # automatic cut-off: this many times the bandwidth of the velocity
 SLOWEST_HZ, FASTEST_HZ = 2.0, 20.0  # and within these
+FELT = 1e-3  # share of a filter's weight beyond an end that is no longer felt
 ROWS_PER_CUTOFF = 2.5  # rate that is left after decimation, in cut-off frequencies
 
 
@@ -77,6 +79,13 @@ class LowPass(Strategy):
         data = kernel_dataset(chosen, log, motion, kernel, step, bad, reach, (*notes, words))
         return without_rest(data, self.rest_speed) if self.rest_speed > 0.0 else data
 
+    def reach(self, rate_hz: float) -> int:
+        """Where the filter on the positions still feels an end, by a thousandth of its weight, and the differences."""
+        if self.motion_cutoff_hz is None:
+            raise SignalError("LowPass", "motion_cutoff_hz is not known yet; take the step from a dataset's pipeline")
+        kernel = low_pass_kernel(rate_hz, self.motion_cutoff_hz, self.order, tail=FELT)
+        return len(kernel) // 2 + STENCIL // 2
+
     def _cutoff(self, position: Array, rate: float) -> tuple[float, str]:
         shared = "Torque and regressor are low-passed alike at {:.3g} Hz (zero-phase Butterworth)"
         if not isinstance(self.cutoff_hz, str):
@@ -123,7 +132,11 @@ class SavitzkyGolay(Strategy):
             f"Positions are differentiated, torque and regressor smoothed, by polynomials of degree {self.degree} over "
             f"{self.window} samples ({1e3 * self.window / log.rate_hz:.3g} ms)."
         )
-        return kernel_dataset(self, log, motion, kernel, step, bad, self.window // 2, (*notes, words))
+        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, words))
+
+    def reach(self, rate_hz: float) -> int:
+        """Half the window, where the polynomial is not centred."""
+        return self.window // 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +159,11 @@ class Smoothed(Strategy):
         motion = differenced(smooth(position, self.passes), log.rate_hz)
         kernel = smoothing_kernel(self.passes)
         words = f"Position, torque and regressor are smoothed by five-point cubics, {self.passes} passes."
-        return kernel_dataset(self, log, motion, kernel, step, bad, 2 * self.passes + 3, (*notes, words))
+        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, words))
+
+    def reach(self, rate_hz: float) -> int:
+        """Where the end formulas of the passes and of the differences are felt."""
+        return 2 * self.passes + STENCIL // 2
 
 
 def uniform_motion(log: Log) -> tuple[Log, Array, NDArray[np.bool_], Notes]:
@@ -160,7 +177,7 @@ def uniform_motion(log: Log) -> tuple[Log, Array, NDArray[np.bool_], Notes]:
     notes: list[str] = []
     log, removed = with_increasing_time(log)
     if removed:
-        notes.append(f"Left out {removed} samples whose time did not increase.")
+        notes.append(f"Left out {plural(removed, 'sample')} whose time did not increase.")
     if len(log) < 8:
         raise LogError(log.info.source, "time", f"has {len(log)} samples in order; at least 8 are needed")
     if not is_uniform(log.time):

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import ndimage
 
 from armid.logs.log import Log, LogError
 from armid.robot.inertia import Array
-from armid.signals.repetition import mismatch, refined_lag, repeated_span, search_lag
-from armid.signals.resample import interpolate, is_uniform
+from armid.signals.grid import grid_of
+from armid.signals.repetition import (
+    Mask,
+    filled_from_other_periods,
+    mismatch,
+    refined_lag,
+    repeated_span,
+    search_lag,
+)
+from armid.signals.resample import interpolate
 
+SPARSE = 100_000  # samples from which on a log is long
+LONG_HOLE = 3  # samples up to which a hole is bridged by a line as if it were motion
 ROUGH = 0.02  # the same once noise is smoothed away, RMS: a motion that repeats worse is repeated by hand
 
 
@@ -75,10 +86,26 @@ class Period:
 
 @dataclass(frozen=True)
 class PeriodSearch:
-    """Result of a search: a period, or None; `reason` says in words why."""
+    """Result of a search.
+
+    Attributes:
+        period: None if none was found.
+        reason: why, in words.
+        roughly: whether the motion repeats at least roughly, or too little was recorded to tell.
+    """
 
     period: Period | None
     reason: str
+    roughly: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Signals:
+    """Signals to search, uniformly sampled; `known` is False in holes of more than a few samples, None without any."""
+
+    time: Array
+    values: Array
+    known: Mask | None
 
 
 def find_period(log: Log, *, hint_s: float | None = None) -> PeriodSearch:
@@ -87,29 +114,45 @@ def find_period(log: Log, *, hint_s: float | None = None) -> PeriodSearch:
     Works on the position command where there is one, else on the measured positions. For each lag the difference
     x(t + lag) - x(t) is compared with the motion, in the stretch of the log where it is smallest; so an approach before
     and a return after the repeated part do not matter. The smallest lag that is as good as any is refined to a fraction
-    of a sample over the longest lag there is.
+    of a sample over the longest lag there is. Rows that were lost do not end the repeated part.
 
     Args:
         log: at least two periods of it.
-        hint_s: expected period [s], by default that of ``log.info.period_s``; only lags within 2 % are looked at.
+        hint_s: expected period [s]; only lags within 2 % are looked at. Without it that of ``log.info.period_s`` is
+            tried first, and any other if the motion does not repeat with that.
     """
-    hint = log.info.period_s if hint_s is None else hint_s
-    time, values = _signals(log)
+    stated = log.info.period_s
+    signals = _signals(log)
+    if hint_s is not None or stated is None:
+        return _search(signals, hint_s)
+    search = _search(signals, stated)
+    if search.period is not None:
+        return search
+    other = _search(signals, None)
+    words = f"the log states a period of {stated:g} s, but with that {search.reason}"
+    return replace(other, reason=f"{words}; {other.reason}" if other.period is not None else words)
+
+
+def _search(signals: _Signals, hint_s: float | None) -> PeriodSearch:
+    time, values, known = signals.time, signals.values, signals.known
     if len(time) < 32:
         return PeriodSearch(None, f"the log has {len(time)} samples, too few to look for a period")
     step = float(time[-1] - time[0]) / (len(time) - 1)
     spread = values.std(axis=0)
     moving = spread > 1e-3 * spread.max()
     if not spread.max() > 1e-9:
-        return PeriodSearch(None, "no joint moves")
+        return PeriodSearch(None, "no joint moves", False)
     scaled = (values[:, moving] - values[:, moving].mean(axis=0)) / spread[moving]
-    found = search_lag(scaled, None if hint is None else hint / step)
+    found = search_lag(scaled, None if hint_s is None else hint_s / step)
     if isinstance(found, str):
-        return PeriodSearch(None, found)
+        return PeriodSearch(None, found, False)
     lag, error = found, 1.0
-    for _ in range(2):  # a better lag shows the span more sharply
-        start, stop = repeated_span(scaled, lag)
-        lag, error = refined_lag(scaled[start:stop], lag)
+    # A better lag shows the span more sharply; for the first look at a long log every n-th sample will do.
+    for stride in (max(1, len(scaled) // SPARSE), 1):
+        if known is not None:
+            scaled = filled_from_other_periods(scaled, known, lag)
+        start, stop = repeated_span(scaled[::stride], lag / stride, None if known is None else known[::stride])
+        lag, error = refined_lag(scaled[start * stride : stop * stride], lag)
     period = Period(
         seconds=lag * step,
         error_s=error * step,
@@ -129,7 +172,7 @@ def find_period(log: Log, *, hint_s: float | None = None) -> PeriodSearch:
     return PeriodSearch(period, words)
 
 
-def _signals(log: Log) -> tuple[Array, Array]:
+def _signals(log: Log) -> _Signals:
     """Uniform times and the signals to search."""
     name = "command" if "command" in log and log.info.mode == "position" else "position"
     if name not in log:
@@ -140,13 +183,30 @@ def _signals(log: Log) -> tuple[Array, Array]:
     steps = np.diff(log.time)
     if len(steps) == 0 or (steps <= 0.0).any():
         raise LogError(log.info.source, "time", "does not increase; repair the log first (step Repair)")
-    finite = np.isfinite(values)
-    values = values[:, finite.mean(axis=0) > 0.5]
-    if is_uniform(log.time) and np.isfinite(values).all():
-        return log.time, values
-    count = round(log.duration / float(np.median(steps))) + 1
-    times = np.linspace(log.time[0], log.time[-1], count)
-    found = interpolate(log.time, values, times, "cubic")
-    rows = np.asarray(np.isfinite(found).all(axis=1))
-    first, last = (int(np.argmax(rows)), len(rows) - int(np.argmax(rows[::-1]))) if rows.any() else (0, 0)
-    return times[first:last], np.nan_to_num(found[first:last])
+    values = values[:, np.isfinite(values).mean(axis=0) > 0.5]
+    grid = grid_of(log.time)
+    if grid is not None and not grid.missing and np.isfinite(values).all():
+        return _Signals(log.time, values, None)
+    if grid is not None:
+        found = grid.spread(values)
+    else:
+        median = float(np.median(steps))
+        count = round(log.duration / median) + 1
+        found = interpolate(
+            log.time, values, np.linspace(log.time[0], log.time[-1], count), "cubic", LONG_HOLE * median
+        )
+    times = np.linspace(log.time[0], log.time[-1], len(found))
+    rows = np.flatnonzero(np.isfinite(found).all(axis=1))
+    inner = slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0)
+    return _without_holes(times[inner], found[inner])
+
+
+def _without_holes(time: Array, values: Array) -> _Signals:
+    """Holes bridged by lines; long ones, where that is no motion, are remembered."""
+    missing = np.asarray(~np.isfinite(values).all(axis=1))
+    if not missing.any():
+        return _Signals(time, values, None)
+    index = np.arange(len(values))
+    columns = [np.interp(index, index[np.isfinite(x)], x[np.isfinite(x)]) for x in values.T]
+    long = ndimage.binary_opening(missing, np.ones(LONG_HOLE + 1, dtype=bool))
+    return _Signals(time, np.column_stack(columns), ~long if long.any() else None)

@@ -1,4 +1,4 @@
-"""Strategies for motion that repeats: averaging with exact differentiation, and Fourier series by least squares."""
+"""The strategy for motion that repeats: averaging over periods, with exact differentiation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,22 @@ from armid.robot.inertia import Array
 from armid.signals.averaging import Averaged, PeriodAccumulator, average_periods
 from armid.signals.dataset import Dataset
 from armid.signals.differentiation import differentiate, given_harmonics, select_harmonics
-from armid.signals.fourier_fit import fit_fourier
+from armid.signals.fourier_strategy import FourierFit as FourierFit
+from armid.signals.grid import blocks_on_grid, on_grid
 from armid.signals.period import Period, find_period
-from armid.signals.problems import SignalError
-from armid.signals.repair import second_difference_noise, with_increasing_time
+from armid.signals.problems import SignalError, plural
+from armid.signals.repair import with_increasing_time
+from armid.signals.repetition import Mask
 from armid.signals.steps import Notes, Strategy, required_effort, required_position
-from armid.signals.whole_periods import leading_transient, whole_periods
+from armid.signals.whole_periods import (
+    given_period,
+    intact_periods,
+    leading_transient,
+    steady_periods,
+    whole_periods,
+)
 
+SLIP = 1e-3  # of a period, by which a given one may shift the last period against the first
 DIFFERENT = 0.05  # RMS difference from the average, over the motion, that makes a streamed period another motion
 FIRST_SEARCHED, SEARCHED = (
     60_000,
@@ -38,7 +47,7 @@ class PeriodicAverage(Strategy):
             long as three remain.
         periods: how many to average, the last ones; None for all there are.
         false_alarm: with ``auto``, chance per joint of keeping any harmonic that is noise.
-        highest_hz: with ``auto``, no harmonic above; None for ten times the bandwidth of the velocity.
+        highest_hz: with ``auto``, no harmonic above; None for a hundred times the bandwidth of the velocity.
     """
 
     period_s: float | None = None
@@ -54,21 +63,19 @@ class PeriodicAverage(Strategy):
         required_effort(log)
         log, _ = with_increasing_time(log)
         period, notes = self._period(log)
-        whole, samples = whole_periods(log, period)
+        whole, samples, said = steady_periods(log, period)
+        notes += said
         if not period.is_whole:
             notes += (f"A period is {period.samples:.2f} samples, so the log is interpolated to {samples} per period.",)
-        count = len(whole) // samples
-        position = whole["position"].reshape(count, samples, -1)
-        effort = whole["effort"].reshape(count, samples, -1)
-        complete = np.isfinite(position).all(axis=(1, 2)) & np.isfinite(effort).all(axis=(1, 2))
-        if not complete.all():
-            notes += (f"{int((~complete).sum())} of {count} periods have missing values and are left out.",)
-            position, effort = position[complete], effort[complete]
-        lead, words = self._lead(position)
-        position, effort = position[lead:], effort[lead:]
+        intact = intact_periods(whole, samples)
+        count = len(intact)
+        position, effort = (whole[name].reshape(count, samples, -1) for name in ("position", "effort"))
+        lead, words = self._lead(position, intact)
+        used = intact & (np.arange(count) >= lead)
+        position, effort = position[used], effort[used]
         if self.periods is not None:
             position, effort = position[-self.periods :], effort[-self.periods :]
-        self._check_count(len(position), count, log)
+        self._check_count(len(position), count, int((~intact).sum()), log)
         flat = (array.reshape(-1, len(log.joints)) for array in (position, effort))
         averages = [average_periods(array, samples) for array in flat]
         return self._assemble(log, averages[0], averages[1], period.seconds, notes + words)
@@ -83,6 +90,7 @@ class PeriodicAverage(Strategy):
         head = _joined(stream, FIRST_SEARCHED)
         if head is None:
             raise SignalError("PeriodicAverage", "there is no block to average")
+        head, _ = with_increasing_time(head)
         required_position(head)
         required_effort(head)
         while len(head) < SEARCHED:
@@ -92,7 +100,7 @@ class PeriodicAverage(Strategy):
             more = _joined(stream, len(head))
             if more is None:
                 break
-            head = concatenate([head, more])
+            head, _ = with_increasing_time(concatenate([head, more]))
         period, notes = self._period(head)
         samples = round(period.samples)
         if not period.is_whole:
@@ -101,56 +109,82 @@ class PeriodicAverage(Strategy):
                 f"a period is {period.samples:.3f} samples; a stream is averaged only over whole samples, so read the "
                 "log as a whole, or use the step FourierFit",
             )
+        placed = on_grid(head)
         whole, _ = whole_periods(head, period)
-        lead, words = self._lead(whole["position"].reshape(-1, samples, len(head.joints)))
+        folded = whole["position"].reshape(-1, samples, len(head.joints))
+        lead, words = self._lead(folded, intact_periods(whole, samples))
         # a motion that starts with the log starts with a whole period
-        start = 0 if period.at_start else int(np.searchsorted(head.time, whole.time[0] - 0.25 / period.rate_hz))
-        total = _accumulate(chain([head], stream), samples, start + lead * samples, len(head.joints))
-        self._check_count(total.periods, total.periods + total.refused, head)
+        times = head.time if placed is None else placed.time
+        start = 0 if period.at_start else int(np.searchsorted(times, whole.time[0] - 0.25 / period.rate_hz))
+        blocks = chain([head], stream)
+        if placed is not None:
+            blocks = blocks_on_grid(blocks, 1.0 / period.rate_hz, samples)
+        total = _accumulate(blocks, samples, start + lead * samples, len(head.joints))
+        self._check_count(total.periods, total.periods + total.refused, total.refused, head)
         if total.refused:
-            words += (f"{total.refused} periods are left out: values are missing, or the motion is another.",)
+            are = "is" if total.refused == 1 else "are"
+            words += (
+                f"{plural(total.refused, 'period')} {are} left out: values are missing, or the motion is another.",
+            )
         both, n = total.result(), len(head.joints)
         position, effort = both.columns(slice(0, n)), both.columns(slice(n, 2 * n))
         return self._assemble(head, position, effort, period.seconds, notes + words)
 
     def _period(self, log: Log) -> tuple[Period, Notes]:
         search = find_period(log, hint_s=self.period_s)
-        if search.period is not None:
-            found = search.period
-            if self.period_s is not None:
-                found = replace(found, seconds=self.period_s, error_s=0.0)
+        found, given = search.period, self.period_s
+        if given is None:
+            if found is None:
+                raise SignalError(
+                    "PeriodicAverage", f"found no period ({search.reason}); give period_s, or use LowPass for this log"
+                )
             return found, (f"The motion is periodic: {search.reason}.",)
-        if self.period_s is None:
-            raise SignalError(
-                "PeriodicAverage", f"found no period ({search.reason}); give period_s, or use LowPass for this log"
-            )
-        step = log.duration / max(len(log) - 1, 1)
-        given = Period(self.period_s, 0.0, 1.0 / step, float(log.time[0]), float(log.time[-1]) + step, float("nan"))
-        return given, (f"Averaged over the given period of {self.period_s:g} s, though {search.reason}.",)
+        if found is not None:
+            slip = abs(found.seconds - given) * (found.count - 1)
+            if slip > max(SLIP * found.seconds, 3.0 * found.error_s * found.count):
+                raise self._wrong(f"repeats every {found.seconds:.6g} s", found)
+            return replace(found, seconds=given, error_s=0.0), (f"The motion is periodic: {search.reason}.",)
+        other = find_period(log.with_channels({}, period_s=None)).period
+        if other is not None or (not search.roughly and log.duration > 2.0 * given):
+            raise self._wrong(f"does not repeat with it: {search.reason}", other)
+        words = f"Averaged over the given period of {given:g} s, though {search.reason}."
+        return given_period(log, given), (words,)
 
-    def _lead(self, position: Array) -> tuple[int, Notes]:
-        """Leading periods to leave out, and why."""
+    def _wrong(self, problem: str, found: Period | None) -> SignalError:
+        """That the motion has another period than the given one."""
+        way = (
+            "no other period was found either: correct period_s, or use LowPass for this log"
+            if found is None
+            else f"leave period_s out, or give {found.seconds:.6g}, the period that is found in the log"
+        )
+        return SignalError("PeriodicAverage", f"period_s is {self.period_s:g}, but the motion {problem}; {way}")
+
+    def _lead(self, position: Array, intact: Mask) -> tuple[int, Notes]:
+        """Leading periods to leave out, those with holes among them included, and why."""
         if isinstance(self.discard_periods, (int, np.integer)):
             return int(self.discard_periods), ()
         if self.discard_periods != "auto":
             raise SignalError(
                 "PeriodicAverage", f"discard_periods is {self.discard_periods!r}; use 'auto' or a number from 0"
             )
-        found = leading_transient(position)
+        found = leading_transient(position[intact])
         if found == 0:
             return 0, ()
         which = "first period differs" if found == 1 else f"first {found} periods differ"
-        if len(position) - found >= 3:
-            return found, (f"The {which} from the rest (transient): left out.",)
+        if int(intact.sum()) - found >= 3:
+            return int(np.flatnonzero(intact)[found]), (f"The {which} from the rest (transient): left out.",)
         return 0, (f"The {which} from the rest (transient), but too few would remain without.",)
 
-    def _check_count(self, left: int, there: int, log: Log) -> None:
+    def _check_count(self, left: int, there: int, damaged: int, log: Log) -> None:
         wanted = 2 if self.periods is None else self.periods
         if left < wanted or left < 1:
+            way = "measure longer, or ask for fewer"
+            if damaged:
+                way = f"{damaged} have missing samples or values: use LowPass or FourierFit, or measure again"
             raise SignalError(
                 "PeriodicAverage",
                 f"{wanted} periods are asked for, {left} of the {there} in {log.info.source or 'the log'} can be used; "
-                "measure longer, or ask for fewer",
+                f"{way}",
             )
 
     def _assemble(self, log: Log, position: Averaged, effort: Averaged, period_s: float, notes: Notes) -> Dataset:
@@ -193,75 +227,6 @@ class PeriodicAverage(Strategy):
         if self.highest_hz is not None:
             highest = min(int(self.highest_hz * period_s + 1e-9), (position.samples - 1) // 2)
         return select_harmonics(position, false_alarm=self.false_alarm, highest=highest)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FourierFit(Strategy):
-    """Fourier series fitted to the positions at their own times, differentiated analytically (ER-16, section 3.3).
-
-    For irregular timestamps, for periods that are no whole number of samples, and for a single period. The torque is
-    left as it is; its noise is taken from second differences, as if it were white.
-
-    Attributes:
-        frequency_hz: base frequency; None to find it.
-        harmonics: ``auto``, a number N for 1 ... N, or a list.
-        refine: estimate the base frequency from the data; it is always where `frequency_hz` is None.
-        highest: with ``auto``, the largest harmonic to try.
-    """
-
-    frequency_hz: float | None = None
-    harmonics: str | int | tuple[int, ...] = "auto"
-    refine: bool = False
-    highest: int = 20
-
-    def dataset(self, log: Log) -> Dataset:
-        """Fit and evaluate."""
-        required_position(log)
-        required_effort(log)
-        log, _ = with_increasing_time(log)
-        notes: Notes = ()
-        frequency, refine = self.frequency_hz, self.refine
-        if frequency is None:
-            search = find_period(log)
-            if search.period is None:
-                raise SignalError("FourierFit", f"found no period ({search.reason}); give frequency_hz")
-            frequency, refine = 1.0 / search.period.seconds, True
-            log = log.between(search.period.start_s, search.period.stop_s)
-            notes = (f"The motion is periodic: {search.reason}.",)
-        good = np.isfinite(log["position"]).all(axis=1)
-        series = fit_fourier(
-            log.time[good],
-            log["position"][good],
-            frequency_hz=frequency,
-            harmonics=self.harmonics,
-            refine=refine,
-            highest=self.highest,
-        )
-        motion = series.motion(log.time)
-        effort = log["effort"]
-        use = np.isfinite(effort)
-        kept = ((series.cosine != 0.0) | (series.sine != 0.0)).sum(axis=0)
-        noise = second_difference_noise(np.where(use, effort, 0.0))
-        words = (
-            f"Positions are a Fourier series of {series.frequency_hz:.6g} Hz fitted to {int(good.sum())} samples; "
-            f"harmonics per joint: {', '.join(map(str, kept))}."
-        )
-        return Dataset(
-            joints=log.joints,
-            time=log.time,
-            q=motion.q,
-            qd=motion.qd,
-            qdd=motion.qdd,
-            torque=np.where(use, effort, 0.0),
-            rows=np.arange(len(log)),
-            use=None if use.all() else use,
-            torque_noise=noise if (noise > 0.0).all() else None,
-            position_noise=series.residual * np.sqrt((1 + 2 * kept) / len(log)),
-            pipeline=(self.to_data(),),
-            notes=(*notes, words),
-            gravity=log.info.gravity,
-            history=log.info.history,
-        )
 
 
 def _accumulate(blocks: Iterable[Log], samples: int, skip: int, joints: int) -> PeriodAccumulator:

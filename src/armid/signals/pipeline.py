@@ -6,19 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armid.logs.log import Log, LogError
+from armid.logs.log import Log
 from armid.logs.stream import LogStream
 from armid.robot.robot import Robot
+from armid.signals.choice import chosen_steps
 from armid.signals.dataset import Dataset
-from armid.signals.filtering import LowPass
-from armid.signals.period import find_period
 from armid.signals.periodic import PeriodicAverage
-from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, TrimRest
+from armid.signals.preparations import CurrentToTorque, ToJointSide
 from armid.signals.problems import SignalError
-from armid.signals.resample import is_uniform
-from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
-
-LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
+from armid.signals.steps import Notes, Preparation, Step, Strategy, step_from_data
 
 PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
 
@@ -79,7 +75,8 @@ def process(
     Args:
         log: a log; a stream is averaged in constant memory with `PeriodicAverage`, else read as a whole.
         pipeline: a step such as ``LowPass(cutoff_hz=8.0)``, a sequence of steps, their data, or None. Where it names no
-            strategy, one is chosen: averaging for a motion that repeats at least three times, else a low-pass.
+            strategy, one is chosen from what the log doctor sees: averaging for a motion that repeats at least three
+            times, else a low-pass.
             `Dataset.notes` says what was chosen and why, `Dataset.pipeline` holds the steps.
         robot: the robot that was measured.
 
@@ -115,21 +112,8 @@ def process(
 
 def choose(log: Log) -> tuple[Pipeline, Notes]:
     """The pipeline for a log, and why: what `process` does where it is given no strategy."""
-    required_position(log)
-    repaired, _ = Repair().apply(log, None)
-    if len(repaired) < 8:
-        raise LogError(log.info.source, "time", f"has {len(repaired)} samples in order; at least 8 are needed")
-    search = find_period(repaired)
-    if search.period is not None and search.period.count >= LEAST_PERIODS:
-        return Pipeline((Repair(), Hampel(), PeriodicAverage())), (
-            "Chosen because the motion repeats: averaging over periods and exact differentiation.",
-        )
-    found = search.reason if search.period is None else f"{search.reason}, and {LEAST_PERIODS} are needed"
-    why = (f"Chosen because the motion does not repeat ({found}): low-pass.",)
-    steps: list[Step] = [Repair(), Hampel(), TrimRest()]
-    if not is_uniform(repaired.time):
-        steps.append(Resample())
-    return Pipeline((*steps, LowPass(cutoff_hz="auto"))), why
+    steps, notes = chosen_steps(log)
+    return Pipeline(steps), notes
 
 
 def _for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Notes]:

@@ -12,8 +12,16 @@ from armid.logs.convert import to_joint_side, torque_from_current
 from armid.logs.log import CHANNELS, Log, LogError
 from armid.robot.robot import Robot
 from armid.signals.delay import shifted
-from armid.signals.problems import SignalError
-from armid.signals.repair import fill_missing, find_gaps, find_spikes, mend_spikes, with_increasing_time
+from armid.signals.period import find_period
+from armid.signals.problems import SignalError, plural
+from armid.signals.repair import (
+    fill_missing,
+    find_gaps,
+    find_spikes,
+    mend_spikes,
+    recurring,
+    with_increasing_time,
+)
 from armid.signals.resample import is_uniform, resample
 from armid.signals.steps import Notes, Preparation
 
@@ -98,19 +106,21 @@ class Repair(Preparation):
         notes: list[str] = []
         log, removed = with_increasing_time(log)
         if removed:
-            notes.append(f"Left out {removed} samples whose time did not increase.")
+            notes.append(f"Left out {plural(removed, 'sample')} whose time did not increase.")
         changed, total = {}, 0
         for name, values in log.channels.items():
             changed[name], filled = fill_missing(log.time, values, self.max_gap_s)
             total += filled
         if total:
-            notes.append(f"Filled {total} missing values in holes of at most {self.max_gap_s:g} s.")
+            notes.append(f"Filled {plural(total, 'missing value')} in holes of at most {self.max_gap_s:g} s.")
         return (log.with_channels(changed) if total else log), tuple(notes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hampel(Preparation):
     """Replace single-sample spikes by the line between their neighbours; see `find_spikes`.
+
+    In a motion that repeats, what recurs at the same phase of other periods is no spike and stays; see `recurring`.
 
     Attributes:
         half_window: samples on each side.
@@ -126,18 +136,34 @@ class Hampel(Preparation):
 
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
         """Find and mend."""
-        changed, notes = {}, []
         for name in self.channels:
             if name not in CHANNELS:
                 raise UnknownNameError("channel", name, CHANNELS)
-            if name not in log:
-                continue
-            spikes = find_spikes(log[name], self.half_window, self.threshold, self.longest)
+        found = {
+            name: find_spikes(log[name], self.half_window, self.threshold, self.longest)
+            for name in self.channels
+            if name in log
+        }
+        period_s = _period_of(log) if any(marks.any() for marks in found.values()) else None
+        changed, notes = {}, []
+        for name, marks in found.items():
+            again = np.zeros_like(marks) if period_s is None else recurring(log.time, log[name], marks, period_s)
+            spikes = marks & ~again
             if spikes.any():
                 changed[name] = mend_spikes(log[name], spikes)
                 counts = ", ".join(f"{joint} {n}" for joint, n in zip(log.joints, spikes.sum(axis=0), strict=True) if n)
-                notes.append(f"Replaced {int(spikes.sum())} spikes in {name} ({counts}).")
+                notes.append(f"Replaced {plural(int(spikes.sum()), 'spike')} in {name} ({counts}).")
+            if again.any():
+                notes.append(f"Left {plural(int(again.sum()), 'sharp sample')} in {name} alone that recur each period.")
         return (log.with_channels(changed) if changed else log), tuple(notes)
+
+
+def _period_of(log: Log) -> float | None:
+    """Period of the motion [s], None where it does not repeat or cannot be looked for."""
+    if "position" not in log or len(log) < 2 or not (np.diff(log.time) > 0.0).all():
+        return None
+    found = find_period(log).period
+    return None if found is None else found.seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +184,11 @@ class Resample(Preparation):
         """Interpolate."""
         part = resample(log, self.rate_hz, effort=self.effort, max_gap_s=self.max_gap_s)
         gaps = find_gaps(log.time, 3.0)
-        note = f"Resampled to {part.rate_hz:.6g} Hz."
-        if len(gaps.rows):
-            note = f"{note[:-1]}; {len(gaps.rows)} gaps of up to {gaps.lengths_s.max():.3g} s stay open."
-        return part, (note,)
+        note = f"Resampled to {part.rate_hz:.6g} Hz"
+        if count := len(gaps.rows):
+            stay = "stays" if count == 1 else "stay"
+            note += f"; {plural(count, 'gap')} of up to {gaps.lengths_s.max():.3g} s {stay} open"
+        return part, (f"{note}.",)
 
 
 @dataclass(frozen=True, kw_only=True)

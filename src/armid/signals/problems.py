@@ -26,3 +26,8 @@ def check_cutoff(step: str, cutoff_hz: float, rate_hz: float) -> None:
             step,
             f"cutoff_hz is {cutoff_hz:g}; it must be above 0 and below {0.5 * rate_hz:g} Hz, half the sample rate",
         )
+
+
+def plural(count: int, noun: str) -> str:
+    """Such as "1 sample", "3 samples"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

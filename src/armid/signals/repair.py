@@ -14,6 +14,9 @@ from armid.signals.averaging import resolution
 from armid.signals.problems import SignalError
 
 Mask = NDArray[np.bool_]
+SMALL = 1e-6  # of a channel's range: spikes below are the arithmetic of whoever wrote it
+ALIKE = 0.5  # of a spike's height, by which other periods may differ where it recurs
+COMPARED = 16  # periods before and after a spike that are looked at
 MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
 
 
@@ -91,9 +94,10 @@ def find_spikes(values: Array, half_window: int = 3, threshold: float = 8.0, lon
 
     A sample is a spike if it differs from the median of its window by more than `threshold` times the noise, the
     larger of the window's and the channel's (both from median absolute deviations, the channel's from second
-    differences) and by more than three steps of a quantised channel. Guards: at most `longest` samples in a row stand
-    out; they do so as much from the cubic through two neighbours on each side, which follows the turn of a fast joint;
-    and at least twice as much as the neighbours differ from each other, which a step of Coulomb friction never does.
+    differences), by more than three steps of a quantised channel and by more than a millionth of its range. Guards: at
+    most `longest` samples in a row stand out; they do so as much from the cubic through two neighbours on each side,
+    which follows the turn of a fast joint; and at least twice as much as the neighbours differ from each other, which a
+    step of Coulomb friction never does.
 
     Args:
         values: (samples, joints); NaN is no spike.
@@ -112,11 +116,42 @@ def find_spikes(values: Array, half_window: int = 3, threshold: float = 8.0, lon
     deviation = np.abs(filled - median)
     local = MAD * ndimage.median_filter(deviation, size=size, mode="nearest")
     noise = np.maximum(local, second_difference_noise(filled))
-    least = np.maximum(threshold * noise, 3.0 * resolution(filled)) + 1e-9 * np.abs(median)
+    least = np.maximum(threshold * noise, np.maximum(3.0 * resolution(filled), SMALL * np.ptp(filled, axis=0)))
+    least += 1e-9 * np.abs(median)
     out = deviation > least
     for joint in np.flatnonzero(out.any(axis=0)):
         out[:, joint] &= _lonely(filled[:, joint], out[:, joint], least[:, joint], longest)
     return np.asarray(out & known)
+
+
+def recurring(time: Array, values: Array, marks: Mask, period_s: float) -> Mask:
+    """Marked samples that other periods have as well: sharp, but part of the motion, such as a peak of friction.
+
+    A sample recurs if in at least half of the other periods a sample at its phase, or a neighbour of that, is as near
+    to it as half its height above its own neighbours.
+
+    Args:
+        time: must increase [s], (samples,).
+        values: (samples, joints).
+        marks: single samples that stand out, (samples, joints).
+        period_s: after which the motion repeats [s].
+    """
+    result = np.zeros(marks.shape, dtype=bool)
+    step = float(np.median(np.diff(time)))
+    count = min(COMPARED, int((time[-1] - time[0]) / period_s) + 1)
+    shifts = period_s * np.concatenate([-np.arange(1, count + 1), np.arange(1, count + 1)])
+    for joint in np.flatnonzero(marks.any(axis=0)):
+        column, rows = values[:, joint], np.flatnonzero(marks[:, joint])
+        height = np.abs(column[rows] - mend_spikes(values[:, joint : joint + 1], marks[:, joint : joint + 1])[rows, 0])
+        wanted = time[rows, None] + shifts
+        later = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
+        near = later - (wanted - time[later - 1] < time[later] - wanted)
+        there = np.abs(time[near] - wanted) < 0.75 * step
+        around = np.clip(near[:, :, None] + np.arange(-1, 2), 0, len(time) - 1)
+        apart = np.nan_to_num(np.abs(column[around] - column[rows, None, None]), nan=np.inf).min(axis=2)
+        alike = there & (apart < ALIKE * height[:, None])
+        result[rows, joint] = (alike.sum(axis=1) >= 0.5 * there.sum(axis=1)) & there.any(axis=1)
+    return result
 
 
 def mend_spikes(values: Array, spikes: Mask) -> Array:

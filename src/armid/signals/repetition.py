@@ -6,9 +6,12 @@ Signals are (samples, columns), uniformly sampled, without mean and with unit va
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage, signal
 
 from armid.robot.inertia import Array
+
+Mask = NDArray[np.bool_]
 
 COARSE = 30_000  # samples of the first search
 ENOUGH = 100_000  # samples that the refined lag is computed from
@@ -105,21 +108,49 @@ def _running_mean(x: Array, width: int) -> Array:
     return np.asarray((total[width:] - total[:-width]) / width)
 
 
-def repeated_span(x: Array, lag: float) -> tuple[int, int]:
-    """First and last sample (exclusive) of the longest stretch in which position and velocity repeat with the lag."""
+def filled_from_other_periods(x: Array, known: Mask, lag: float) -> Array:
+    """The signals with unknown samples taken from the nearest period in which they are known, (samples, columns)."""
+    result, left = np.array(x), np.flatnonzero(~known)
+    for multiple in range(1, 2 + int(len(x) / lag)):
+        for shift in (multiple * lag, -multiple * lag):
+            place = left + shift
+            index = np.clip(np.floor(place).astype(np.int64), 0, len(x) - 2)
+            part = place - index
+            good = (part >= 0.0) & (part <= 1.0) & known[index] & known[index + 1]
+            part, index = part[good, None], index[good]
+            result[left[good]] = (1.0 - part) * x[index] + part * x[index + 1]
+            left = left[~good]
+        if not len(left):
+            break
+    return result
+
+
+def repeated_span(x: Array, lag: float, known: Mask | None = None) -> tuple[int, int]:
+    """First and last sample (exclusive) of the longest stretch in which position and velocity repeat with the lag.
+
+    Args:
+        x: signals.
+        lag: in samples.
+        known: samples that were measured, (samples,); what is not known does not end the stretch. None for all.
+    """
     whole = round(lag)
     width = max(3, whole // 100)
     smooth = ndimage.uniform_filter1d(x, width, axis=0, mode="nearest")
     velocity = np.gradient(smooth, axis=0)
     both = np.concatenate([smooth, velocity / np.maximum(velocity.std(axis=0), 1e-300)], axis=1)
-    difference = both[whole:] - both[:-whole] + (lag - whole) * _slope(both, whole)
+    slope = _slope(both, whole)
+    difference = both[whole:] - both[:-whole] + (lag - whole) * slope
     error = (difference**2).mean(axis=1)
     at = _best_stretch(error, whole, x)
-    excess = float((difference * _slope(both, whole))[at : at + whole].sum())
-    excess /= max(float((_slope(both, whole)[at : at + whole] ** 2).sum()), 1e-300)
-    error = ((difference - excess * _slope(both, whole)) ** 2).mean(axis=1)
-    usual = float(np.quantile(error[at : at + whole], 0.8))
-    bad = np.flatnonzero(error > max(25.0 * usual, SPAN))
+    here = slice(at, at + whole)
+    excess = float((difference[here] * slope[here]).sum()) / max(float((slope[here] ** 2).sum()), 1e-300)
+    error = ((difference - excess * slope) ** 2).mean(axis=1)
+    usual = float(np.quantile(error[here], 0.8))
+    differs = error > max(25.0 * usual, SPAN)
+    if known is not None:
+        sure = ndimage.minimum_filter1d(known, width + 4, mode="nearest")  # the window, and what the gradient adds
+        differs &= sure[whole:] & sure[:-whole]
+    bad = np.flatnonzero(differs)
     before, after = bad[bad < at + whole // 2], bad[bad >= at + whole // 2]
     # a sudden change is seen half a window too early
     start = max(int(before[-1]) + 1 - width // 2, 0) if len(before) else 0

@@ -52,6 +52,14 @@ class Strategy(Step, ABC):
     def dataset(self, log: Log) -> Dataset:
         """The dataset; its `notes` say what was found and chosen, its `pipeline` holds this step alone."""
 
+    def reach(self, rate_hz: float) -> int:
+        """Samples from an end, or from a hole, at which the motion is not what it would be without; 0 if all are good.
+
+        Args:
+            rate_hz: sample rate of the motion.
+        """
+        return 0
+
 
 def step_from_data(data: Step | str | Mapping[str, Any]) -> Step:
     """A step from its name, or from a mapping with its name under ``step`` and options beside it.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from armid._version import __version__
@@ -21,12 +22,15 @@ from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass, SavitzkyGolay, Smoothed
 from armid.signals.pipeline import Pipeline, process
 from armid.signals.preparations import Trim, TrimRest
+from armid.signals.problems import plural
+from armid.signals.repair import increasing_rows
 from armid.signals.steps import Step
 from armid.validation.comparison import delayed
 from armid.validation.metrics import plain
 
 FORMAT = "armid prediction 1"
 DEFAULT_RATE_HZ = 150.0
+HOLE = 2.5  # steps without a measured position that make a hole
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class TorquePrediction:
         residual_rms: error of the fit on its training data per joint: what one measurement adds to that [N m].
         measured: torque that a log or data set holds [N m]; None without.
         source: what was predicted.
+        notes: what was left out, in words.
         history: hashes and versions.
     """
 
@@ -54,6 +59,7 @@ class TorquePrediction:
     residual_rms: Array
     measured: Array | None = None
     source: str = ""
+    notes: tuple[str, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Array]:
@@ -68,7 +74,7 @@ class TorquePrediction:
     def summary(self) -> str:
         """A few lines for people."""
         half = 0.5 * (self.upper - self.lower)
-        lines = [f"{len(self.time)} samples over {np.ptp(self.time):.4g} s, {self.level:.0%} intervals"]
+        lines = [f"{plural(len(self.time), 'sample')} over {np.ptp(self.time):.4g} s, {self.level:.0%} intervals"]
         width = max(len(name) for name in self.joints)
         for j, name in enumerate(self.joints):
             lines.append(
@@ -76,7 +82,7 @@ class TorquePrediction:
                 f"± {np.median(half[:, j]):.2g} (largest {half[:, j].max():.2g}); a measurement scatters by "
                 f"{self.residual_rms[j]:.2g}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def to_data(self) -> dict[str, Any]:
         """For JSON."""
@@ -87,6 +93,7 @@ class TorquePrediction:
             "level": self.level,
             "residual_rms": plain(self.residual_rms),
             "source": self.source,
+            "notes": list(self.notes),
             "history": dict(self.history),
             **{key: plain(getattr(self, key)) for key in ("time", "torque", "lower", "upper", "measured")},
         }
@@ -99,7 +106,9 @@ def predict(
 
     A plan or trajectory is sampled over its duration, and its torque is that which acts at each instant. For a log the
     motion is found as the fit's own pipeline does, without cutting or averaging, at the log's own instants; for a data
-    set at its samples. There the torque is the one that would be reported, with the fit's delays.
+    set at its samples. There the torque is the one that would be reported, with the fit's delays. Instants so near to
+    an end, or to a hole in the log, that the filter on the positions feels it are left out: accelerations are wrong
+    there, and the intervals would not know.
 
     Args:
         fit: the model.
@@ -120,7 +129,7 @@ def predict(
     if tuple(what.joints) != fit.robot.joint_names:
         raise DataShapeError(_other("data set", what.joints, fit))
     measured = what.measured if what.kernel is not None or len(what.torque) != len(what.time) else what.torque
-    return _result(fit, what, what.time, level, measured, "data set")
+    return _result(fit, what, what.time, level, measured, "data set", what.time)
 
 
 def _other(kind: str, joints: tuple[str, ...], fit: Fit) -> str:
@@ -140,7 +149,8 @@ def _of_log(fit: Fit, log: Log, level: float) -> TorquePrediction:
     if not torque:
         log = log.with_channels({"effort": np.zeros_like(log["position"])}, effort="joint torque")
     data = process(log, _uncut(fit), robot=fit.robot)
-    return _result(fit, data, log.time, level, data.measured if torque else None, log.info.source)
+    known = increasing_rows(log.time) & np.isfinite(log.for_joints(fit.robot.joint_names)["position"]).all(axis=1)
+    return _result(fit, data, log.time, level, data.measured if torque else None, log.info.source, log.time[known])
 
 
 def _uncut(fit: Fit) -> Pipeline:
@@ -154,19 +164,69 @@ def _uncut(fit: Fit) -> Pipeline:
 
 
 def _result(
-    fit: Fit, data: Dataset, time: Array, level: float, measured: Array | None, source: str
+    fit: Fit, data: Dataset, time: Array, level: float, measured: Array | None, source: str, known: Array
 ) -> TorquePrediction:
+    keep, notes = _settled(data, time, known, fit.delay_s)
+    if not keep.any():
+        raise ArmidError(f"{source or 'the log'}: is too short to differentiate ({notes[0]}); give a longer one")
     found = fit.predict(data.motion)
     arrays = [delayed(array, data, fit.delay_s) for array in (found.torque, found.sigma)]
     if measured is not None and len(measured) == len(data.time):
         arrays.append(measured)
     if len(time) != len(data.time) or not np.array_equal(time, data.time):
         arrays = [np.column_stack([np.interp(time, data.time, c) for c in array.T]) for array in arrays]
-    return _wrapped(fit, time, arrays[0], arrays[1], level, arrays[2] if len(arrays) > 2 else None, source)
+    arrays = [array[keep] for array in arrays]
+    held = arrays[2] if len(arrays) > 2 else None
+    return _wrapped(fit, time[keep], arrays[0], arrays[1], level, held, source, notes)
+
+
+def _settled(data: Dataset, time: Array, known: Array, delay_s: Array) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Instants at which the motion is not touched by an end or a hole, and what to say about the others.
+
+    Args:
+        data: the motion.
+        time: instants to judge [s].
+        known: times at which the positions were measured [s], increasing.
+        delay_s: the torque of an instant belongs to a motion so much earlier, per joint [s].
+    """
+    strategy = Pipeline.from_data(data.pipeline).strategy if data.pipeline else None
+    reach = 0 if strategy is None or data.periods else strategy.reach(data.rate_hz)
+    if not reach:
+        return np.ones(len(time), dtype=bool), ()
+    reach_s = reach / data.rate_hz
+    first, last = _holes(known)
+    keep: NDArray[np.bool_] = np.isfinite(time)
+    for delay in np.unique(delay_s):
+        moment, slack = time - delay, 1e-6 / data.rate_hz
+        place = np.searchsorted(last + reach_s - slack, moment, side="right")  # the hole that is not over yet
+        keep &= moment <= first[np.minimum(place, len(first) - 1)] - reach_s + slack
+    words = f"within {reach_s:.2g} s of an end or a hole the filter on the positions feels it"
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return keep, (words,)
+    parts = [f"{rows[0]} at the start", f"{len(time) - 1 - rows[-1]} at the end"]
+    if inside := int((~keep[rows[0] : rows[-1] + 1]).sum()):
+        parts.append(f"{inside} around {plural(len(first) - 2, 'hole')}")
+    return keep, (f"Left out {int((~keep).sum())} samples ({', '.join(parts)}): {words}.",)
+
+
+def _holes(known: Array) -> tuple[Array, Array]:
+    """Last and next measured time around each stretch without any [s], that before and that after the log included."""
+    step = np.diff(known)
+    holes = np.flatnonzero(step > HOLE * np.median(step)) if len(step) else np.zeros(0, dtype=np.int64)
+    first = np.concatenate([[-np.inf], known[holes], known[-1:]])
+    return first, np.concatenate([known[:1], known[holes + 1], [np.inf]])
 
 
 def _wrapped(
-    fit: Fit, time: Array, torque: Array, sigma: Array, level: float, measured: Array | None, source: str
+    fit: Fit,
+    time: Array,
+    torque: Array,
+    sigma: Array,
+    level: float,
+    measured: Array | None,
+    source: str,
+    notes: tuple[str, ...] = (),
 ) -> TorquePrediction:
     reach = float(norm.ppf(0.5 + 0.5 * level)) * sigma
     return TorquePrediction(
@@ -179,5 +239,6 @@ def _wrapped(
         residual_rms=fit.residual_rms,
         measured=measured,
         source=source,
+        notes=notes,
         history={"armid": __version__, "fit_data_sha256": list(fit.history.get("data_sha256", ()))},
     )

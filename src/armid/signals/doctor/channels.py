@@ -137,7 +137,8 @@ def _nan(channel: str, joint: str, where: Where, count: int, total: int) -> Find
         joint,
         where,
         1.0,
-        f"{plural(count, 'value')} ({count / total:.2%}) of {channel} {joint} are not numbers.",
+        f"{plural(count, 'value')} ({count / total:.2%}) of the {channel} of {joint} "
+        f"{'is no number' if count == 1 else 'are not numbers'}.",
         "Bridge short stretches by interpolation and leave long ones out; find out why the recorder lost them.",
         {"channel": channel, "count": count, "share": count / total},
     )
@@ -239,8 +240,8 @@ def _spikes(channel: str, joint: str, where: Where, height: float, count: int) -
         joint,
         where,
         0.99,
-        f"{plural(count, 'single sample')} of {channel} {joint} {'stands' if count == 1 else 'stand'} out of the "
-        f"noise, by {height:.3g}{'' if count == 1 else ' at the median'}.",
+        f"{plural(count, 'single sample')} of the {channel} of {joint} {'stands' if count == 1 else 'stand'} out of "
+        f"the noise, by {height:.3g}{'' if count == 1 else ' at the median'}.",
         "Replace them before filtering (Hampel filter): a low-pass would spread them over their neighbours.",
         {"channel": channel, "count": count, "height": height},
     )

@@ -94,7 +94,7 @@ def _not_numbers(time: Array, rows: NDArray[np.int64]) -> Finding:
         None,
         at_rows(time, rows),
         1.0,
-        f"{plural(len(rows), 'timestamp')} of {len(time)} are not numbers.",
+        f"{plural(len(rows), 'timestamp')} of {len(time)} {'is no number' if len(rows) == 1 else 'are not numbers'}.",
         "Remove these rows, or give the sample rate and drop the time column.",
         {"count": len(rows)},
     )
@@ -153,7 +153,8 @@ def _repeated(log: Log, rows: NDArray[np.int64], steps: Array, step: float) -> l
             None,
             at_rows(log.time, later),
             1.0,
-            f"{plural(len(twice), 'timestamp')} repeat the one before ({same} with identical values).",
+            f"{plural(len(twice), 'timestamp')} {'repeats' if len(twice) == 1 else 'repeat'} the one before "
+            f"({same} with identical values).",
             advice,
             {"count": len(twice), "copies": same},
         )
@@ -176,8 +177,8 @@ def _gaps(time: Array, rows: NDArray[np.int64], steps: Array, step: float) -> li
             None,
             at_rows(time, rows[gaps]),
             1.0,
-            f"{plural(len(gaps), 'gap')}: about {plural(lost, 'sample')} ({share:.2%}) are missing, "
-            f"the longest gap is {longest:.3g} s.",
+            f"{plural(len(gaps), 'gap')}: about {plural(lost, 'sample')} ({share:.2%}) "
+            f"{'is' if lost == 1 else 'are'} missing, the longest gap is {longest:.3g} s.",
             "Fill short gaps by interpolation, and leave out the stretch around long ones.",
             {"count": len(gaps), "missing": lost, "longest_s": longest},
         )

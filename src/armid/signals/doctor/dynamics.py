@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +49,9 @@ def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iter
     effort = track.channels[channel]
     if np.isnan(effort).any() or np.isnan(track.channels["position"]).any():
         return
-    if log.info.gravity is not None:
+    if log.info.gravity is not None and not np.array_equal(log.info.gravity, robot.gravity):
         robot = robot.with_gravity(log.info.gravity)
-    model = Model(robot)
+    model = _model(robot)
     if not model.unknown:
         return
     rows = rows_of(track, effort)
@@ -76,6 +77,12 @@ def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iter
         return
     yield from _poor(names, found_fit, moving)
     yield from _late(names, found_fit, _doubt(track, effort, rows, found_fit), moving, track.step)
+
+
+@lru_cache(maxsize=4)
+def _model(robot: Robot) -> Model:
+    """The model, kept for the next log of the same robot: its base parameters take a second to find."""
+    return Model(robot)
 
 
 def _best(found: list[Mistake]) -> tuple[Mistake | None, float]:

@@ -19,6 +19,7 @@ from armid.signals.doctor.noise import noise_level
 from armid.signals.doctor.periodic import Repetition, examine_period, find_repetition
 from armid.signals.doctor.range import Travel, examine_standstill, examine_travel, examine_units, travel_of
 from armid.signals.doctor.velocity import examine_velocity
+from armid.signals.repair import recurring
 
 # Findings that make motion or effort something else than they are called; what would follow from them is not reported.
 _ROOTS = ("degrees", "dead-channel", "mostly-zero", "saturated", "position-missing", "effort-missing")
@@ -68,12 +69,13 @@ def examine(log: Log, robot: Robot | None = None) -> Report:
     findings += examine_amplitude(clock, channels, track, log.joints, travel.moving)
     repetition = find_repetition(track, travel.moving, log.info)
     findings += examine_period(track, log.joints, travel.moving, repetition)
+    findings = [finding for finding in findings if not _recurs(finding, log, clock, repetition)]
     if robot is not None and not _spoiled(findings):
         wrong = list(examine_dynamics(log, robot, track, travel.far))
         findings += wrong
         if not any(finding.severity == "error" for finding in wrong):
             findings += examine_limits(log, robot, travel)
-    facts = _facts(log, clock, channels, track, travel, repetition)
+    facts = _facts(log, clock, channels, track, travel, repetition, robot)
     return Report(log.info.source, facts, sorted_findings(_once(findings)))
 
 
@@ -84,6 +86,17 @@ def _spoiled(findings: Iterable[Finding]) -> bool:
 def _of_rest(finding: Finding, held: set[str]) -> bool:
     """Whether it is about blips in the motion of a joint that is held: nobody differentiates that."""
     return finding.code == "spikes" and finding.joint in held and finding.values["channel"] not in ("effort", "current")
+
+
+def _recurs(finding: Finding, log: Log, clock: Clock, repetition: Repetition | None) -> bool:
+    """Whether it is about spikes most of which other periods have as well: a sharp part of the motion."""
+    if finding.code != "spikes" or repetition is None:
+        return False
+    place = np.searchsorted(log.time[clock.rows], log.time[list(finding.where.rows)])
+    column = log[finding.values["channel"]][clock.rows, log.joints.index(str(finding.joint))][:, None]
+    marks = np.zeros(column.shape, dtype=bool)
+    marks[place] = True
+    return bool(recurring(log.time[clock.rows], column, marks, repetition.length_s).sum() > 0.5 * len(place))
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:
@@ -146,7 +159,10 @@ def _facts(
     track: Track | None,
     travel: Travel | None,
     repetition: Repetition | None,
+    robot: Robot | None = None,
 ) -> Facts:
+    slides = robot is not None and any(joint.prismatic for joint in robot.joints)
+    current = log.info.effort == "current"
     stamps = log.time[np.isfinite(log.time)]
     effort = None
     if channels is not None:
@@ -169,4 +185,6 @@ def _facts(
         periods=0 if repetition is None else repetition.repeats,
         channels=tuple(log.channels),
         joints=tuple(joints),
+        position_unit="rad or m" if slides else "rad",
+        effort_unit="A" if current else "N m or N" if slides else "N m",
     )

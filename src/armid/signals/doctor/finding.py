@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.robot.inertia import Array
+from armid.signals.problems import plural as plural
 
 SEVERITIES = ("info", "warning", "error")
 _SHOWN = 20  # rows that a finding lists
@@ -103,6 +104,8 @@ class Facts:
         period_s, periods: of the motion and how many whole ones there are; None and 0 if it is not periodic.
         channels: names.
         joints: how each joint moved.
+        position_unit: of the joints' positions: rad, or "rad or m" where the robot has sliding joints.
+        effort_unit: of the joints' effort: N m or A; with sliding joints "N m or N".
     """
 
     rows: int
@@ -112,6 +115,8 @@ class Facts:
     periods: int
     channels: tuple[str, ...]
     joints: tuple[JointFacts, ...]
+    position_unit: str = "rad"
+    effort_unit: str = "N m"
 
 
 @dataclass(frozen=True)
@@ -183,11 +188,6 @@ def at_rows(time: Array, rows: ArrayLike) -> Where:
     return Where(words + span, tuple(int(row) for row in index[:_SHOWN]), count, start, stop)
 
 
-def plural(count: int, noun: str) -> str:
-    """Such as "1 sample", "3 samples"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _lines(report: Report) -> Iterable[str]:
     facts = report.facts
     rate = "" if facts.rate_hz is None else f" at {facts.rate_hz:.5g} Hz"
@@ -198,11 +198,16 @@ def _lines(report: Report) -> Iterable[str]:
     yield f"channels {', '.join(facts.channels) or 'none'}; {period}"
     yield ""
     width = max((len(joint.name) for joint in facts.joints), default=5)
-    yield f"{'joint':<{width}}  {'from':>9} {'to':>9} {'speed':>9} {'effort rms':>11} {'noise':>9}"
+    angle, effort = facts.position_unit, facts.effort_unit
+    speed = " or ".join(f"{unit}/s" for unit in angle.split(" or "))
+    units = (angle, angle, speed, effort, effort)
+    heads = [f"{name} [{unit}]" for name, unit in zip(_COLUMNS, units, strict=True)]
+    yield f"{'joint':<{width}}  {'  '.join(heads)}"
     for joint in facts.joints:
         numbers = (joint.lower, joint.upper, joint.speed, joint.effort_rms, joint.effort_noise)
-        cells = [f"{'–' if value is None else format(value, '.3g'):>{w}}" for value, w in zip(numbers, _W, strict=True)]
-        yield f"{joint.name:<{width}}  {' '.join(cells)}"
+        words = ["–" if value is None else format(value, ".3g") for value in numbers]
+        cells = [f"{word:>{len(head)}}" for word, head in zip(words, heads, strict=True)]
+        yield f"{joint.name:<{width}}  {'  '.join(cells)}"
     yield ""
     if not report.findings:
         yield "nothing found"
@@ -213,4 +218,4 @@ def _lines(report: Report) -> Iterable[str]:
         yield f"        advice: {finding.advice}"
 
 
-_W = (9, 9, 9, 11, 9)
+_COLUMNS = ("from", "to", "speed", "effort rms", "effort noise")

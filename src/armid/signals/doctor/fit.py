@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import minimum_filter1d
-from threadpoolctl import threadpool_limits
 
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION
+from armid.dynamics.threads import one_blas_thread
 from armid.robot.inertia import Array
 from armid.signals.doctor.motion import Track, derivative, low_pass
 
@@ -153,7 +153,7 @@ class Problem:
 
         Joints are weighted by their own residuals, in two rounds.
         """
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             if not self.shared:
                 found = np.stack([_solve(gram[:-1, :-1], gram[:-1, -1]) for gram in grams])
                 return found, self._squares(grams, found)
@@ -182,7 +182,7 @@ class Problem:
     def doubt(self, squares: Array) -> Array:
         """Coefficient of each joint's last private column that would explain as much as the residual leaves over."""
         grams, weight = self.grams.sum(axis=0), 1.0 / np.maximum(squares, 1e-300)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             if self.shared:
                 inverse = np.diag(_inverse(self._normal(grams, weight)[0]))
                 return np.sqrt(inverse[self.common + self.private - 1 :: self.private])
