@@ -43,7 +43,7 @@ def test_rows_come_in_order_and_later_experiments_see_earlier_ones(calls, tmp_pa
         ("R2", 2.0, "worse"),
     ]
     assert not result.good
-    assert result.notes["R2"] == ("a finding",)
+    assert result.notes["rx60 R2"] == ("a finding",)
     assert json.loads((tmp_path / "reproduction.json").read_text())["counts"]["worse"] == 1
 
 

@@ -91,7 +91,7 @@ def _describe(result: Reproduction) -> Iterator[str]:
         yield f"{paper}: {PAPERS[paper]}"
         for experiment, rows in groupby(of_paper, key=lambda row: row.experiment):
             yield from _table(experiment, list(rows))
-            yield from (f"    {note}" for note in result.notes.get(experiment, ()))
+            yield from (f"    {note}" for note in result.notes.get(f"{paper} {experiment}", ()))
         yield ""
     counts = result.counts()
     yield ", ".join(f"{count} {verdict} ({_MARKS[verdict]})" for verdict, count in counts.items() if count)

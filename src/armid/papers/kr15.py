@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from armid.dynamics.kinematics import tool_frame
+from armid.dynamics.model import Motion
 from armid.estimation.fit import load_fit
 from armid.excitation.plan import load_plan
 from armid.logs.log import Log
@@ -69,7 +72,7 @@ def excitation(bench: Bench, *, runs: int = RUNS) -> Outcome:
             paths[f"trajectory {number + 1}"] = tool_frame(robot, motion.q)[:, :3, 3]
         if number == 0:
             what = "KR 15, first payload trajectory"
-            bench.draw(motion_figure(times, motion, robot, what=what), "motion.png")
+            bench.draw(motion_figure(times, *_moving(motion, robot), what=what), "motion.png")
     bench.draw(tool_path_figure(paths, what="KR 15, flange during payload trajectories"), "tool-path.png")
     conditions = [plan.conditioning.condition for plan in plans]
     kept = all(plan.certified for plan in plans)
@@ -90,6 +93,15 @@ def excitation(bench: Bench, *, runs: int = RUNS) -> Outcome:
         data={"condition_numbers": conditions},
         notes=("0.033 Hz is 2525.25 samples of 12 ms; 1/30 Hz is 2500, so that one is used.",),
     )
+
+
+def _moving(motion: Motion, robot: Robot) -> tuple[Motion, Robot]:
+    """Motion and limits of the joints that move, for a picture."""
+    chosen = [number - 1 for number in JOINTS]
+    fields = ("lower", "upper", "velocity", "acceleration", "torque")
+    limits = replace(robot.limits, **{name: getattr(robot.limits, name)[chosen] for name in fields})
+    joints = tuple(robot.joints[j] for j in chosen)
+    return Motion(*(array[:, chosen] for array in motion)), replace(robot, joints=joints, limits=limits)
 
 
 def payload(bench: Bench, *, runs: int = RUNS, periods: int = PERIODS) -> Outcome:

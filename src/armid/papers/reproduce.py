@@ -58,7 +58,7 @@ class Reproduction:
 
     Attributes:
         rows: published against ours.
-        notes: findings by experiment.
+        notes: findings by paper and experiment, such as ``pa10 R6``.
         folder: where outcomes and pictures lie.
         seed: of everything random.
     """
@@ -245,5 +245,5 @@ def _collect(papers: Sequence[str], folder: Path, seed: int) -> Reproduction:
         for experiment in experiments(paper):
             outcome, _ = load_outcome(folder / paper / experiment.name / "outcome.json")
             rows += outcome.rows
-            notes[experiment.name] = outcome.notes
+            notes[f"{paper} {experiment.name}"] = outcome.notes
     return Reproduction(tuple(rows), notes, folder, seed)
