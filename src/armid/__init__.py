@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from armid.logs import open_log as open_log
     from armid.logs import read_log as read_log
     from armid.logs import write_log as write_log
+    from armid.payload import PayloadEstimate as PayloadEstimate
+    from armid.payload import identify_payload as identify_payload
+    from armid.payload import load_payload as load_payload
     from armid.report import report as report
     from armid.robot import Robot as Robot
     from armid.robot import library_names as library_names
@@ -72,6 +75,7 @@ _HOMES = {
     "armid.estimation": ("Fit", "FrictionSearch", "OrdinaryLeastSquares", "WeightedLeastSquares", "load_fit"),
     "armid.estimation.identify": ("identify",),
     "armid.validation": ("Validation", "audit", "predict", "validate"),
+    "armid.payload": ("PayloadEstimate", "identify_payload", "load_payload"),
     "armid.report": ("report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

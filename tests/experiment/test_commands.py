@@ -91,6 +91,10 @@ def test_stiffness_from_a_log(logs, capsys, tmp_path):
     (tmp_path / "other.json").write_text('{"format": "armid friction 1", "robot": "powerball", "joints": []}')
     with pytest.raises(armid.ArmidError, match="is about 'powerball', not 'pa10'"):
         run("stiffness", "pa10", logs / "stiffness.csv", "--friction", tmp_path / "other.json")
+    (tmp_path / "none.json").write_text('{"format": "armid friction 1", "robot": "pa10", "joints": []}')
+    for arguments in ((logs / "stiffness.csv",), ("--joint", 3)):
+        with pytest.raises(armid.ArmidError, match="has no friction of joint"):
+            run("stiffness", "pa10", *arguments, "--friction", tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("[]")
     with pytest.raises(armid.ArmidError, match="is no result of"):
         run("stiffness", "pa10", logs / "stiffness.csv", "--friction", tmp_path / "bad.json")

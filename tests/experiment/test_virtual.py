@@ -395,4 +395,19 @@ def test_loops_are_stable_where_the_inertia_is_small():
     turn = folded + np.sin(np.linspace(0.0, 2.0 * np.pi, 400))[:, None] * np.array([0.6, 0.0, 0.0, 0.0])
     recording = arm.stream(turn)
     assert np.abs(recording.position[2:, 0] - turn[:-2, 0]).max() < 0.02
-    assert np.abs(recording.effort[40:, 0]).max() < 10.0  # after the jerk of the start; the limit, which a loop that oscillates reaches, is 90
+    # After the jerk of the start; a loop that oscillates reaches the limit of 90.
+    assert np.abs(recording.effort[40:, 0]).max() < 10.0
+
+
+def test_velocity_mode_does_not_distort_inertia():
+    """Torque at the sampling instants is that of the sampled motion; commands that jump would add to the inertia."""
+    arm = VirtualRobot(armid.load_robot("rx60"), rate_hz=100.0, sensors=Sensors.perfect())
+    arm.set_mode("velocity")
+    commands = np.zeros((800, 3))
+    commands[:, 0] = 0.5 * np.sin(2.0 * np.pi * np.arange(800) / 100.0)  # an upright axis: no gravity
+    arm.stream(commands)
+    truth, rows = arm.truth, slice(300, 790)
+    acceleration = np.gradient(truth.qd[:, 0], 0.01)[rows]
+    inertia = np.polyfit(acceleration, (truth.torque - truth.friction)[rows, 0], 1)[0]
+    expected = arm._physics.joint_space(truth.q[400], np.zeros(3))[0][0, 0]
+    np.testing.assert_allclose(inertia, expected, rtol=0.03)

@@ -23,6 +23,7 @@ from armid.cli import (
     inspect,
     model,
     new,
+    payload,
     predict,
     report,
     reproduce,
@@ -39,7 +40,7 @@ from armid.errors import ArmidError, ArmidWarning
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
     *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
-    *(track, export, report),
+    *(payload, track, export, report),
     *(warmup, friction, stiffness, run, reproduce, datasets, check, completion),
 )
 

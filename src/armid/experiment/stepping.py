@@ -187,7 +187,7 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
     """Torque of the drives.
 
     Position commands are interpolated between cycles by a cubic B-spline, as drives do, since a jump of the reference's
-    velocity at each cycle would show in the torque. A velocity command moves the reference.
+    velocity at each cycle would show in the torque. Velocity commands are interpolated linearly and move the reference.
     """
     s = share
     w0, w1 = (1.0 - s) ** 3 / 6.0, (3.0 * s**3 - 6.0 * s**2 + 4.0) / 6.0
@@ -202,7 +202,7 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
             reference = w0 * before[0, i] + w1 * before[1, i] + w2 * before[2, i] + w3 * command[i]
             speed = (d0 * before[0, i] + d1 * before[1, i] + d2 * before[2, i] + d3 * command[i]) / cycle
         else:
-            reference, speed = state[REFERENCE, i], command[i]
+            reference, speed = state[REFERENCE, i], (1.0 - s) * before[2, i] + s * command[i]
             state[REFERENCE, i] += dt * speed
         error = reference - state[Q, i]
         raw = settings[KP, i] * error + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]

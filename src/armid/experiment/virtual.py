@@ -149,7 +149,7 @@ class VirtualRobot:
         if mode not in MODES:
             raise UnknownNameError("mode", mode, MODES)
         self._mode = MODES.index(mode)
-        self._before = np.tile(self._state[stepping.Q], (3, 1))
+        self._before = np.tile(self._state[stepping.Q] if mode == "position" else 0.0 * self._state[stepping.Q], (3, 1))
         self._state[stepping.REFERENCE] = self._state[stepping.Q]
         self._state[stepping.INTEGRAL] = self._holding_torque()
         self.info = replace(self.info, mode=mode)

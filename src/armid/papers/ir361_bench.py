@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armid.dynamics.kinematics import link_frames, tool_frame
 from armid.errors import ArmidError
@@ -90,7 +91,8 @@ def workspace(robot: Robot) -> ToolBox:
 
 def random_round(robot: Robot, count: int, seed: int) -> Array:
     """Random postures, (count, joints), with the tool above the floor on the straight way from each to the next."""
-    candidates, chosen = random_points(robot, 50 * count, seed, margin=0.05), []
+    candidates = random_points(robot, 50 * count, seed, margin=0.05)
+    chosen: list[Array] = []
     share = np.linspace(0.0, 1.0, 25)[:, None]
 
     def free(start: Array, end: Array) -> bool:
@@ -142,8 +144,8 @@ def estimated(data: Dataset, robot: Robot, *, every_sample: bool = False) -> Fit
         robot: the arm.
         every_sample: as in the paper; otherwise a joint's samples at reversals are left out.
     """
-    slow = {"slow_share": 0.0, "slow_floor": 0.0} if every_sample else {}
-    return WeightedLeastSquares(noise="measured", **slow).fit(robot, data)
+    slow = 0.0 if every_sample else None
+    return WeightedLeastSquares(noise="measured", slow_share=slow, slow_floor=slow).fit(robot, data)
 
 
 def covariance_11(fit: Fit) -> Array:
@@ -186,14 +188,14 @@ class Prediction:
     measured: Array
     predicted: Array
     noise: Array
-    reversal: Array
+    reversal: NDArray[np.bool_]
 
     @property
     def error(self) -> Array:
         """Measured less predicted [N m]."""
         return self.measured - self.predicted
 
-    def rms(self, where: Array | None = None) -> Array:
+    def rms(self, where: NDArray[np.bool_] | None = None) -> Array:
         """RMS error per joint over some samples, (samples, joints), or over all [N m]."""
         use = np.ones(self.error.shape, dtype=bool) if where is None else where
         return np.sqrt(np.sum(np.where(use, self.error, 0.0) ** 2, axis=0) / np.maximum(use.sum(axis=0), 1))

@@ -47,8 +47,8 @@ def parameter_rows(bench: Bench, robot: Robot) -> list[Row]:
     ]
     crossing = len(model_of(stand.without_offset(robot)).base.kept)
     note = "SW-10: the spring's stiffness then looks like gravity of link 2"
-    words = "parameters in all if axes 1 and 2 crossed (a1 = 0)"
-    return [*rows, bench.row(words, ours=float(crossing), published=24.0, verdict=NOT, note=note)]
+    quantity = "parameters in all if axes 1 and 2 crossed (a1 = 0)"
+    return [*rows, bench.row(quantity, ours=float(crossing), published=24.0, verdict=NOT, note=note)]
 
 
 def excitation_rows(bench: Bench, plan: Plan, robot: Robot, draws: int = 25) -> tuple[list[Row], dict[str, Any]]:

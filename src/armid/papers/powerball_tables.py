@@ -71,7 +71,8 @@ def rank_of_29(robot: Robot, seed: int, motion: Any = None) -> tuple[int, float]
     """Rank of the regressor in the paper's 29 columns, with gear ratio 1, and its condition number as computed."""
     model = published(model_of(stand.frictionless(robot)), "table-3").model
     states = random_motion(robot, 300, np.random.default_rng(seed)) if motion is None else motion
-    columns = model.regressor(*states, stand.COLUMNS_29).reshape(-1, len(stand.COLUMNS_29))
+    q, qd, qdd = states
+    columns = model.regressor(q, qd, qdd, stand.COLUMNS_29).reshape(-1, len(stand.COLUMNS_29))
     singular = np.linalg.svd(columns, compute_uv=False)
     rank = int(np.sum(singular > 1e-9 * singular[0]))
     return rank, float(singular[0] / max(singular[-1], 1e-300))

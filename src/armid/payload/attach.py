@@ -1,0 +1,107 @@
+"""An arm with the payload in its hand: the same model, to be used like any other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armid.errors import ArmidError
+from armid.robot.inertia import Array, change_of_frame
+from armid.robot.robot import Robot, inertial_names
+
+if TYPE_CHECKING:
+    from armid.estimation.fit import Fit
+    from armid.payload.estimate import PayloadEstimate
+
+
+def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
+    """The fit with a payload that was estimated with it.
+
+    Links, rotors and springs stay as they were, the payload joins the last link, friction of the joints that moved is
+    that found with the payload. The covariance knows that errors of arm and payload are related. Factor, weights and
+    identifiability stay those of the arm's own data.
+    """
+    if tuple(fit.history.get("data_sha256", ())) != payload.fit_sha256 or len(payload.loaded_values) != len(fit.values):
+        raise ArmidError(
+            "the payload was estimated with another fit of the arm; attach it to that one, or estimate it anew"
+        )
+    moved = {joint.name: joint for joint in payload.joints if joint.moved}
+    rms = [
+        moved[name].rms_with if name in moved else before
+        for name, before in zip(fit.robot.joint_names, fit.residual_rms.tolist(), strict=True)
+    ]
+    made = attached(fit, payload.parameters, payload.loaded_values, payload.loaded_covariance)
+    nominal = fit.robot.nominal_inertia
+    robot = made.robot
+    if nominal is not None:
+        robot = replace(robot, nominal_inertia=_with_last(nominal, _in_link(fit.robot, payload.parameters)))
+    prints = [*fit.history.get("data_sha256", ()), *payload.data_sha256]
+    note = f"With a payload of {payload.mass:.4g} kg attached; factor and identifiability are those of the arm alone."
+    return replace(
+        made,
+        robot=robot,
+        residual_rms=np.array(rms),
+        options={**fit.options, "payload": payload.parameters.tolist()},
+        notes=(*fit.notes, note),
+        history={**fit.history, "data_sha256": prints},
+    )
+
+
+def attached(fit: Fit, parameters: Array, values: Array, covariance: Array) -> Fit:
+    """The fit with other values, and with a payload in what its values do not hold: known parameters, load, links."""
+    shift = base_shift(fit, parameters)
+    link = _in_link(fit.robot, parameters)
+    names = inertial_names(fit.robot.n_joints)
+    known = fit.torque_model.model.known
+    held = {name: known[name] + part for name, part in zip(names, link.tolist(), strict=True) if name in known}
+    robot = fit.robot
+    if held:
+        robot = replace(robot, zero=robot.zero - set(held), known={**robot.known, **held})
+    links = None
+    if fit.links is not None:
+        links = {**fit.links, **{n: fit.links[n] + part for n, part in zip(names, link.tolist(), strict=True)}}
+    load = None
+    if fit.load_values is not None:
+        moved = dict(zip(fit.names, shift.tolist(), strict=True))
+        load = {name: value + moved.get(name, 0.0) for name, value in fit.load_values.items()}
+    return replace(fit, robot=robot, values=values, covariance=covariance, links=links, load_values=load)
+
+
+def base_shift(fit: Fit, parameters: Array) -> Array:
+    """What a payload adds to the fit's values."""
+    return np.asarray(base_map(fit) @ parameters)
+
+
+def base_map(fit: Fit) -> Array:
+    """(values, 10): the fit's values per unit of the payload's parameters in the tool frame."""
+    base = fit.torque_model.model.base
+    to_link = change_of_frame(fit.robot.tool)
+    index = {name: i for i, name in enumerate(base.names)}
+    result = np.zeros((len(fit.names), 10))
+    for name, row in zip(inertial_names(fit.robot.n_joints), to_link, strict=True):
+        if name in index:
+            result[: len(base.kept)] += np.outer(base.matrix[:, index[name]], row)
+    return result
+
+
+def loaded_robot(robot: Robot, parameters: Array) -> Robot:
+    """The description with a payload: in the nominal inertia it states, and on its virtual arm."""
+    nominal, virtual = robot.nominal_inertia, robot.virtual
+    if nominal is not None:
+        nominal = _with_last(nominal, _in_link(robot, parameters))
+    if virtual is not None:
+        virtual = replace(virtual, payload=np.array(parameters, dtype=float))
+    return replace(robot, nominal_inertia=nominal, virtual=virtual)
+
+
+def _in_link(robot: Robot, parameters: Array) -> Array:
+    """Parameters in the last link's frame."""
+    return np.asarray(change_of_frame(robot.tool) @ parameters)
+
+
+def _with_last(inertia: Array, added: Array) -> Array:
+    result = np.array(inertia, dtype=float)
+    result[-1] += added
+    return result

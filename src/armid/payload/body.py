@@ -1,0 +1,126 @@
+"""A body that can exist, as near as possible to ten estimated parameters; and what it is in words of a CAD program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from armid.robot.inertia import INERTIAL_NAMES, Array, from_com, pseudo_inertia, to_com
+
+BELIEF = 1.0 / 30.0**2  # weight of the plausible body, believed to 3000 % as the arm's links are in `feasible`
+TYPICAL_RADIUS_M = 0.1  # of gyration, of that body
+LEAST_MASS_KG = 0.01
+STEPS = 100  # of Newton's method, at most
+DONE = 1e-6  # expected decrease, over the weight, at which it stops
+#: What a data sheet or Table 3 of Swevers et al. says about a payload: name and unit. Inertia is about the centre.
+QUANTITIES = (
+    *(("m", "kg"), ("c_x", "m"), ("c_y", "m"), ("c_z", "m")),
+    *((name, "kg m^2") for name in ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")),
+)
+_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_SLOPES = np.array([pseudo_inertia(unit) for unit in np.eye(len(INERTIAL_NAMES))])
+
+
+def possible_body(estimate: Array, information: Array) -> Array:
+    """The ten parameters of a body that can exist, nearest to an estimate in the metric of its information.
+
+    Minimises (x - estimate)' information (x - estimate) / 2 + w (trace(P0^-1 P) - log det P), with P the pseudo-inertia
+    of x and P0 that of a plausible body where the estimate has its mass: a proper divergence (Lee, Wensing, Park 2020)
+    that no impossible body can reach, and too weak to be seen where the data say something. A convex problem; Newton's
+    method.
+    """
+    start = plausible_body(estimate)
+    pull = np.tensordot(_SLOPES, np.linalg.inv(pseudo_inertia(start)), axes=2)
+    away = start - estimate
+    weight = max(BELIEF, float(away @ information @ away))
+    x = start
+    while (
+        True
+    ):  # the weight falls step by step, so that Newton's method never meets the edge of the possible unprepared
+        x = _minimum(x, estimate, information, pull, weight)
+        if weight <= BELIEF:
+            return x
+        weight = max(BELIEF, weight / 10.0)
+
+
+def _minimum(x: Array, estimate: Array, information: Array, pull: Array, weight: float) -> Array:
+    """Damped Newton steps for one weight of the divergence, from a body that can exist."""
+
+    def cost(x: Array) -> float:
+        try:
+            root = np.linalg.cholesky(pseudo_inertia(x))
+        except np.linalg.LinAlgError:
+            return float("inf")
+        away = x - estimate
+        return float(0.5 * away @ information @ away + weight * (pull @ x - 2.0 * np.log(np.diag(root)).sum()))
+
+    value = cost(x)
+    for _ in range(STEPS):
+        root = np.linalg.cholesky(pseudo_inertia(x))
+        half = solve_triangular(root, np.eye(4), lower=True)
+        turned = half.T @ half @ _SLOPES
+        gradient = information @ (x - estimate) + weight * (pull - np.trace(turned, axis1=1, axis2=2))
+        hessian = information + weight * np.einsum("iab,jba->ij", turned, turned)
+        scale = np.sqrt(np.diag(hessian))
+        try:
+            step = -np.linalg.solve(hessian / np.outer(scale, scale), gradient / scale) / scale
+        except np.linalg.LinAlgError:
+            break  # a body of next to nothing, as near to none as numbers go
+        descent = float(-gradient @ step)
+        if not np.isfinite(descent) or descent < DONE * weight:
+            break
+        length = 1.0
+        while (new := cost(x + length * step)) > value - 0.1 * length * descent and length > 1e-12:
+            length *= 0.5
+        if length <= 1e-12:
+            break
+        x, value = x + length * step, new
+    return x
+
+
+def plausible_body(estimate: Array) -> Array:
+    """A round body of the estimated mass, about where its centre of mass is estimated."""
+    mass = max(float(estimate[0]), LEAST_MASS_KG)
+    centre = estimate[1:4] / mass
+    centre *= min(1.0, 0.5 / max(float(np.linalg.norm(centre)), 1e-300))
+    return from_com(mass, centre, 2.0 / 3.0 * mass * TYPICAL_RADIUS_M**2 * np.eye(3))
+
+
+def described(parameters: Array) -> Array:
+    """Mass, centre of mass and inertia about it, in the order of `QUANTITIES`."""
+    mass, centre, tensor = to_com(parameters)
+    return np.array([mass, *centre, *(tensor[pair] for pair in _PAIRS)])
+
+
+def undescribed(values: Array) -> Array:
+    """Ten parameters in the tool frame from the values of `QUANTITIES`."""
+    tensor = np.empty((3, 3))
+    for (row, column), value in zip(_PAIRS, values[4:], strict=True):
+        tensor[row, column] = tensor[column, row] = value
+    return from_com(float(values[0]), values[1:4], tensor)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Quantities of an uncertain body.
+
+    Attributes:
+        values: at the estimate, as in `QUANTITIES`.
+        covariance: to first order.
+    """
+
+    values: Array
+    covariance: Array
+
+
+def spread(parameters: Array, covariance: Array) -> Spread:
+    """Mass, centre of mass and inertia with their covariance, by the slopes over a thousandth of the uncertainty."""
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    steps = np.maximum(1e-3 * sigma, 1e-9)
+    slopes = np.empty((10, 10))
+    for i, step in enumerate(steps):
+        change = step * np.eye(10)[i]
+        slopes[:, i] = (described(parameters + change) - described(parameters - change)) / (2.0 * step)
+    return Spread(described(parameters), slopes @ covariance @ slopes.T)

@@ -1,0 +1,283 @@
+"""Payload from logs: the arm is known from its fit, friction is found anew, the payload is what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from armid._version import __version__
+from armid.errors import ArmidError
+from armid.estimation.estimator import fingerprint
+from armid.estimation.fit import Fit
+from armid.logs.log import Log
+from armid.payload.attach import attached, base_map
+from armid.payload.body import QUANTITIES, described, possible_body, spread
+from armid.payload.estimate import FrictionChange, JointLoad, PayloadEstimate, Quantity, Requirement, Series
+from armid.payload.joint import JointSolution, solve_jointly
+from armid.payload.reference import compared
+from armid.payload.regression import LoadedProblem
+from armid.payload.words import advice_for, notes_for, reasons_for
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, to_com
+from armid.signals.dataset import Dataset
+from armid.validation.comparison import Comparison, compare
+from armid.validation.metrics import MOVING, root_mean_square
+from armid.validation.validate import processed
+
+LOAD_ROUNDS = 3  # of load-dependent friction with the payload so far
+DETERMINED = 0.3  # standard deviation of a quantity, as a share of its kind's size, up to which data determine it
+SEEN = 2.0  # standard deviations the mass must be above zero
+GAIN = 0.01  # torque sensors and motor constants are seldom known better
+REACH = float(norm.ppf(0.975))
+MOST_ROWS = 4000  # of the series
+
+Data = Log | Dataset
+
+
+def identify_payload(
+    fit: Fit,
+    logs: Data | Sequence[Data],
+    *,
+    empty: Data | Sequence[Data] = (),
+    reference: Mapping[str, float] | ArrayLike | None = None,
+    requirement: Requirement | None = None,
+    gain: float = GAIN,
+) -> PayloadEstimate:
+    """Mass, centre of mass and inertia of what an arm carries, Swevers (12) and (13).
+
+    Links, rotors and springs are known from the arm's fit, to its covariance; friction changes with the load and is
+    found anew for the joints that move, with the fit's own laws and terms. Joints at rest take no part.
+
+    Args:
+        fit: of the arm without the payload.
+        logs: with the payload, processed as the fit's own data were; or data sets.
+        empty: the same motion without the payload, where there is one: what both runs share then drops out.
+        reference: a known payload to compare with: values by the names of `QUANTITIES`, or ten parameters.
+        requirement: what counts as good.
+        gain: standard deviation of the torque's scale, the same for arm and payload, as a share. Mass and inertia are
+            in proportion to it, and no residual shows it.
+
+    Raises:
+        ArmidError: logs of another arm, or those that the fit was made from.
+    """
+    if not 0.0 <= gain < 1.0:
+        raise ArmidError(f"the torque's scale is said to be uncertain by {gain:g}; give a share such as 0.01, or 0")
+    given, bare = _listed(logs), _listed(empty)
+    if not given:
+        raise ArmidError("there is no log with the payload; give at least one")
+    data, without = _processed(fit, given), _processed(fit, bare, own=True)
+    solution = _solved(fit, data, without)
+    marginal = np.linalg.inv(np.linalg.inv(solution.information)[:10, :10])
+    parameters = possible_body(solution.payload, 0.5 * (marginal + marginal.T))
+    values, covariance = _loaded(fit, solution, parameters)
+    made = attached(fit, parameters, values, covariance)
+    pairs = [(compare(made, item), compare(fit, item)) for item in data]
+    total = solution.covariance[:10, :10] + gain**2 * np.outer(solution.payload, solution.payload)
+    found = _Found(fit, solution, parameters, pairs, total, values)
+    quantities = found.quantities()
+    row = (
+        () if reference is None else compared(described(parameters), np.array([q.sigma for q in quantities]), reference)
+    )
+    asked = Requirement() if requirement is None else requirement
+    arm = solution.of_fit[0] @ fit.covariance @ solution.of_fit[0]
+    draft = PayloadEstimate(
+        robot=fit.robot.name,
+        parameters=parameters,
+        free=solution.payload,
+        covariance=total,
+        quantities=quantities,
+        about_frame=found.about_frame(),
+        friction=found.friction(),
+        joints=found.joints(),
+        arm_share=float(arm / max(total[0, 0], 1e-300)),
+        gain=gain,
+        loaded_values=values,
+        loaded_covariance=covariance,
+        fit_sha256=tuple(fit.history.get("data_sha256", ())),
+        data_sha256=tuple(fingerprint(item) for item in data),
+        reference=row,
+        requirement=asked,
+        good=False,
+        reasons=(),
+        notes=(),
+        advice=(),
+        series=_series(pairs, solution),
+        pipeline=tuple(dict(step) for step in data[0].pipeline),
+        history={"armid": __version__, "empty_sha256": [fingerprint(item) for item in without]},
+    )
+    reasons = reasons_for(draft)
+    notes = notes_for(draft, lag=solution.lag, rows=int(solution.counts.sum()), undetermined=_left_open(fit))
+    said = tuple(note for item in data for note in item.notes)
+    draft = replace(draft, reasons=reasons, good=not reasons, notes=(*said, *notes))
+    return replace(draft, advice=advice_for(draft, bool(without)))
+
+
+def _listed(items: Data | Sequence[Data]) -> list[Data]:
+    return [items] if isinstance(items, Log | Dataset) else list(items)
+
+
+def _processed(fit: Fit, items: Sequence[Data], *, own: bool = False) -> list[Dataset]:
+    """Logs through the fit's own pipeline; those of another arm are refused, and the fit's own unless allowed."""
+    sets = []
+    for item in items:
+        if isinstance(item, Log):
+            one, other = item.info.robot.lower(), fit.robot.name.lower()
+            if one and one not in other and other not in one:
+                raise ArmidError(
+                    f"{item.info.source}: was recorded on {item.info.robot!r}, but the fit is of {fit.robot.name!r}; "
+                    "give a fit of the same arm"
+                )
+        dataset = processed(fit, item) if isinstance(item, Log) else item
+        if not own and fingerprint(dataset) in fit.history.get("data_sha256", ()):
+            raise ArmidError(
+                "the arm was identified from this very log, so that no payload can be seen in it; give a log with the "
+                "payload, and a fit of the arm without it"
+            )
+        sets.append(dataset)
+    return sets
+
+
+def _solved(fit: Fit, data: Sequence[Dataset], without: Sequence[Dataset]) -> JointSolution:
+    """The joint problem; load-dependent friction needs the payload, so that it is solved again with it."""
+    bare = LoadedProblem(fit, without, loaded=False) if without else None
+    carried = None
+    for _ in range(LOAD_ROUNDS if any(term.kind == "load" for term in fit.terms) else 1):
+        solution = solve_jointly(fit, LoadedProblem(fit, data, carried=carried), bare)
+        carried = solution.payload
+    return solution
+
+
+def _loaded(fit: Fit, solution: JointSolution, parameters: Array) -> tuple[Array, Array]:
+    """The fit's values with payload and new friction, and their covariance.
+
+    Friction goes along with the payload where physical limits have moved it. The error of what is attached is made up
+    of that of the fit, which payload and friction share, and their own.
+    """
+    count = len(fit.names)
+    shift = base_map(fit)
+    both = np.linalg.inv(solution.information)
+    friction = solution.friction + both[10:, :10] @ np.linalg.solve(both[:10, :10], parameters - solution.payload)
+    values = fit.values + shift @ parameters
+    values[solution.columns] = friction
+    own = np.zeros((count, 10 + len(solution.columns)))
+    own[:, :10] = shift
+    own[solution.columns, :10] = 0.0
+    own[solution.columns, 10:] = np.eye(len(solution.columns))
+    through = own @ solution.of_fit + np.diag(~np.isin(np.arange(count), solution.columns)).astype(float)
+    covariance = through @ fit.covariance @ through.T + own @ solution.own @ own.T
+    return values, 0.5 * (covariance + covariance.T)
+
+
+def _left_open(fit: Fit) -> list[str]:
+    """Parameters that the arm's own data leave free, whose covariance says nothing."""
+    pairs = zip(fit.names, fit.identifiability.classes, strict=True)
+    return [name for name, kind in pairs if kind == "undetermined"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Tables of the result."""
+
+    fit: Fit
+    solution: JointSolution
+    parameters: Array
+    pairs: Sequence[tuple[Comparison, Comparison]]
+    covariance: Array
+    values: Array
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Mass, centre of mass, inertia about it; intervals are those of the estimate without physical limits.
+
+        They know of the limits in so far as they end where these do, and hold the body that can exist.
+        """
+        covariance = self.covariance
+        values, free = described(self.parameters), self.solution.payload
+        seen = free[0] > SEEN * np.sqrt(covariance[0, 0])
+        if seen:
+            uncertain = spread(free, covariance)
+            sigmas = np.sqrt(np.maximum(np.diag(uncertain.covariance), 0.0))
+            middle = uncertain.values
+        else:  # centre and inertia of next to nothing
+            sigmas, middle = np.full(10, np.inf), values
+            sigmas[0], middle = np.sqrt(covariance[0, 0]), np.concatenate([free[:1], values[1:]])
+        sizes = _sizes(self.parameters)
+        largest = 4 + int(np.argmax(values[4:7]))
+        if sigmas[largest] > DETERMINED * sizes[largest]:
+            sizes[4:] = 0.0  # smaller moments cannot be compared with one that is unknown itself
+        result = []
+        for (name, unit), value, sigma, centre, size in zip(QUANTITIES, values, sigmas, middle, sizes, strict=True):
+            least = 0.0 if name in ("m", "Ixx", "Iyy", "Izz") else -np.inf
+            lower = min(max(centre - REACH * sigma, least), value)
+            upper = max(centre + REACH * sigma, value)
+            told = bool(sigma <= DETERMINED * size)
+            result.append(Quantity(name, unit, float(value), float(sigma), float(lower), float(upper), told))
+        return tuple(result)
+
+    def about_frame(self) -> tuple[Quantity, ...]:
+        """The ten parameters about the tool frame's origin."""
+        sigmas, free = np.sqrt(np.diag(self.covariance)), self.solution.payload
+        moments = self.parameters[[4, 6, 9]].max()
+        sizes = [self.parameters[0], *[self.parameters[0] * _sizes(self.parameters)[1]] * 3, *[moments] * 6]
+        rows = zip(INERTIAL_NAMES, INERTIAL_UNITS, self.parameters, sigmas, free, sizes, strict=True)
+        return tuple(
+            Quantity(
+                name,
+                unit,
+                float(value),
+                float(sigma),
+                float(min(centre - REACH * sigma, value)),
+                float(max(centre + REACH * sigma, value)),
+                bool(sigma <= DETERMINED * size),
+            )
+            for name, unit, value, sigma, centre, size in rows
+        )
+
+    def friction(self) -> tuple[FrictionChange, ...]:
+        """Coefficients with payload beside the arm's own."""
+        sigma = np.sqrt(np.diag(self.solution.covariance)[10:])
+        units = self.fit.torque_model.units
+        return tuple(
+            FrictionChange(self.fit.names[c], units[c], float(self.values[c]), float(s), float(self.fit.values[c]))
+            for c, s in zip(self.solution.columns, sigma, strict=True)
+        )
+
+    def joints(self) -> tuple[JointLoad, ...]:
+        """Torque errors while moving."""
+        result = []
+        for j, name in enumerate(self.fit.robot.joint_names):
+            moved = bool(self.solution.moving[j])
+            parts = [(w, o, np.abs(w.velocity[:, j]) > MOVING) for w, o in self.pairs] if moved else []
+            errors = [
+                root_mean_square(np.concatenate([pick(w, o)[rows & w.use[:, j], j] for w, o, rows in parts] or [[]]))
+                for pick in (
+                    lambda w, o: o.error,
+                    lambda w, o: w.error,
+                    lambda w, o: w.load - o.load,
+                )
+            ]
+            noises = [w.noise[j] for w, _ in self.pairs if w.noise is not None]
+            noise = root_mean_square(np.array(noises)) if len(noises) == len(self.pairs) else float("nan")
+            result.append(JointLoad(name, moved, errors[0], errors[1], float(noise), errors[2]))
+        return tuple(result)
+
+
+def _sizes(parameters: Array) -> Array:
+    """What each quantity is to be compared with: the mass, the body's extent, its largest moment of inertia."""
+    mass, centre, inertia = to_com(parameters)
+    extent = np.sqrt(0.5 * np.trace(inertia) / mass + centre @ centre)
+    return np.array([mass, *[float(extent)] * 3, *[float(np.diag(inertia).max())] * 6])
+
+
+def _series(pairs: Sequence[tuple[Comparison, Comparison]], solution: JointSolution) -> Series:
+    step = max(1, -(-sum(len(w.time) for w, _ in pairs) // MOST_ROWS))
+    joined: dict[str, Any] = {
+        "time": np.concatenate([w.time[::step] for w, _ in pairs]),
+        "measured": np.concatenate([w.measured[::step] for w, _ in pairs]),
+        "with_payload": np.concatenate([w.predicted[::step] for w, _ in pairs]),
+        "without": np.concatenate([o.predicted[::step] for _, o in pairs]),
+    }
+    return Series(**joined, moving=tuple(bool(m) for m in solution.moving))

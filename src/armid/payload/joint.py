@@ -1,0 +1,209 @@
+"""Arm, friction and payload in one linear problem, the arm known beforehand as well as its fit knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armid.dynamics.factor import CompactFactor
+from armid.dynamics.threads import one_blas_thread
+from armid.estimation.linear import residual_variance
+from armid.estimation.problem import Problem
+from armid.payload.noise import correlation_of, noise_covariance
+from armid.payload.regression import LoadedProblem
+from armid.robot.inertia import Array, Indices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armid.estimation.fit import Fit
+
+ROUNDS = 5  # of weights from residuals
+VAGUE = 1e3  # [kg, kg m, kg m^2] beyond which no payload is sought: keeps what data leave free from being infinite
+SHARED = 100.0  # how much less the arm's fit is believed where a run without payload stands against one with it
+RIDGE = 1e-8  # of a friction column's own information: settles friction that data leave free at the arm's own
+
+
+@dataclass(frozen=True, eq=False)
+class JointSolution:
+    """Payload and friction with the error that they share with the arm's fit.
+
+    The estimate's error is ``of_fit`` times the error of the fit's values, plus an error of its own (the new noise)
+    with the covariance `own`.
+
+    Attributes:
+        payload: ten parameters in the tool frame, without physical limits.
+        friction: of the moving joints, with payload.
+        columns: index of these friction coefficients among the fit's values.
+        of_fit: (10 + friction, fit's values).
+        own: (10 + friction, 10 + friction).
+        covariance: of payload and friction, both parts.
+        information: of payload and friction, of white residuals: what weighs them against physical limits.
+        moving: joints that took part.
+        weights: 1 / variance per joint.
+        rms: residual per joint [N m], the arm's own error removed; NaN for joints at rest.
+        counts: rows per joint.
+        lag: rows over which residuals are correlated.
+        values: all columns of the loaded problem, the arm moved within its uncertainty.
+    """
+
+    payload: Array
+    friction: Array
+    columns: Indices
+    of_fit: Array
+    own: Array
+    covariance: Array
+    information: Array
+    moving: NDArray[np.bool_]
+    weights: Array
+    rms: Array
+    counts: Array
+    lag: int
+    values: Array
+
+
+@dataclass
+class _Part:
+    """A problem's share: its columns are ``start + map @ unknowns``."""
+
+    problem: Problem
+    factor: CompactFactor
+    start: Array
+    map: Array
+    weights: Array
+
+    def values(self, unknowns: Array) -> Array:
+        return np.asarray(self.start + self.map @ unknowns)
+
+    def normal(self) -> tuple[Array, Array]:
+        matrix, vector, _ = self.factor.normal_equations(self.weights)
+        return self.map.T @ matrix @ self.map, self.map.T @ (vector - matrix @ self.start)
+
+    def reweigh(self, unknowns: Array) -> None:
+        moving = np.array(self.factor.counts) > 0
+        variance = residual_variance(self.factor, self.values(unknowns))
+        self.weights = np.where(moving, 1.0 / np.where(moving, variance, 1.0), 0.0)
+
+
+def arm_columns(fit: Fit) -> tuple[Indices, Indices]:
+    """Indices of the fit's values that stay with the arm (links, rotors, springs), and of its friction."""
+    kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
+    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.names])
+    return np.flatnonzero(~friction), np.flatnonzero(friction)
+
+
+def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None = None) -> JointSolution:
+    """Estimate payload and friction; links, rotors and springs are known to the fit's covariance.
+
+    Unknowns are the payload (10), friction of the moving joints with it, friction without it where a run without
+    payload is given, and z in ``arm = fit + L z`` with L L' the fit's covariance and z of variance 1: the arm may move
+    as far as it is uncertain, and directions of the data in which it is count less. Where the same motion was run
+    without payload, z is next to free: what both runs share, errors of the arm's model too, then drops out.
+    """
+    arm, friction = arm_columns(fit)
+    factor = loaded.factor()
+    moved = _moved(fit, friction, factor)
+    factor_empty = None if empty is None else empty.factor()
+    moved_empty = moved[:0] if factor_empty is None else _moved(fit, friction, factor_empty)
+    root, inverse_root = _root(fit.covariance[np.ix_(arm, arm)])
+    z = root.shape[1]
+    count = z + 10 + len(moved) + len(moved_empty)
+    first = np.zeros((len(loaded.names), count))
+    first[arm, :z] = root
+    first[len(fit.names) :, z : z + 10] = np.eye(10)
+    first[moved, z + 10 : z + 10 + len(moved)] = np.eye(len(moved))
+    start = np.concatenate([np.where(np.isin(np.arange(len(fit.names)), moved), 0.0, fit.values), np.zeros(10)])
+    parts = [_Part(loaded, factor, start, first, fit.weights)]
+    if empty is not None and factor_empty is not None:
+        second = np.zeros((len(fit.names), count))
+        second[arm, :z] = root
+        second[moved_empty, z + 10 + len(moved) :] = np.eye(len(moved_empty))
+        start = np.where(np.isin(np.arange(len(fit.names)), moved_empty), 0.0, fit.values)
+        parts.append(_Part(empty, factor_empty, start, second, fit.weights))
+    with one_blas_thread():
+        trust = 1.0 if empty is None else SHARED**-2.0
+        belief = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), np.zeros(count - z - 10)])
+        middle = np.concatenate([np.zeros(z + 10), fit.values[moved], fit.values[moved_empty]])
+        unknowns, hessian = _weighted(parts, belief, middle)
+    return _finished(fit, parts, unknowns, hessian, (arm, moved, trust * inverse_root, z))
+
+
+def _moved(fit: Fit, friction: Indices, factor: CompactFactor) -> Indices:
+    """Friction coefficients of joints that have rows."""
+    numbers = {parameter.name: parameter.number - 1 for parameter in fit.torque_model.model.parameters}
+    numbers |= {term.name: term.joint for term in fit.terms}
+    return np.array([i for i in friction if factor.counts[numbers[fit.names[i]]] > 0], dtype=np.int64)
+
+
+def _root(covariance: Array) -> tuple[Array, Array]:
+    """L with L L' = covariance, and its pseudo-inverse; directions known exactly have no column."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    safe = np.where(scale > 0.0, scale, 1.0)
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
+    kept = values > 1e-12 * max(values[-1], 1e-300)
+    kept &= bool(scale.any())
+    size = np.sqrt(values[kept])
+    return safe[:, None] * vectors[:, kept] * size, (vectors[:, kept] / size).T / safe
+
+
+def _weighted(parts: list[_Part], belief: Array, middle: Array) -> tuple[Array, Array]:
+    """Unknowns and information, joints weighted by their residuals, found by iteration."""
+    for part in parts:
+        part.weights = np.where(np.array(part.factor.counts) > 0, part.weights, 0.0)
+    for last in range(ROUNDS):
+        matrix, vector = np.zeros((len(belief), len(belief))), np.zeros(len(belief))
+        for part in parts:
+            own, right = part.normal()
+            matrix, vector = matrix + own, vector + right
+        precision = np.where(belief > 0.0, belief, RIDGE * np.diag(matrix))
+        hessian = matrix + np.diag(precision)
+        scale = np.sqrt(np.diag(hessian))
+        unknowns = np.linalg.solve(hessian / np.outer(scale, scale), (vector + precision * middle) / scale) / scale
+        if last < ROUNDS - 1:
+            for part in parts:
+                part.reweigh(unknowns)
+    return unknowns, hessian
+
+
+def _finished(
+    fit: Fit, parts: list[_Part], unknowns: Array, hessian: Array, layout: tuple[Indices, Indices, Array, int]
+) -> JointSolution:
+    """Errors: those of the arm's fit pass through, those of the new noise are judged by the residuals."""
+    arm, moved, inverse_root, z = layout
+    wanted = slice(z, z + 10 + len(moved))
+    loaded = parts[0]
+    with one_blas_thread():
+        scale = np.sqrt(np.diag(hessian))
+        inverse = np.linalg.inv(hessian / np.outer(scale, scale)) / np.outer(scale, scale)
+        own = np.zeros((10 + len(moved), 10 + len(moved)))
+        lags = []
+        for part in parts:
+            values = part.values(unknowns)
+            found = correlation_of(part.problem, values)
+            lags.append(found.lag)
+            spent = float(np.sum(inverse * part.normal()[0]))
+            project = inverse[wanted] @ part.map.T
+            own += noise_covariance(part.problem, values, part.weights, project, found, spent)
+        of_fit = np.zeros((10 + len(moved), len(fit.names)))
+        of_fit[:, arm] = inverse[wanted, :z] @ inverse_root
+        covariance = own + of_fit @ fit.covariance @ of_fit.T
+    counts = np.array(loaded.factor.counts)
+    variance = residual_variance(loaded.factor, loaded.values(unknowns))
+    return JointSolution(
+        payload=unknowns[z : z + 10],
+        friction=unknowns[z + 10 : z + 10 + len(moved)],
+        columns=moved,
+        of_fit=of_fit,
+        own=0.5 * (own + own.T),
+        covariance=0.5 * (covariance + covariance.T),
+        information=np.linalg.inv(inverse[wanted, wanted]),
+        moving=counts > 0,
+        weights=loaded.weights,
+        rms=np.where(counts > 0, np.sqrt(variance), np.nan),
+        counts=counts,
+        lag=max(lags),
+        values=loaded.values(unknowns),
+    )

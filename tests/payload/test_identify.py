@@ -1,0 +1,289 @@
+"""Payloads of virtual arms: exact without noise, honest with it, silent where data say nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armid.errors import ArmidError
+from armid.estimation.terms import FrictionTerm
+from armid.logs.log import Log, LogInfo
+from armid.payload import Requirement, identify_payload, load_payload
+from armid.payload.body import described
+from armid.robot.geometry import placement
+from armid.robot.inertia import change_of_frame, from_com, impossibility
+from tests.payload.stand import BODY, MORE_FRICTION, RATE_HZ, Draws, dataset, swing, torque
+
+
+@pytest.mark.parametrize(
+    ("name", "simplify"), [("kr15", "none"), ("pa10", "none"), ("pa10", "published"), ("powerball", "none")]
+)
+def test_exact_without_noise(name, simplify):
+    """MuJoCo's payload is found, with friction that has changed; also where the description neglects the last link."""
+    draws = Draws(name, simplify=simplify)
+    if simplify == "published":  # what is neglected is not there either
+        draws = _without_neglected(draws)
+    found = identify_payload(draws.fit(0.0), draws.loaded(0.0))
+    np.testing.assert_allclose(found.parameters, BODY, atol=2e-4)
+    np.testing.assert_allclose(found.free, BODY, atol=1e-5)
+    for change in found.friction:
+        assert change.value == pytest.approx(MORE_FRICTION * change.before, rel=1e-4)
+    assert found.good
+    assert max(joint.rms_with for joint in found.joints) < 0.01
+
+
+def _without_neglected(draws):
+    """The arm whose truth has the zeros of the simplification."""
+    robot = draws.robot
+    inertia = robot.virtual.inertia.copy()
+    names = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+    for link, row in enumerate(inertia, start=1):
+        row[[i for i, name in enumerate(names) if f"{name}{link}" in robot.zero]] = 0.0
+    inertia[-1, 0] = max(inertia[-1, 0], 1e-9)
+    draws.robot = replace(robot, virtual=replace(robot.virtual, inertia=inertia))
+    draws.arm_torque, draws.torque = (
+        _rigid(draws.robot, draws.arm_motion, None, 1.0),
+        _rigid(draws.robot, draws.motion, BODY, MORE_FRICTION),
+    )
+    return draws
+
+
+def _rigid(robot, motion, payload, more):
+    """Torque by armid's own inverse dynamics: MuJoCo takes no links without mass, so this shows consistency only."""
+    import armid
+
+    values = {}
+    inertia = robot.virtual.inertia.copy()
+    if payload is not None:
+        inertia[-1] += change_of_frame(robot.tool) @ payload
+    bare = replace(robot, zero=frozenset(), known={})
+    model = armid.Model(bare)
+    for link, row in enumerate(inertia, start=1):
+        values |= dict(zip(model.names[10 * (link - 1) : 10 * link], row, strict=True))
+    for joint, c in enumerate(robot.virtual.coefficients, start=1):
+        values |= {f"fv{joint}": more * c["fv"], f"fc{joint}": more * c["fc"]}
+        values[f"Im{joint}"] = robot.virtual.rotor_inertia[joint - 1]
+    return model.inverse_dynamics(*motion, values)
+
+
+def test_few_joints_and_a_tool_frame():
+    """Joints at rest take no part; the result is in the tool frame."""
+    draws = Draws("kr15", joints=(2, 3, 4, 5))
+    tool = placement(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.array([0.01, 0.02, 0.1]))
+    fit = draws.fit(0.0)
+    found = identify_payload(replace(fit, robot=replace(fit.robot, tool=tool)), draws.loaded(0.0))
+    assert [joint.moved for joint in found.joints] == [False, False, True, True, True, True]
+    np.testing.assert_allclose(change_of_frame(tool) @ found.free, BODY, atol=1e-5)
+    assert {change.name[-1] for change in found.friction} == set("3456")
+
+
+def covered(draws, count, **options):
+    """Share of 95 % intervals that hold the truth, and scores in standard deviations, (draws, quantities)."""
+    truth = described(draws.payload)
+    inside, scores = [], []
+    for _ in range(count):
+        found = identify_payload(draws.fit(), draws.loaded(), gain=0.0, **options)
+        inside.append([q.lower <= t <= q.upper for q, t in zip(found.quantities, truth, strict=True)])
+        scores.append([(q.value - t) / q.sigma for q, t in zip(found.quantities, truth, strict=True)])
+        assert impossibility(found.parameters) is None
+    return np.array(inside), np.array(scores)
+
+
+def test_intervals_hold_the_truth():
+    """Noise on both logs, arm and payload estimated anew each time: 95 % intervals hold the truth in 92 to 98 %."""
+    inside, _ = covered(Draws("kr15", joints=(2, 3, 4, 5)), 40)
+    assert 0.92 <= inside.mean() <= 0.98
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("kr15", BODY),
+        ("kr15", from_com(12.0, [0.0, -0.1, 0.2], np.diag([0.4, 0.3, 0.2]))),
+        ("pa10", BODY),
+        ("powerball", from_com(1.5, [0.02, 0.0, 0.05], np.diag([0.004, 0.005, 0.003]))),
+    ],
+)
+def test_intervals_hold_the_truth_at_length(name, body, seed):
+    """Several arms, payloads and seeds, 150 draws each; every quantity by itself within the binomial's reach."""
+    inside, _ = covered(Draws(name, payload=body, seed=seed), 150)
+    assert 0.92 <= inside.mean() <= 0.98
+    assert inside.mean(axis=0).min() >= 0.88
+
+
+def test_the_arms_uncertainty_is_in_the_interval():
+    """With noise on the arm's log alone the payload scatters as its interval says, which names the arm's share."""
+    draws = Draws("kr15")
+    loaded = draws.loaded(1e-3)
+    scores, shares = [], []
+    for _ in range(20):
+        found = identify_payload(draws.fit(), loaded, gain=0.0)
+        scores.append((found.free - BODY) / np.sqrt(np.diag(found.covariance)))
+        shares.append(found.arm_share)
+    assert min(shares) > 0.9
+    assert 0.7 < np.std(scores) < 1.3
+
+
+def test_an_uncertain_scale_of_torque():
+    """Torque that is 1 % off in both logs moves the mass by 1 %, which the interval then holds; the centre stays."""
+    draws = Draws("kr15")
+    data = dataset(draws.robot, draws.arm_motion, 1.01 * draws.arm_torque)
+    from armid.estimation.least_squares import WeightedLeastSquares
+
+    fit = WeightedLeastSquares().fit(draws.robot, data)
+    loaded = dataset(draws.robot, draws.motion, 1.01 * draws.torque)
+    found = identify_payload(fit, loaded, gain=0.01)
+    assert found.mass == pytest.approx(1.01 * 5.0, rel=1e-4)
+    np.testing.assert_allclose(found.com, [0.03, 0.05, 0.12], atol=1e-4)
+    assert found.quantity("m").lower < 5.0 < found.quantity("m").upper
+    assert not identify_payload(fit, loaded, gain=0.0).quantity("m").lower < 5.0
+
+
+def test_correlated_noise_and_filtered_rows_widen_intervals():
+    """The same torque noise, slow instead of white: intervals grow, and the payload scatters as they say."""
+    draws = Draws("kr15", joints=(2, 3, 4, 5))
+    fit = draws.fit(1e-3)
+    scores, widths = [], []
+    for _ in range(15):
+        white = draws.rng.normal(size=draws.torque.shape)
+        slow = np.zeros_like(white)
+        for row in range(1, len(white)):
+            slow[row] = 0.8 * slow[row - 1] + 0.6 * white[row]
+        found = identify_payload(fit, dataset(draws.robot, draws.motion, draws.torque + draws.noise * slow), gain=0.0)
+        scores.append((found.free - BODY) / np.sqrt(np.diag(found.covariance)))
+        widths.append(found.quantity("m").sigma)
+    plain = identify_payload(fit, draws.loaded(), gain=0.0).quantity("m").sigma
+    assert np.mean(widths) > 1.8 * plain
+    assert np.std(scores) < 1.35
+
+
+def test_slow_motion_tells_no_inertia():
+    """A minute-long swing shows weight and centre, not inertia; that is said, and the body is possible all the same."""
+    draws = Draws("kr15")
+    motion = swing(draws.robot, 2, period=120.0)
+    motion = type(motion)(*(array[::12] for array in motion))
+    tau = torque(draws.robot, motion, BODY) + draws.noise * draws.rng.normal(size=motion.q.shape)
+    found = identify_payload(draws.fit(0.1), dataset(draws.robot, motion, tau))
+    told = {quantity.name: quantity.determined for quantity in found.quantities}
+    assert told["m"]
+    assert told["c_z"]
+    assert not any(told[name] for name in ("Ixx", "Iyy", "Izz"))
+    assert "Not determined by these data: Ixx" in " ".join(found.notes)
+    assert any("faster" in line for line in found.advice)
+    assert impossibility(found.parameters) is None
+
+
+def test_a_run_without_payload_helps():
+    """An error of the arm's model that both runs share (a spring nobody described) drops out with `empty`."""
+    draws = Draws("kr15")
+    fit = draws.fit(0.5)
+    unknown = 0.02 * np.abs(draws.torque).max(axis=0) * np.sin(draws.motion.q + 0.5)
+    empty = torque(draws.robot, draws.motion) + unknown + 0.2 * draws.noise * draws.rng.normal(size=unknown.shape)
+    loaded = draws.torque + unknown + 0.2 * draws.noise * draws.rng.normal(size=unknown.shape)
+    alone, both = (
+        identify_payload(fit, dataset(draws.robot, draws.motion, loaded), empty=more)
+        for more in ((), dataset(draws.robot, draws.motion, empty))
+    )
+    wrong = [np.abs(described(found.parameters) - described(BODY))[:4] for found in (alone, both)]
+    assert np.linalg.norm(wrong[1]) < 0.5 * np.linalg.norm(wrong[0])
+
+
+def test_friction_in_proportion_to_the_load():
+    """A load term counts the payload's weight too."""
+    draws = Draws("kr15")
+    fit = draws.fit(0.0)
+    values = dict(zip(fit.names, fit.values.tolist(), strict=True))
+    term = FrictionTerm("load", 2)
+    wide = np.zeros((len(fit.names) + 1,) * 2)
+    wide[:-1, :-1] = fit.covariance
+    fit = replace(
+        fit,
+        names=(*fit.names, term.name),
+        values=np.append(fit.values, 0.1),
+        covariance=wide,
+        terms=(term,),
+        load_values=values,
+        identifiability=replace(fit.identifiability, classes=(*fit.identifiability.classes, "determined")),
+    )
+    rigid = torque(draws.robot, draws.motion, BODY, 0.0)[:, 2]
+    reflected = draws.robot.virtual.rotor_inertia[2] * draws.robot.drives[2].gear_ratio ** 2 * draws.motion.qdd[:, 2]
+    tau = draws.torque.copy()
+    tau[:, 2] += 0.1 * np.sign(draws.motion.qd[:, 2]) * np.abs(rigid - reflected)
+    found = identify_payload(fit, dataset(draws.robot, draws.motion, tau))
+    np.testing.assert_allclose(found.free[:4], BODY[:4], atol=5e-3)
+    load = next(change for change in found.friction if change.name == "fl3")
+    assert load.value == pytest.approx(0.1, abs=5e-3)
+
+
+def test_nothing_and_less_than_nothing():
+    """An empty hand is called that; an arm that has lost a tool is told so."""
+    draws = Draws("kr15")
+    fit = draws.fit()
+    bare = torque(draws.robot, draws.motion) + draws.noise * draws.rng.normal(size=draws.torque.shape)
+    empty = identify_payload(fit, dataset(draws.robot, draws.motion, bare))
+    assert not empty.good
+    assert "no payload is seen" in empty.reasons[0]
+    assert "not to be told" in empty.summary()
+    with_tool = replace(draws.robot, virtual=replace(draws.robot.virtual, payload=BODY))
+    tool = Draws("kr15")
+    tool.arm_torque = torque(with_tool, tool.arm_motion, BODY)
+    lost = identify_payload(tool.fit(), dataset(draws.robot, draws.motion, bare))
+    assert "was a tool taken off" in lost.reasons[0]
+    assert impossibility(lost.parameters) is None
+
+
+def test_verdict_by_requirement_and_reference():
+    """Good by default, poor where more is asked than the data give, or where the reference is another body."""
+    draws = Draws("kr15")
+    fit, data = draws.fit(), draws.loaded()
+    right = identify_payload(fit, data, reference=BODY)
+    assert right.good
+    assert len(right.reference) == 10
+    strict = identify_payload(fit, data, requirement=Requirement(mass=1e-4, com_m=1e-6))
+    assert not strict.good
+    assert any("mass" in reason for reason in strict.reasons)
+    other = identify_payload(fit, data, reference={"m": 6.0, "c_x": 0.03})
+    assert [row.within_2_sigma for row in other.reference] == [False, True]
+    assert any("from its reference" in reason for reason in other.reasons)
+
+
+def test_logs_that_cannot_be_used():
+    """The arm's own training data, another arm's log, no log, a scale that makes no sense."""
+    draws = Draws("kr15")
+    training = dataset(draws.robot, draws.arm_motion, draws.arm_torque)
+    from armid.estimation.least_squares import WeightedLeastSquares
+
+    fit = WeightedLeastSquares().fit(draws.robot, training)
+    with pytest.raises(ArmidError, match="this very log"):
+        identify_payload(fit, training)
+    info = LogInfo(draws.robot.joint_names, "joint torque", rate_hz=RATE_HZ, robot="pa10")
+    log = Log(training.time, {"position": draws.motion.q, "effort": draws.torque}, info)
+    with pytest.raises(ArmidError, match="fit of the same arm"):
+        identify_payload(fit, log)
+    with pytest.raises(ArmidError, match="no log"):
+        identify_payload(fit, [])
+    with pytest.raises(ArmidError, match="scale"):
+        identify_payload(fit, draws.loaded(), gain=2.0)
+    with pytest.raises(ArmidError, match="above zero"):
+        Requirement(mass=0.0)
+
+
+def test_saved_and_loaded(tmp_path):
+    """Everything but the series comes back, infinite intervals included; damaged files are refused in a sentence."""
+    draws = Draws("kr15")
+    fit = draws.fit()
+    bare = torque(draws.robot, draws.motion) + draws.noise * draws.rng.normal(size=draws.torque.shape)
+    for data in (draws.loaded(), dataset(draws.robot, draws.motion, bare)):
+        found = identify_payload(fit, data, reference=BODY)
+        found.save(tmp_path / "payload.json")
+        again = load_payload(tmp_path / "payload.json")
+        assert again.to_data() == found.to_data()
+        assert again.summary() == found.summary()
+    (tmp_path / "no.json").write_text("{")
+    (tmp_path / "other.json").write_text('{"format": "armid fit 1"}')
+    (tmp_path / "damaged.json").write_text('{"format": "armid payload 1"}')
+    for name in ("no", "other", "damaged"):
+        with pytest.raises(ArmidError, match=name):
+            load_payload(tmp_path / f"{name}.json")

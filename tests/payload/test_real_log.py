@@ -1,0 +1,27 @@
+"""A real payload: UR10e with 2.805 kg, the arm trained on another day's log, defaults only."""
+
+import armid
+from armid.estimation.identify import identify
+from armid.logs import read_log
+from armid.logs.public import public_log
+from armid.payload import identify_payload
+from armid.robot.inertia import impossibility
+from armid.signals import process
+
+KNOWN_KG = 2.805
+
+
+def test_ur10e(data):
+    """The mass is within 2 %, the interval holds it, the body can exist, and torque errors fall on every joint."""
+    entry = public_log("ur10e")
+    robot = armid.load_robot(entry.robot_path(data))
+    train, load = (data / "ur10e" / entry.of_use(use)[0] for use in ("train", "payload"))
+    fit = identify(robot, process(read_log(train, entry.recipe), robot=robot))
+    found = identify_payload(fit, read_log(load, entry.recipe), reference={"m": KNOWN_KG})
+    assert abs(found.mass / KNOWN_KG - 1.0) <= 0.02
+    mass = found.quantity("m")
+    assert mass.lower <= KNOWN_KG <= mass.upper
+    assert mass.upper - mass.lower <= 0.05 * KNOWN_KG
+    assert impossibility(found.parameters) is None
+    assert all(joint.rms_with < 0.5 * joint.rms_without for joint in found.joints)
+    assert found.good
