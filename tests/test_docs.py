@@ -13,6 +13,7 @@ import yaml
 
 import armid
 from armid.cli import main
+from armid.robot.inertia import from_com
 from armid.validation.validation import load_validation
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +62,10 @@ def drawer(tmp_path_factory):
     for name in ("fit.json", "plan.json", "validation.json", "training.parquet", "validation.parquet"):
         shutil.copy(folder / name, folder / "my-run" / name)
     tool_poses(robot, folder / "path.csv")
+    body = from_com(1.4, [0.02, -0.01, 0.11], np.diag([0.004, 0.003, 0.002]))
+    loaded = armid.VirtualRobot(robot, rate_hz=200.0, seed=2, payload=body).run(plans[0], periods=4)
+    armid.write_log(loaded, folder / "loaded.parquet")
+    (folder / "cad.yaml").write_text("mass: 1.4\ncom: [0.02, -0.01, 0.11]\n")
     return folder
 
 
