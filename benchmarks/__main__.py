@@ -20,6 +20,7 @@ from armid.dynamics.warm import warm
 from benchmarks import peers
 from benchmarks.design import design
 from benchmarks.identify import identify
+from benchmarks.identify_figaroh import identify_figaroh
 
 SAMPLES = 100_000
 ROUNDS = 7
@@ -178,7 +179,8 @@ def main() -> None:
     with threadpool_limits(limits=1):
         regressor(results, model, names, columns, motion, pinocchio)
         factor(results, model, names, columns, motion, tau, pinocchio)
-        identify(results, robot, model, columns, pinocchio)
+        identify(results, robot, columns, pinocchio)
+        identify_figaroh(results, robot)
         design(results)
     constant_memory(results)
     results["targets"] = {
@@ -186,6 +188,7 @@ def main() -> None:
         "factor_vs_pinocchio": 14,
         "design_vs_finite_differences": 12,
         "identify_vs_pinocchio": 60,
+        "identify_vs_figaroh": 150,
         "factor_1e7_samples.peak_mb": 500,
     }
     text = json.dumps(results, indent=2)

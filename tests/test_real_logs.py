@@ -71,10 +71,14 @@ def test_ur10e_with_linear_friction(data, which):
 
 @pytest.mark.parametrize("which", ["ptp", "50sec"])
 def test_ur10e_with_chosen_friction(data, which):
-    """Mean over joints within the bar and below that of linear friction; no joint worse by more than a few percent."""
+    """Mean over joints within the bar and below that of linear friction; no joint worse by more than two percent.
+
+    Joint 6 of ptp is 1.1 % worse, 0.06 points; over twelve blocks of that log the difference of its squared errors is
+    2.5 % with a standard error of 13 %.
+    """
     chosen, linear = (nrms(trained(data, "ur10e", kind)[2], data, which) for kind in ("auto", "linear"))
     assert chosen.mean() <= {"ptp": 3.8, "50sec": 3.0}[which]
-    assert np.all(chosen <= 1.05 * linear)
+    assert np.all(chosen <= 1.02 * linear)
     assert chosen.mean() < 0.85 * linear.mean()
 
 
@@ -194,7 +198,7 @@ def test_tx40_with_chosen_friction(data):
     assert tx40_held_out(tx40_motion(data), robot, FrictionSearch()) <= 0.047
 
 
-@pytest.mark.parametrize(("friction", "bar"), [("linear", 0.025), ("auto", 0.0255)])
+@pytest.mark.parametrize(("friction", "bar"), [("linear", 0.025), ("auto", 0.0246)])
 def test_xmate7p(data, friction, bar):
     """69 parameters with linear friction; traj2 against torque low-passed at 4 Hz, and unfiltered."""
     fit = trained(data, "xmate7p", friction)[2]
@@ -206,12 +210,14 @@ def test_xmate7p(data, friction, bar):
 
 
 def test_xmate7p_default_of_the_command(data):
-    """Chosen friction and a possible arm keep the bar."""
+    """Chosen friction and a possible arm keep the bar, and predict better than the possible arm of linear friction."""
     robot, sets, _ = trained(data, "xmate7p", "linear")
+    other = read_log(data / "xmate7p" / "traj2.csv", "xmate7p")
     fit = identify(robot, sets)
     assert links_are_possible(fit)
-    check = validate(fit, read_log(data / "xmate7p" / "traj2.csv", "xmate7p"), low_pass_hz=4.0)
+    check, linear = (validate(f, other, low_pass_hz=4.0) for f in (fit, possible(data, "xmate7p", "linear")))
     assert check.relative_error <= 0.025
+    assert check.relative_error < linear.relative_error
 
 
 def test_names_of_the_bars_are_those_of_the_registry(data):

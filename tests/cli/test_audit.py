@@ -49,6 +49,8 @@ def test_urdf(armid, tmp_path):
     assert result.code == 1
     assert "link 1: its principal moments of inertia break the triangle inequality" in result.out
     assert json.loads((tmp_path / "audit.json").read_text("utf-8"))["possible"] is False
+    assert f"wrote {tmp_path / 'audit.json'}" in result.out
+    assert armid("audit", path, "-o", path).code == 2
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,8 @@ def test_urdf(armid, tmp_path):
         (["pa10", "--set", "table-9"], "appendix"),
         (["ir361", "--published"], "has no published sets"),
         (["gone.json"], "there is no such file"),
+        (["gone.json", "--links", "2"], "has its robot with it"),
+        (["pa10", "-o", "nowhere/audit.json"], "there is no folder"),
         (["gone.urdf"], "there is no such file"),
         (["nothing"], "is not known"),
     ],

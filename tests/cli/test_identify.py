@@ -74,7 +74,8 @@ def test_friction_found_before(armid, files):
          "coefficients": {"fv": VALUES[f"fv{n}"], "fc": VALUES[f"fc{n}"]}}
         for n in (1, 2)
     ]  # fmt: skip
-    (files / "friction.json").write_text(json.dumps({"joints": joints}))
+    friction = {"format": "armid friction 1", "robot": "planar", "joints": joints}
+    (files / "friction.json").write_text(json.dumps(friction))
     result = armid(
         "identify", files / "planar.yaml", files / "train.csv", "-o", files / "fit.json", "--given-friction",
         files / "friction.json", "--friction", "linear", "--method", "wls",
@@ -85,6 +86,28 @@ def test_friction_found_before(armid, files):
     values = dict(zip(fit.names, fit.values, strict=True))
     assert values["mx2"] == pytest.approx(VALUES["mx2"], rel=0.03)
     assert armid("validate", files / "fit.json", files / "other.csv").code == 0
+    (files / "friction.json").write_text(json.dumps({**friction, "joints": joints[:1]}))
+    result = armid("identify", files / "planar.yaml", files / "train.csv", "--given-friction", files / "friction.json")
+    assert result.code == 2
+    assert "has no friction of joint joint2" in result.err
+    (files / "friction.json").write_text(json.dumps({**friction, "joints": [{"number": 1}, {"number": 2}]}))
+    result = armid("identify", files / "planar.yaml", files / "train.csv", "--given-friction", files / "friction.json")
+    assert (result.code, "Error" in result.err) == (2, False)
+    assert "'law' is missing" in result.err
+
+
+def test_notes_of_several_logs_name_them(armid, files):
+    """With one log notes stand alone, with several each says of which it is; the slow rows are told with their rule."""
+    result = armid("identify", files / "planar.yaml", files / "train.csv", "--friction", "linear", "--json")
+    data = json.loads(result.out)
+    assert not any("train.csv" in note for note in data["notes"])
+    assert data["robot"] == "planar"
+    assert not {"factor", "covariance", "weights"} & set(data)
+    assert any("of the rows do not count: their joint is slower than" in note for note in data["notes"])
+    both = ("identify", files / "planar.yaml", files / "train.csv", files / "other.csv", "--friction", "linear")
+    notes = json.loads(armid(*both, "--json").out)["notes"]
+    assert any(note.startswith("train.csv: ") for note in notes)
+    assert any(note.startswith("other.csv: ") for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,24 @@ def test_bad_input(armid, arguments, words):
     assert len(result.err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("text", ["[1, 2]", '{"a": 1}', "nonsense"])
+def test_a_file_that_is_no_plan(armid, tmp_path, text):
+    """A sentence about plans, without the names that Python has for its errors."""
+    path = tmp_path / "list.json"
+    path.write_text(text)
+    result = armid("simulate", "er16", path)
+    assert result.code == 2
+    assert "is not a plan" in result.err
+    assert "Error" not in result.err
+
+
+def test_without_output_it_says_that_nothing_is_kept(armid, trajectory):
+    """The log of a simulation without -o is lost, and that is said."""
+    result = armid("simulate", "er16", trajectory, "--rate", 100)
+    assert result.code == 0
+    assert "give -o LOG" in result.out
+
+
 def test_period_that_does_not_fit_the_rate(armid, trajectory):
     result = armid("simulate", "er16", trajectory, "--rate", 33.3)
     assert result.code == 2

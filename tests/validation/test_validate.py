@@ -98,6 +98,49 @@ def test_load_friction_is_told_from_velocity(robot, fit):
     assert look.load_share > 2.0 * max(look.drift_share, look.delay_share)
 
 
+def test_another_payload_is_recognised(robot, fit):
+    """Half a kilogram more at the end of the arm is found as such, in both joints, and named."""
+    from armid.estimation.torque_model import model_of
+
+    carried = {"m2": 0.5, "mx2": 0.5 * 0.3, "Izz2": 0.5 * 0.3**2}
+
+    def extra(t, m):
+        return model_of(robot).inverse_dynamics(*m, carried)
+
+    check = validate(fit, data_of(robot, seed=2, extra=extra), thresholds=Thresholds(nrms_moving=0.02))
+    assert not check.good
+    for look in check.residuals:
+        assert look.payload_share > 0.8
+        assert look.payload_mass == pytest.approx(0.5, rel=0.1)
+    assert any("another payload of +0.5" in line and "armid payload" in line for line in check.advice)
+    assert max(look.payload_share for look in validate(fit, data_of(robot, seed=2)).residuals) < 0.05
+
+
+def test_noise_is_called_noise(robot, fit):
+    """Where the error is white and as large as the noise, kinematics are not blamed."""
+    noisy = data_of(robot, seed=2, noise=1.0)
+    check = validate(fit, noisy, thresholds=Thresholds(nrms_moving=0.001, noise_ratio=0.5))
+    assert not check.good
+    assert all("noise of the torque itself" in line for line in check.advice)
+
+
+def test_friction_that_goes_with_the_temperature(robot):
+    """Friction that falls with the temperature of a log is told, also where the log's clock starts late."""
+    logs = []
+    for seed, falling in ((1, 0.0), (2, 0.25)):
+        t, motion = swing(seed=seed)
+        warm = 30.0 + 10.0 * np.sin(2.0 * np.pi * t / 20.0)[:, None] * np.ones(2)
+        torque = data_of(robot, seed=seed).torque - falling * (warm - 30.0) * np.sign(motion.qd)
+        info = LogInfo(robot.joint_names, "joint torque", rate_hz=150.0, source=f"log{seed}")
+        logs.append(Log(1000.0 + t, {"position": motion.q, "effort": torque, "temperature": warm}, info))
+    own = WeightedLeastSquares().fit(robot, process(logs[0], LowPass(cutoff_hz=4.0), robot=robot))
+    check = validate(own, logs[1], thresholds=Thresholds(nrms_moving=0.02))
+    for look in check.residuals:
+        assert look.temperature < -0.8
+        assert look.temperature_share > 0.5
+    assert any("goes with the temperature" in line for line in check.advice)
+
+
 def test_a_delay_is_measured(robot, fit):
     """Torque reported 20 ms late is found as 20 ms; a fit that knows of it has no error left."""
     data = data_of(robot, seed=2, noise=0.02)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.given import check_friction, friction_entries
+from armid.cli.log_options import add_log_options, check_output, datasets_from, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
-from armid.errors import ArmidError, UnknownNameError
+from armid.errors import ArmidError, UnknownNameError, in_words
 
 if TYPE_CHECKING:
     from armid.estimation.compensation import Compensation
     from armid.estimation.fit import Fit
-    from armid.logs import Log
     from armid.robot import Robot
-    from armid.signals import Dataset
 
+HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
 _SEARCHES = ("abc", "de")
 _EPILOG = (
     "methods: feasible (weighted least squares over arms that can exist), wls (each joint weighted by its noise), ols, "
@@ -58,13 +57,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     return command
 
 
-def add_log_options(command: argparse.ArgumentParser) -> None:
-    """LOG... and what says how to read them."""
-    command.add_argument("logs", metavar="LOG", nargs="+", help="log files, or recipes (.yaml) that name files")
-    command.add_argument("--recipe", metavar="FILE", help="what the columns of LOG mean: a recipe or its name")
-    command.add_argument("--effort", metavar="KIND", help="what was measured, for logs that do not say it")
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.identify import METHODS, identify
@@ -92,10 +84,9 @@ def run(options: argparse.Namespace) -> int:
         known=_fixed(options.fix),
         compensation=compensation,
     )
-    chosen = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
     fit = replace(
         fit,
-        options={**fit.options, "friction": friction, "command": chosen},
+        options={**fit.options, "friction": friction, "command": kept_options(options)},
         history={**fit.history, "files_sha256": hashes([*options.logs, *_extra_files(options)])},
     )
     if options.output:
@@ -108,21 +99,18 @@ def _given_friction(path: str, robot: Robot) -> tuple[Robot, Compensation]:
     """The robot without the friction that a file states, and that friction (PA-10, Powerball: friction first)."""
     from armid.estimation.compensation import Compensation
     from armid.robot.friction import Friction, friction_law
-    from armid.robot.schema import read_text
 
+    entries = friction_entries(path, robot)
+    check_friction(path, entries, robot.joint_names)
     try:
-        entries = {int(entry["number"]): entry for entry in json.loads(read_text(Path(path)))["joints"]}
-        given = [
-            (Friction(friction_law(e["law"]), False, bool(e["per_direction"])), dict(e["coefficients"])) if e else None
-            for e in (entries.get(number) for number in range(1, robot.n_joints + 1))
-        ]
+        given = tuple(
+            (Friction(friction_law(e["law"]), False, bool(e["per_direction"])), dict(e["coefficients"]))
+            for e in entries.values()
+        )
     except (ValueError, KeyError, TypeError) as error:
-        raise ArmidError(f"{path}: is no result of `armid friction` ({type(error).__name__}: {error})") from None
-    laws = [
-        described if known is None else Friction(offset=described.offset)
-        for described, known in zip(robot.friction, given, strict=True)
-    ]
-    return replace(robot, friction=tuple(laws)), Compensation(tuple(given))
+        raise ArmidError(f"{path}: is no result of `armid friction -o FILE` ({in_words(error)})") from None
+    laws = tuple(Friction(offset=described.offset) for described in robot.friction)
+    return replace(robot, friction=laws), Compensation(given)
 
 
 def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:
@@ -162,54 +150,6 @@ def _pipeline(text: str | None) -> Any:
     return Pipeline.of(data)
 
 
-def logs_from(options: argparse.Namespace) -> list[Log]:
-    """The logs that were named: one for each file, or one for all where the recipe puts files side by side."""
-    from armid.logs import Recipe, read_log
-
-    if options.recipe is not None:
-        recipe = Recipe.load(options.recipe)
-        groups = [options.logs] if recipe.join == "columns" else [[path] for path in options.logs]
-        return [read_log(group, recipe, effort=options.effort) for group in groups]
-    return [read_log(path, effort=options.effort) for path in options.logs]
-
-
-def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Dataset]:
-    """The logs processed; all by the pipeline of the first where none is given."""
-    from armid.signals import process
-
-    sets: list[Dataset] = []
-    for log in logs:
-        _check_robot(log, robot)
-        data = process(log, pipeline, robot=robot)
-        pipeline = list(data.pipeline) if pipeline is None else pipeline
-        sets.append(replace(data, history={**data.history, "source": log.info.source}))
-    return sets
-
-
-def _check_robot(log: Log, robot: Robot) -> None:
-    """Refuse a log that says it is of another robot; one name may be part of the other, as in staubli_tx40."""
-    one, other = log.info.robot.lower(), robot.name.lower()
-    if one and one not in other and other not in one:
-        raise ArmidError(
-            f"{log.info.source}: was recorded on {log.info.robot!r}, not on {robot.name!r}; give the robot it is of, "
-            "or correct the name in its recipe"
-        )
-
-
-def check_output(path: str | None, inputs: Sequence[str] = ()) -> None:
-    """Find out before long work whether its result can be written, and that it does not replace an input."""
-    if path and any(Path(path).resolve() == Path(given).resolve() for given in inputs):
-        raise ArmidError(f"{path}: is read, so it cannot be written too; choose another name for -o")
-    if path and not Path(path).absolute().parent.is_dir():
-        raise ArmidError(f"{path}: cannot be written (there is no folder {Path(path).parent})")
-
-
-def hashes(paths: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of files, by name."""
-    files = [Path(path) for path in paths if Path(path).is_file()]
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 def _extra_files(options: argparse.Namespace) -> list[str]:
     given = (options.robot, options.recipe, options.signals, options.given_friction)
     return [str(item) for item in given if item]
@@ -226,9 +166,8 @@ def counts(fit: Fit) -> dict[str, int]:
 def _report(fit: Fit, options: argparse.Namespace) -> None:
     files = [options.output] if options.output else []
     if options.json:
-        heavy = ("factor", "covariance", "robot", "weights")
-        data = {key: value for key, value in fit.to_data().items() if key not in heavy}
-        print_json({"robot": fit.robot.name, "counts": counts(fit), **data, "files": files})
+        light = {key: value for key, value in fit.to_data().items() if key not in HEAVY}
+        print_json({**light, "robot": fit.robot.name, "counts": counts(fit), "files": files})
         return
     number = counts(fit)
     springs = f" + {number['spring']} spring" if number["spring"] else ""

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from armid.robot import Robot
 
 
-def add_robot_options(command: argparse.ArgumentParser) -> None:
-    """ROBOT and the options that change it."""
+def add_robot_options(command: argparse.ArgumentParser, *, also: str = "") -> None:
+    """ROBOT and the options that change it; `also` is what else may stand there."""
     command.add_argument(
-        "robot", metavar="ROBOT", help="library name (see `armid robots`) or a .yaml, .urdf, .xml file"
+        "robot", metavar="ROBOT", help=f"library name (see `armid robots`) or a .yaml, .urdf, .xml file{also}"
     )
     command.add_argument("--links", type=int, metavar="N", help="use only the first N links")
     command.add_argument("--no-rotors", action="store_true", help="leave rotor inertias out")

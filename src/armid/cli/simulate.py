@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.log_options import check_output
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
+from armid.cli.single_joint import display
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
@@ -64,8 +66,7 @@ def run(options: argparse.Namespace) -> int:
         raise ArmidError("give either a PLAN file or --points N")
     if not 0.0 <= options.drop < 1.0:
         raise ArmidError(f"--drop {options.drop:g}: must be a share, at least 0 and below 1")
-    if options.output and not Path(options.output).absolute().parent.is_dir():
-        raise ArmidError(f"{options.output}: cannot be written (there is no folder {Path(options.output).parent})")
+    check_output(options.output, [options.plan] if options.plan else [])
     motion = None if options.plan is None else _motion(options.plan, robot)
     arm = _arm(robot, motion, options)
     log = _driven(arm, motion, options)
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 def _driven(arm: VirtualRobot, motion: Plan | Trajectory | None, options: argparse.Namespace) -> Log:
     from armid.experiment.excite import excite, point_to_point
 
-    show = None if options.quiet or options.json else _Display()
+    show = display(options)
     if motion is None:
         log = point_to_point(
             arm, arm.robot, points=options.points, repetitions=options.periods, seed=options.seed, progress=show
@@ -145,17 +146,6 @@ def _payload(numbers: list[float] | None) -> Any:
     raise ArmidError(f"--payload has {len(numbers)} numbers; give 4 (kg, x y z in m) or ten inertial parameters")
 
 
-class _Display:
-    """One line that updates on a terminal, nothing elsewhere."""
-
-    def __call__(self, text: str, share: float) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{text:<50} {100 * share:3.0f} %")
-            if share >= 1.0:
-                sys.stderr.write("\n")
-            sys.stderr.flush()
-
-
 def _report(log: Log, arm: VirtualRobot, options: argparse.Namespace) -> None:
     data = {
         "robot": log.info.robot,
@@ -178,3 +168,5 @@ def _report(log: Log, arm: VirtualRobot, options: argparse.Namespace) -> None:
     )
     if options.output:
         sys.stdout.write(f"wrote {options.output}\n")
+    else:
+        sys.stdout.write("nothing is kept: give -o LOG (.parquet, .csv or .mcap) to write the log\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid._version import __version__
+from armid.cli.log_options import add_log_options, check_output, kept_options
 from armid.cli.options import add_json_option, add_robot_options, print_json
 from armid.errors import ArmidError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from armid.experiment.gravity_free import Posture
     from armid.experiment.virtual import VirtualRobot
-    from armid.logs import Log
     from armid.robot import Robot
 
 RATE_HZ = 400.0
@@ -27,8 +27,7 @@ RATE_HZ = 400.0
 def add_options(command: argparse.ArgumentParser) -> None:
     """ROBOT [LOG...] and the options of all three commands."""
     add_robot_options(command)
-    command.add_argument("logs", metavar="LOG", nargs="*", help="recorded logs (default: drive the virtual robot)")
-    command.add_argument("--recipe", metavar="FILE", help="what the columns of LOG mean: a recipe or its name")
+    add_log_options(command, needed=False)
     command.add_argument("--joint", metavar="N", nargs="+", help="numbers or names of joints (default: all)")
     command.add_argument("--rate", type=float, default=RATE_HZ, metavar="HZ", help="of the virtual robot (400)")
     command.add_argument("--seed", type=int, default=0, help="of the virtual robot's noise (default: 0)")
@@ -39,8 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def check_outputs(options: argparse.Namespace) -> None:
     """Find out before a long experiment whether its results can be written."""
-    if options.output and not Path(options.output).absolute().parent.is_dir():
-        raise ArmidError(f"{options.output}: cannot be written (there is no folder {Path(options.output).parent})")
+    check_output(options.output, options.logs)
     if options.pictures:
         from armid import theme
 
@@ -57,13 +55,6 @@ def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:
         return list(range(robot.n_joints))
     words = [word for text in options.joint for word in text.split(",") if word]
     return sorted({joint_number(robot, word) for word in words})
-
-
-def logs_from(options: argparse.Namespace) -> list[Log]:
-    """The logs that were named."""
-    from armid.logs import read_log
-
-    return [read_log(path, options.recipe) for path in options.logs]
 
 
 def virtual_arm(robot: Robot, options: argparse.Namespace, **settings: Any) -> VirtualRobot:
@@ -140,8 +131,8 @@ def finish(
 
     from armid.robot.write import write_text
 
-    kept = {name: value for name, value in vars(options).items() if name not in ("run", "json", "quiet")}
-    data = {"format": f"armid {command} 1", "armid": __version__, "robot": robot.name, "options": kept, **result}
+    about = {"format": f"armid {command} 1", "armid": __version__, "robot": robot.name}
+    data = {**about, "options": kept_options(options), **result}
     data["source"] = list(options.logs) or "virtual robot"
     files = []
     if options.output:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.given import check_friction, friction_entries
+from armid.cli.log_options import logs_from
 from armid.cli.options import robot_from
 from armid.cli.single_joint import (
     add_options,
@@ -15,7 +15,6 @@ from armid.cli.single_joint import (
     display,
     finish,
     joints_from,
-    logs_from,
     numbered,
     plus_minus,
     posture_data,
@@ -23,7 +22,7 @@ from armid.cli.single_joint import (
     table,
     virtual_arm,
 )
-from armid.errors import ArmidError
+from armid.errors import ArmidError, in_words
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit
@@ -78,17 +77,11 @@ Row = tuple[int, "StiffnessFit | None", "StiffnessRun | None", str]
 def _curves(path: str, robot: Robot) -> dict[str, FrictionFit]:
     """Friction curves by joint, from a result of `armid friction`."""
     from armid.estimation.single_joint.friction_fit import friction_from_data
-    from armid.robot.schema import read_text
 
     try:
-        data = json.loads(read_text(Path(path)))
-        if data["format"] != "armid friction 1":
-            raise KeyError("format")
-        if data["robot"] != robot.name:
-            raise ArmidError(f"{path}: is about {data['robot']!r}, not {robot.name!r}; measure this arm's friction")
-        return {entry["joint"]: friction_from_data(entry) for entry in data["joints"]}
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise ArmidError(f"{path}: is no result of `armid friction -o FILE`; write one first") from None
+        return {joint: friction_from_data(entry) for joint, entry in friction_entries(path, robot).items()}
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew") from None
 
 
 def _from_logs(
@@ -109,6 +102,8 @@ def _from_logs(
             problems.append(error)
     if not rows:
         raise problems[0]
+    if options.friction:
+        check_friction(options.friction, curves, [robot.joint_names[index] for index, *_ in rows])
     return rows
 
 
@@ -138,6 +133,8 @@ def _measured(
     from armid.experiment.stiffness_run import moderate_speed, stiffness_run
 
     robot = virtual_arm(robot, options).robot
+    if options.friction:
+        check_friction(options.friction, curves, [robot.joint_names[index] for index in joints])
     rows: list[Row] = []
     for k, index in enumerate(joints):
         show = display(options, f"{k + 1}/{len(joints)} ")

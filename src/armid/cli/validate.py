@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from armid.cli.identify import add_log_options, check_output, hashes, logs_from
+from armid.cli.log_options import add_log_options, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
 
@@ -54,11 +54,10 @@ def run(options: argparse.Namespace) -> int:
         allow_training=options.allow_training,
         low_pass_hz=options.low_pass,
     )
-    chosen = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
     check = replace(
         check,
         same_as_training=check.same_as_training or bool(same),
-        options={**chosen, "files_sha256": {**files, **hashes([options.fit])}},
+        options={**kept_options(options), "files_sha256": {**files, **hashes([options.fit])}},
     )
     written = [options.output] if options.output else []
     if options.output:

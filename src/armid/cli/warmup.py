@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.log_options import logs_from
 from armid.cli.options import robot_from
 from armid.cli.single_joint import (
     add_options,
@@ -13,7 +14,6 @@ from armid.cli.single_joint import (
     display,
     finish,
     joints_from,
-    logs_from,
     numbered,
     plus_minus,
     table,

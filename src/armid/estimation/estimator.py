@@ -87,7 +87,7 @@ class Estimator(ABC):
         links: Mapping[str, float] | None = None,
     ) -> Fit:
         """A Fit from a solution; the covariance accounts for correlated residuals unless one is given."""
-        said = list(notes)
+        said = [*notes, *filter(None, [problem.left_out(factor.counts)])]
         if covariance is None:
             covariance, words = honest_covariance(problem, solution, weights)
             said.append(words)

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from armid._version import __version__
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
-from armid.errors import ArmidError
+from armid.errors import ArmidError, in_words
 from armid.estimation.compensation import Compensation
 from armid.estimation.identifiability import Identifiability
 from armid.estimation.terms import FrictionTerm
@@ -250,7 +250,7 @@ def load_fit(path: str | Path) -> Fit:
     try:
         return Fit.from_data(data)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise ArmidError(f"{path}: is damaged ({type(error).__name__}: {error}); write it anew") from None
+        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew") from None
 
 
 def _factor_to_data(factor: CompactFactor) -> dict[str, Any]:

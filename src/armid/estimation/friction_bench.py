@@ -9,6 +9,7 @@ import numpy as np
 
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
+from armid.estimation.dissipation import SPEEDS, dissipates
 from armid.estimation.problem import Problem
 from armid.estimation.terms import FrictionTerm
 from armid.robot.inertia import Array
@@ -52,10 +53,16 @@ class Scores:
         """Held-out error per joint [N m]."""
         return np.asarray(np.sqrt(self.squares.sum(axis=0) / np.maximum(self.counts.sum(axis=0), 1)))
 
-    def gain(self, over: Scores, effective: float) -> float:
-        """Gain of log-likelihood [nats] over other scores; `effective` is the share of rows that are independent."""
-        ratio = np.log(np.maximum(over.squares.sum(axis=0), 1e-300) / np.maximum(self.squares.sum(axis=0), 1e-300))
-        return float(0.5 * effective * np.sum(self.counts.sum(axis=0) * ratio))
+    def gains(self, over: Scores, effective: float) -> Array:
+        """Gain of log-likelihood [nats] over other scores, by fold; `effective` is the share of independent rows.
+
+        The sum over folds is n/2 log(S0/S) for each joint, S0 and S the squares of all its n rows; a fold has the part
+        of it that it has of the difference S0 - S.
+        """
+        plain, own = (np.maximum(scores.squares.sum(axis=0), 1e-300) for scores in (over, self))
+        difference = np.where(plain == own, 1.0, plain - own)
+        slope = np.where(plain == own, 1.0 / own, np.log(plain / own) / difference)
+        return np.asarray(0.5 * effective * (over.squares - self.squares) @ (self.counts.sum(axis=0) * slope))
 
 
 class Bench:
@@ -83,6 +90,9 @@ class Bench:
         self._inner = np.zeros((FOLDS, self._n, size, size))
         self._outer = np.zeros((FOLDS, self._n, size, size))
         self._counts = np.zeros((FOLDS, self._n))
+        slowest = np.min([problem.slow_limit(dataset) for dataset in problem.data], axis=0)
+        fastest = np.max([np.abs(dataset.qd).max(axis=0) for dataset in problem.data], axis=0)
+        self._speeds = np.maximum([slowest, fastest], 1e-9)
         with one_blas_thread():
             for dataset in problem.data:
                 self._add(problem, dataset, present)
@@ -188,6 +198,16 @@ class Bench:
         squares = (self._total[:, index][:, :, index] @ ends) @ ends
         variance = np.maximum(squares, 1e-30) / np.maximum(self._counts.sum(axis=0), 1)
         return {c: float(-ends[self._base + k]) for k, c in enumerate(chosen)}, variance
+
+    def dissipates(self, chosen: Sequence[Candidate], joint: int, weights: Array) -> bool:
+        """Whether friction of a joint takes energy at all speeds of the data, the chosen candidates fitted to them."""
+        model = self._problem.torque_model.model
+        ends = self._solved(self._total, self._index(chosen), weights)
+        names = (*model.base.kept, *(c.name for c in chosen))
+        terms = [c for c in chosen if isinstance(c, FrictionTerm)]
+        values = dict(zip(names, (-ends[:-1]).tolist(), strict=True))
+        slowest, fastest = self._speeds[:, joint]
+        return dissipates(model, terms, joint, np.geomspace(slowest, fastest, SPEEDS), values)
 
     def _index(self, chosen: Sequence[Candidate]) -> Array:
         columns = [*range(self._base), *(self._order[c] for c in chosen), self._total.shape[1] - 1]

@@ -35,14 +35,17 @@ class FrictionSearch(Estimator):
 
     Candidates are, per joint: sub-linear viscous friction, Stribeck friction, viscous friction that differs by
     direction, Coulomb friction in proportion to the load, all their combinations, and a delay of the torque. For each
-    joint in turn the combination is taken that predicts held-out folds of consecutive rows best, where each coefficient
-    has to bring 1.5 nats of likelihood (correlated rows count once) and half a percent of the error. The load torque
-    comes from the fit so far; this is repeated.
+    joint in turn the combination is sought that predicts held-out folds of consecutive rows best, where each
+    coefficient has to bring 1.5 nats of likelihood (correlated rows count once) and half a percent of the error, and
+    friction must take energy at all speeds of the data; taken is the smallest one whose lag behind the best is within
+    one standard error over the folds. The load torque comes from the fit so far; this is repeated.
 
     Attributes:
         estimator: what fits the chosen model; its terms and delays are replaced.
         kinds: which kinds of terms may be chosen.
         delays: whether delays may be chosen.
+        dissipative: pass over what would drive a joint at some speed of the data; not needed where the parameters are
+            made possible afterwards, which keeps friction from that.
     """
 
     name: ClassVar[str] = "auto-friction"
@@ -50,6 +53,7 @@ class FrictionSearch(Estimator):
     estimator: Estimator = field(default_factory=WeightedLeastSquares)
     kinds: tuple[str, ...] = tuple(KINDS)
     delays: bool = True
+    dissipative: bool = True
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
@@ -99,15 +103,16 @@ class FrictionSearch(Estimator):
         weights = 1.0 / np.maximum(look.rms, 1e-12) ** 2
         # Torque of all joints comes through the same electronics, so that their delays are judged together.
         delays: list[Candidate] = [c for c in candidates if isinstance(c, Delay)]
-        gain = bench.scores(delays, weights).gain(bench.scores([], weights), effective)
-        if gain < PRICE * len(delays):
+        gains = bench.scores(delays, weights).gains(bench.scores([], weights), effective)
+        if gains.sum() - PRICE * len(delays) <= standard_error(gains):
             delays = []
         per_joint: list[tuple[Candidate, ...]] = [()] * problem.robot.n_joints
         for _ in range(SWEEPS):
             before = list(per_joint)
             for joint in range(problem.robot.n_joints):
                 others = [*delays, *(c for j, own in enumerate(per_joint) if j != joint for c in own)]
-                per_joint[joint] = _best(bench, others, self._combinations(candidates, joint), weights, effective)
+                combinations = self._combinations(candidates, joint)
+                per_joint[joint] = _best(bench, others, combinations, weights, effective, self.dissipative)
             weights = 1.0 / bench.fitted([*delays, *(c for own in per_joint for c in own)], weights)[1]
             if per_joint == before:
                 break
@@ -147,19 +152,38 @@ def _best(
     combinations: Sequence[tuple[Candidate, ...]],
     weights: Array,
     effective: float,
+    dissipative: bool,
 ) -> tuple[Candidate, ...]:
-    """The combination whose held-out likelihood, less the price of its coefficients, is largest."""
+    """The smallest combination that folds cannot tell from the one with the largest held-out likelihood.
+
+    That is the rule of one standard error: if the best one's lead, less the price of its coefficients, is no larger
+    than its standard error over the folds, the smaller one is taken. What would drive the joint at some speed of the
+    data is not friction, and passed over where `dissipative` says so.
+    """
     own = list(dict.fromkeys(c for combination in combinations for c in combination))
     plain, *scores = bench.compare(others, own, combinations, weights)
-    best, most = combinations[0], 0.0
+    gains = {combinations[0]: np.zeros(len(plain.squares))}
     for combination, found in zip(combinations[1:], scores, strict=True):
         joint = combination[0].joint
-        if found.rms[joint] > (1.0 - LEAST * len(combination)) * plain.rms[joint]:
-            continue
-        gain = found.gain(plain, effective) - PRICE * len(combination)
-        if gain > most:
-            best, most = combination, gain
-    return best
+        if found.rms[joint] <= (1.0 - LEAST * len(combination)) * plain.rms[joint]:
+            gains[combination] = found.gains(plain, effective)
+
+    def net(combination: tuple[Candidate, ...]) -> float:
+        return float(gains[combination].sum()) - PRICE * len(combination)
+
+    def possible(combination: tuple[Candidate, ...]) -> bool:
+        if not combination or not dissipative:
+            return True
+        return bench.dissipates([*others, *combination], combination[0].joint, weights)
+
+    best = next(c for c in sorted(gains, key=net, reverse=True) if possible(c))
+    near = [c for c in gains if net(best) - net(c) <= standard_error(gains[best] - gains[c])]
+    return next(c for c in sorted(near, key=lambda c: (len(c), -net(c))) if c == best or possible(c))
+
+
+def standard_error(parts: Array) -> float:
+    """Standard error of the sum of parts that are independent of each other."""
+    return float(np.sqrt(len(parts)) * np.std(parts, ddof=1))
 
 
 def _reasons(

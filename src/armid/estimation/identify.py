@@ -77,7 +77,7 @@ def identify(
     if friction == "linear":
         return plan.final(robot, data, {})
     kinds = _friction_kinds(friction)
-    search = FrictionSearch(estimator=plan.first(), kinds=kinds)
+    search = FrictionSearch(estimator=plan.first(), kinds=kinds, dissipative=method != "feasible")
     try:
         found = search.fit(robot, data)
     except EstimationError:

@@ -126,7 +126,7 @@ class _Search:
         self, values: Array, scales: Array, loss: str, cutoff: float, counter: _Medians
     ) -> tuple[CompactFactor, Solution]:
         def weigh(block: Rows) -> Array:
-            error = block.torque - block.regressor @ values
+            error = block.errors(values)
             counter.add(error, block.use)
             return _weights(error / scales, loss, cutoff)
 
@@ -142,7 +142,7 @@ class _Search:
         """Median absolute deviation of the residuals per joint, as a standard deviation."""
         counter = _Medians(self.problem.robot.n_joints)
         for block in self.problem.blocks():
-            counter.add(block.torque - block.regressor @ values, block.use)
+            counter.add(block.errors(values), block.use)
         return np.maximum(counter.scales(), self.floor)
 
 
@@ -186,7 +186,7 @@ def _slope(problem: Problem, values: Array, scales: Array, loss: str, cutoff: fl
     matrix, few, count = np.zeros((p, p)), 0, 0
     with one_blas_thread():
         for block in problem.blocks():
-            ratio = (block.torque - block.regressor @ values) / scales
+            ratio = block.errors(values) / scales
             part = np.where(block.use, _slopes(ratio, loss, cutoff), 0.0) / scales**2
             for joint in range(len(scales)):
                 rows = block.regressor[:, joint]
@@ -198,7 +198,7 @@ def _slope(problem: Problem, values: Array, scales: Array, loss: str, cutoff: fl
 
 def _scores(problem: Problem, values: Array, scales: Array, loss: str, cutoff: float) -> Iterator[tuple[Array, Array]]:
     for block in problem.blocks():
-        ratio = np.where(block.use, (block.torque - block.regressor @ values) / scales, 0.0)
+        ratio = block.residuals(values) / scales
         bounded = ratio * _weights(ratio, loss, cutoff)
         yield np.einsum("rj,rjp->rp", bounded / scales, block.regressor), bounded
 
@@ -206,7 +206,7 @@ def _scores(problem: Problem, values: Array, scales: Array, loss: str, cutoff: f
 def _rms(problem: Problem, values: Array) -> Array:
     squares, counts = np.zeros(problem.robot.n_joints), np.zeros(problem.robot.n_joints)
     for block in problem.blocks():
-        squares += np.sum(np.where(block.use, block.torque - block.regressor @ values, 0.0) ** 2, axis=0)
+        squares += np.sum(block.residuals(values) ** 2, axis=0)
         counts += block.use.sum(axis=0)
     return np.sqrt(squares / np.maximum(counts, 1.0))
 

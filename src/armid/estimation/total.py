@@ -165,7 +165,7 @@ def _covariance(problem: Problem, values: Array, weights: Array, penalty: Array)
     matrix, power = np.zeros((p, p)), 0.0
     with one_blas_thread():
         for block in problem.blocks():
-            error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
+            error = block.residuals(values)
             power += float(np.sum(weights * error**2))
             for joint, weight in enumerate(weights):
                 rows = block.regressor[block.use[:, joint], joint]
@@ -177,7 +177,7 @@ def _covariance(problem: Problem, values: Array, weights: Array, penalty: Array)
 
     def blocks() -> Iterator[tuple[Array, Array]]:
         for block in problem.blocks():
-            error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
+            error = block.residuals(values)
             scores = np.einsum("rj,rjp->rp", weights * error, block.regressor)
             scores += np.sum(weights * error**2, axis=1)[:, None] * shift
             yield scores, error * np.sqrt(weights)

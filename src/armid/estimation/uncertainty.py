@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
 
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.problem import Problem
@@ -42,10 +43,9 @@ def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
     power, products = np.zeros(n), np.zeros((lags + 1, n))
     cross, counts = np.zeros((n, n)), np.zeros((n, n))
     for block in problem.blocks(ENOUGH):
-        error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
+        error = block.residuals(values)
         power += np.sum(error**2, axis=0)
-        for lag in range(min(lags, len(error) - 1) + 1):
-            products[lag] += np.sum(error[: len(error) - lag] * error[lag:], axis=0)
+        products += _products(error, lags)
         cross += error.T @ error
         counts += block.use.T.astype(float) @ block.use
     used = np.diag(counts)
@@ -55,6 +55,13 @@ def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
     scale = np.sqrt(np.outer(power / np.maximum(used, 1.0), power / np.maximum(used, 1.0)))
     correlation = np.where(scale > 0.0, cross / np.maximum(counts, 1.0) / np.where(scale > 0.0, scale, 1.0), 0.0)
     return Residuals(rms, lag_of(mean, float(used.min())), mean, correlation)
+
+
+def _products(error: Array, lags: int) -> Array:
+    """Sums over the rows of error(t) error(t + lag), (lags + 1, joints), through the power spectrum."""
+    size = next_fast_len(len(error) + lags, real=True)
+    power = np.abs(rfft(error, size, axis=0)) ** 2
+    return np.asarray(irfft(power, size, axis=0)[: lags + 1])
 
 
 def lag_of(autocorrelation: Array, count: float) -> int:
@@ -82,7 +89,7 @@ def correlated_covariance(problem: Problem, values: Array, weights: Array, inver
     rows, total = 0, sum(len(dataset) for dataset in problem.data)
     with one_blas_thread():
         for block in problem.blocks(ENOUGH):
-            error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
+            error = block.residuals(values)
             scores = np.einsum("rj,rjp->rp", weights * error, block.regressor)
             rows += len(scores)
             middle += scores.T @ scores

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from armid._version import __version__
-from armid.errors import ArmidError
+from armid.errors import ArmidError, in_words
 from armid.excitation.certificate import Certificate, Margin
 from armid.excitation.criteria import Conditioning
 from armid.excitation.trajectory import Trajectory, trajectory_from_data
@@ -125,7 +125,7 @@ def load_plan(path: str | Path) -> Plan:
             options=data["options"],
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ArmidError(f"{path}: is not a plan written by armid ({type(error).__name__}: {error})") from None
+        raise ArmidError(f"{path}: is not a plan ({in_words(error)}); give one written by `armid design`") from None
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.errors import nearest
 from armid.logs.log import CHANNELS, Log, LogError, LogInfo
 from armid.robot.inertia import Array
 
@@ -84,7 +85,12 @@ def info_from_data(data: Any, source: str) -> LogInfo:
         raise LogError(source, "armid log", "the description of the log is not valid JSON; the file is damaged")
     known = {field.name for field in fields(LogInfo)}
     if unknown := sorted(set(data) - known):
-        raise LogError(source, unknown[0], "is not known here; the file was written by a newer armid, please update")
+        hint = nearest(unknown[0], known)
+        raise LogError(
+            source,
+            unknown[0],
+            f"is not known{hint or ' here'}; correct the name, or update armid if a newer one wrote it",
+        )
     try:
         return LogInfo(**_checked(data, source))
     except TypeError:

@@ -39,6 +39,9 @@ class ResidualAnalysis:
         autocorrelation: at lags of 0, 1, ... rows.
         memory_s: lag at which it has fallen to 0.2 [s].
         temperature: correlation of the error along the direction of motion with the temperature; NaN without one.
+        temperature_share: share that a straight line in the temperature explains; NaN without one.
+        payload_share: share that another mass on the last link explains, fitted to all joints together.
+        payload_mass: that mass [kg]; NaN where only its first moments show.
     """
 
     name: str
@@ -63,6 +66,9 @@ class ResidualAnalysis:
     autocorrelation: Array
     memory_s: float
     temperature: float = float("nan")
+    temperature_share: float = float("nan")
+    payload_share: float = 0.0
+    payload_mass: float = float("nan")
 
     def to_data(self) -> dict[str, Any]:
         """For JSON."""
@@ -82,6 +88,7 @@ def analyse(
     e, v, near = error[moving], velocity[moving], reversal[moving]
     power = float(np.mean(e**2))
     along, direction = e * np.sign(v), np.sign(v)
+    warm = _temperature(parts, joint, temperatures, direction, along, moving)
     rate, late_share = _regressed(e, -slope[moving], power)
     drift, drift_share = _drift(along, _elapsed(whole)[moving], power)
     centres, means, spreads, by_velocity = _binned(v, e, power)
@@ -109,7 +116,8 @@ def analyse(
         parameter_share=min(ratio(float(np.mean(sigma[moving] ** 2)), power), 1.0),
         autocorrelation=acf,
         memory_s=memory,
-        temperature=_temperature(parts, joint, temperatures, direction, along, moving),
+        temperature=warm,
+        temperature_share=warm**2 * ratio(float(np.var(along)), power),
     )
 
 

@@ -21,6 +21,7 @@ from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import Pipeline, process
 from armid.signals.problems import SignalError
 from armid.signals.steps import Step
+from armid.validation.carried import payload_in_error
 from armid.validation.comparison import Comparison, compare
 from armid.validation.metrics import MOVING, JointMetrics, joint_metrics, relative_error
 from armid.validation.reference import against_reference, nominal_fit
@@ -83,7 +84,11 @@ def validate(
         joints = [replace(j, nominal_nrms_moving=b.nrms_moving) for j, b in zip(joints, beside, strict=True)]
     temperatures = [_temperature(item, part) for item, part in zip(given, parts, strict=True)]
     names = fit.robot.joint_names
-    looks = [analyse(name, j, parts, temperatures) for j, name in enumerate(names)]
+    shares, mass = payload_in_error(fit, sets, parts)
+    looks = [
+        replace(analyse(name, j, parts, temperatures), payload_share=float(shares[j]), payload_mass=mass)
+        for j, name in enumerate(names)
+    ]
     error, torque, velocity, use = _stacked(parts, "error", "measured", "velocity", "use")
     relative_moving = relative_error(error, torque, (np.abs(velocity) > MOVING) & use)
     bad = failing(joints, limits)
@@ -98,7 +103,7 @@ def validate(
         same_as_training=seen,
         good=good,
         reasons=tuple(reasons_for(joints, limits, relative_moving)),
-        advice=tuple(advice_for(fit, looks, bad)),
+        advice=tuple(advice_for(fit, joints, looks, bad)),
         thresholds=limits,
         references=() if reference is None else against_reference(fit, reference),
         series=_series(parts),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from armid._version import __version__
-from armid.errors import ArmidError
+from armid.errors import ArmidError, in_words
 from armid.robot.inertia import Array, Indices
 from armid.robot.schema import read_text
 from armid.robot.write import write_text
@@ -187,7 +187,7 @@ def load_validation(path: str | Path) -> Validation:
     try:
         return Validation.from_data(data)
     except (KeyError, TypeError, ValueError) as error:
-        raise ArmidError(f"{path}: is damaged ({type(error).__name__}: {error}); write it anew") from None
+        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew") from None
 
 
 def _number(value: float | None) -> float:

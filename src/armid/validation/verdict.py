@@ -73,12 +73,15 @@ def reasons_for(joints: Sequence[JointMetrics], limits: Thresholds, relative: fl
     return result
 
 
-def advice_for(fit: Fit, looks: Sequence[ResidualAnalysis], bad: Sequence[int]) -> list[str]:
+def advice_for(
+    fit: Fit, joints: Sequence[JointMetrics], looks: Sequence[ResidualAnalysis], bad: Sequence[int]
+) -> list[str]:
     """What to change next (Swevers Fig. 2), the most telling cause of each failing joint first."""
     advice: list[str] = []
     for index in bad:
         look = looks[index]
-        causes = sorted(_causes(fit, look, index), key=lambda cause: -cause[0])
+        causes = [*_causes(fit, look, index), *_circumstances(joints[index], look)]
+        causes = sorted(causes, key=lambda cause: -cause[0])
         named = [words for share, words in causes if share >= TELLING][:2]
         for words in named or [_unexplained(look)]:
             advice.append(f"Joint {look.name}: {words}")
@@ -136,6 +139,29 @@ def _causes(fit: Fit, look: ResidualAnalysis, joint: int) -> list[tuple[float, s
             f"the error is {look.reversal_rms / max(look.elsewhere_rms, 1e-300):.1f}× larger near changes of direction "
             f"({look.reversal_share:.0%} of it lies there): no static friction law follows those; use trajectories "
             "with fewer reversals, or judge the moving parts alone.",
+        ),
+    ]
+
+
+def _circumstances(joint: JointMetrics, look: ResidualAnalysis) -> list[tuple[float, str]]:
+    """The same for what is not the model's: noise, payload, temperature."""
+    noise = min(joint.noise_ratio**-2, 1.0) if joint.noise_ratio > 0.0 else 0.0
+    mass = f" of {look.payload_mass:+.2g} kg" if np.isfinite(look.payload_mass) else ""
+    warm = look.temperature_share if np.isfinite(look.temperature_share) else 0.0
+    return [
+        (
+            noise,
+            f"{noise:.0%} of the error is the noise of the torque itself, which no model predicts: average more "
+            "periods, or compare at a lower frequency (--low-pass).",
+        ),
+        (
+            look.payload_share,
+            f"{look.payload_share:.0%} of the error is what another payload{mass} at the flange would cause: check "
+            "what the arm carried in both records (armid payload FIT LOG tells it).",
+        ),
+        (
+            warm,
+            f"{warm:.0%} of the error goes with the temperature: train and validate on a warm arm (armid warmup).",
         ),
     ]
 

@@ -11,13 +11,11 @@ import numpy as np
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION, ROTOR, SPRING, CoupledRotor
 from armid.errors import ArmidError
+from armid.estimation.dissipation import resistances
 from armid.estimation.possible.semidefinite import Condition
 from armid.estimation.terms import FrictionTerm
 from armid.robot.inertia import Array, pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
-
-SPEEDS = 25  # at which the friction of a joint with several terms is checked
-FASTEST = 10.0  # [rad/s or m/s] where a joint's limit is not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,22 +119,7 @@ class Unknowns:
             if parameter.kind in (ROTOR, FRICTION, SPRING) and not free_sign and not by_curve:
                 result.append(self._inequality(parameter.name, {parameter.name: 1.0}))
         for joint in sorted(curved):
-            result += self._dissipative(joint)
-        return result
-
-    def _dissipative(self, joint: int) -> list[Condition]:
-        """Friction of a joint with several terms takes energy at every speed in both directions, at any load."""
-        limit = float(self.model.robot.limits.velocity[joint]) if len(self.model.robot.limits.velocity) else np.nan
-        fastest = limit if np.isfinite(limit) else FASTEST
-        own = [p for p in self.model.parameters if p.kind == FRICTION and p.number == joint + 1]
-        terms = [term for term in self.terms if term.joint == joint]
-        result = [self._inequality(term.name, {term.name: 1.0}) for term in terms if term.kind == "load"]
-        for sign, word in ((1.0, "forwards"), (-1.0, "backwards")):
-            for speed in np.concatenate([[1e-6], np.geomspace(1e-3, 1.0, SPEEDS - 1)]) * fastest:
-                velocity = np.array([sign * speed])
-                part = {p.name: _opposing(p.name, sign, speed) for p in own}
-                shapes = {t.name: float(t.shape(velocity, np.zeros(1))[0]) * sign for t in terms if t.kind != "load"}
-                result.append(self._inequality(f"friction of joint {joint + 1} {word}", part | shapes))
+            result += [self._inequality(*one) for one in resistances(self.model, self.terms, joint)]
         return result
 
     def _bounded(self, bounds: Bounds) -> list[Condition]:
@@ -182,14 +165,6 @@ class Unknowns:
             robot = self.model.robot
             raise ArmidError(f"bounds are given for link {number}; {robot.name} has the links 1 to {robot.n_joints}")
         return f"{what}{number}"
-
-
-def _opposing(name: str, sign: float, speed: float) -> float:
-    """Torque against the motion per unit of one of the model's own friction coefficients; 0 for an offset."""
-    direction = name[-1] if name[-1] in "pn" else ""
-    if name.startswith("fo") or name[2] == "c" or (direction and (direction == "p") != (sign > 0.0)):
-        return 0.0
-    return speed if name.startswith("fv") else 1.0
 
 
 def reach(robot: Robot) -> float:

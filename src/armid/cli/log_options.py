@@ -1,0 +1,87 @@
+"""LOG... and what the commands that read logs and write results have in common."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armid.errors import ArmidError
+
+if TYPE_CHECKING:
+    from armid.logs import Log
+    from armid.robot import Robot
+    from armid.signals import Dataset
+
+
+def add_log_options(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    """LOG... and what says how to read them; where they are not needed, the virtual robot stands in."""
+    command.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="+" if needed else "*",
+        help="log files, or recipes (.yaml) that name files"
+        + ("" if needed else " (default: drive the virtual robot)"),
+    )
+    command.add_argument("--recipe", metavar="FILE", help="what the columns of LOG mean: a recipe or its name")
+    command.add_argument("--effort", metavar="KIND", help="what was measured, for logs that do not say it")
+
+
+def logs_from(options: argparse.Namespace) -> list[Log]:
+    """The logs that were named: one for each file, or one for all where the recipe puts files side by side."""
+    from armid.logs import Recipe, read_log
+
+    if options.recipe is not None:
+        recipe = Recipe.load(options.recipe)
+        groups = [options.logs] if recipe.join == "columns" else [[path] for path in options.logs]
+        return [read_log(group, recipe, effort=options.effort) for group in groups]
+    return [read_log(path, effort=options.effort) for path in options.logs]
+
+
+def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Dataset]:
+    """The logs processed; all by the pipeline of the first where none is given. Notes of several name their log."""
+    from armid.signals import process
+
+    sets: list[Dataset] = []
+    for log in logs:
+        _check_robot(log, robot)
+        data = process(log, pipeline, robot=robot)
+        pipeline = list(data.pipeline) if pipeline is None else pipeline
+        name = Path(log.info.source).name
+        notes = data.notes if len(logs) == 1 or not name else tuple(f"{name}: {note}" for note in data.notes)
+        sets.append(replace(data, notes=notes, history={**data.history, "source": log.info.source}))
+    return sets
+
+
+def _check_robot(log: Log, robot: Robot) -> None:
+    """Refuse a log that says it is of another robot; one name may be part of the other, as in staubli_tx40."""
+    one, other = log.info.robot.lower(), robot.name.lower()
+    if one and one not in other and other not in one:
+        raise ArmidError(
+            f"{log.info.source}: was recorded on {log.info.robot!r}, not on {robot.name!r}; give the robot it is of, "
+            "or correct the name in its recipe"
+        )
+
+
+def check_output(path: str | None, inputs: Sequence[str] = ()) -> None:
+    """Find out before long work whether its result can be written, and that it does not replace an input."""
+    if path and any(Path(path).resolve() == Path(given).resolve() for given in inputs):
+        raise ArmidError(f"{path}: is read, so it cannot be written too; choose another name for -o")
+    if path and Path(path).is_dir():
+        raise ArmidError(f"{path}: is a folder; name a file for -o")
+    if path and not Path(path).absolute().parent.is_dir():
+        raise ArmidError(f"{path}: cannot be written (there is no folder {Path(path).parent})")
+
+
+def hashes(paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of files, by name."""
+    files = [Path(path) for path in paths if Path(path).is_file()]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def kept_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that decide about a result, for its file."""
+    return {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
