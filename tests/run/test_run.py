@@ -13,10 +13,14 @@ import numpy as np
 import pytest
 
 from armid.cli import main
+from armid.errors import ArmidError
 from armid.estimation import load_fit
-from armid.logs import read_log
+from armid.logs import read_log, write_log
+from armid.robot.serial import robot_digest
+from armid.run import work
 from armid.run.procedure import run, stages_of
 from armid.run.settings import Settings, make_settings
+from armid.run.verdict import in_words
 from armid.validation.validation import load_validation
 
 SMALL = {
@@ -63,7 +67,10 @@ def test_everything_is_there(finished):
     assert made >= {"plan.json", "fit.json", "validation.json", "audit.json", "report.html", "exports"}
     assert all((folder / name).exists() for name in made)
     assert outcome.good
-    assert len(outcome.numbers) == 5
+    assert len(list(in_words(outcome.numbers))) == 5
+    assert outcome.numbers["worst_nrms_moving"] == max(
+        joint.nrms_moving for joint in load_validation(folder / "validation.json").joints
+    )
     assert load_fit(folder / "fit.json").links is not None  # physically possible, so that exports can hold it
 
 
@@ -124,6 +131,51 @@ def test_without_validation_logs_a_part_is_kept_for_it(finished, tmp_path):
     np.testing.assert_array_equal(np.vstack([first["effort"], rest["effort"]]), whole["effort"])
 
 
+def test_changed_files_are_noticed_wherever_they_are_read_from(finished, tmp_path, monkeypatch):
+    """The robot's own file, a file it names, and a log that a recipe names."""
+    monkeypatch.chdir(tmp_path)
+    examples = Path(__file__).parents[2] / "examples"
+    for name in ("arm.yaml", "arm.urdf"):
+        shutil.copy(examples / name, name)
+    settings = make_settings({**SMALL, "robot": "arm.yaml", "periods": 2, "to": ("none",)})
+    keys = [_keys(settings)]
+    for name, old, new in (("arm.yaml", "[8.0, 8.0,", "[7.0, 8.0,"), ("arm.urdf", 'xyz="0.3 0 0"', 'xyz="0.31 0 0"')):
+        text = Path(name).read_text()
+        assert old in text
+        Path(name).write_text(text.replace(old, new))
+        keys.append(_keys(settings))
+    assert len(set(keys)) == 3
+    Path("recipe.yaml").write_text(
+        "joints: [a]\neffort: none\nrate: 10\nfiles: [m.csv]\ncolumns: {position: 1}\n"
+    )
+    Path("m.csv").write_text("1\n2\n")
+    (logs,) = (s for s in stages_of(make_settings({"robot": "ir361", "log": ("recipe.yaml",)})) if s.name == "logs")
+    assert {Path(name).name for name in logs.outside} == {"recipe.yaml", "m.csv"}
+
+
+def _keys(settings):
+    return robot_digest(work.robot_of(settings))
+
+
+def test_an_error_of_the_doctor_stops_the_run(finished, tmp_path):
+    """Degrees called radians: said at once, before anything is identified from them."""
+    log = read_log(finished[0] / "training.parquet")
+    write_log(log.with_channels({"position": np.degrees(log["position"])}), tmp_path / "degrees.parquet")
+    with pytest.raises(ArmidError, match="degrees"):
+        run(Settings(robot="ir361", log=(str(tmp_path / "degrees.parquet"),), to=("none",)), tmp_path / "run")
+    assert not (tmp_path / "run" / "fit.json").exists()
+
+
+def test_what_cannot_be_exported_does_not_cost_the_report(finished, tmp_path):
+    folder, _ = finished
+    shutil.copytree(folder, tmp_path / "copy")
+    outcome = run(make_settings({**SMALL, "method": "wls", "to": ("urdf", "c")}), tmp_path / "copy")
+    assert "urdf not written" in outcome.note
+    assert outcome.report.exists()
+    assert {path.suffix for path in (tmp_path / "copy" / "exports").iterdir()} >= {".h"}
+    assert not list((tmp_path / "copy" / "exports").glob("*.yaml"))  # of the run before
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -132,6 +184,12 @@ def test_without_validation_logs_a_part_is_kept_for_it(finished, tmp_path):
         (["run", "ir361", "--log", "nowhere.csv"], "nowhere.csv: there is no such file"),
         (["run", "ir361", "--settings", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
         (["run", "ir361", "--periods", "0"], "periods is 0"),
+        (["run", "ir361", "--method", "wlss"], "did you mean 'wls'"),
+        (["run", "ir361", "--friction", "stribek"], "did you mean 'stribeck'"),
+        (["run", "ir361", "--to", "urdf,d"], "'d' is not known"),
+        (["run", "ir361", "--track", "nowhere.csv"], "nowhere.csv"),
+        (["run", "ir361", "--prior", "nowhere.yaml:0.1"], "nowhere.yaml"),
+        (["run", "ir361", "--signals", "LowPas"], "LowPass"),
         (["run", "ir361", "-o", "file/below"], "cannot be made"),
     ],
 )
@@ -142,6 +200,8 @@ def test_bad_input_is_one_sentence(arguments, words, tmp_path, monkeypatch, caps
     error = capsys.readouterr().err
     assert words in error
     assert "Traceback" not in error
+    assert "excitation" not in error  # found before the first experiment
+    assert not list(Path().glob("run-*"))
 
 
 def _killed(folder, seconds):

@@ -52,9 +52,20 @@ def test_mistakes_name_file_and_key(tmp_path, text, words):
     assert "run.yaml" in str(error.value)
 
 
+def test_formats_with_commas_or_blanks():
+    assert make_settings({"robot": "pa10", "to": ("urdf,c", "yaml")}).to == ("urdf", "c", "yaml")
+
+
 @pytest.mark.parametrize(
     "values",
-    [{"validation": ("a",)}, {"gravity": (1.0,)}, {"periods": 0}, {"rate": -1.0}, {"seed": -1}],
+    [
+        {"validation": ("a",)},
+        {"log": ("a",), "validation": ("a",)},
+        {"gravity": (1.0,)},
+        {"periods": 0},
+        {"rate": -1.0},
+        {"seed": -1},
+    ],
 )
 def test_values_that_cannot_be_are_refused(values):
     with pytest.raises(ArmidError):

@@ -11,7 +11,7 @@ class Line:
 
     def __init__(self, folder, outside=()):
         self.calls, self.folder, self.outside = [], folder, outside
-        self.fail = False
+        self.fail, self.robot = False, "digest"
 
     def first(self, place):
         self.calls.append("first")
@@ -29,7 +29,7 @@ class Line:
             Stage("first", "first", self.first, ("a",), choices=("seed",), outside=self.outside),
             Stage("second", "second", self.second, ("b",), reads=("a",)),
         ]
-        place = Workplace(self.folder, Settings(robot="pa10", **settings), lambda text, share: None)
+        place = Workplace(self.folder, Settings(robot="pa10", **settings), lambda text, share: None, self.robot)
         return [done.kept for done in carry_out(stages, place, lambda done: None)]
 
 
@@ -73,6 +73,23 @@ def test_an_interrupted_stage_is_done_again(tmp_path):
     line.fail = False
     assert line.run() == [True, False]
     assert (tmp_path / "b").read_text() == "00"
+
+
+def test_another_robot_repeats_everything(tmp_path):
+    line = Line(tmp_path)
+    line.run()
+    line.robot = "other"
+    assert line.run() == [False, False]
+
+
+def test_what_this_run_does_not_make_is_removed(tmp_path):
+    """A result of an earlier run with other stages must not be taken for one of this run."""
+    line = Line(tmp_path)
+    line.run()
+    place = Workplace(tmp_path, Settings(robot="pa10"), lambda text, share: None, line.robot)
+    carry_out([Stage("first", "first", line.first, ("a",), choices=("seed",))], place, lambda done: None)
+    assert not (tmp_path / "b").exists()
+    assert (tmp_path / "a").exists()
 
 
 def test_a_damaged_mark_is_no_mark(tmp_path):

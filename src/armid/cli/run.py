@@ -72,8 +72,12 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(outcome.to_data())
     else:
-        width = max(len(name) for name in outcome.numbers)
-        lines = [f"  {name:<{width}}  {value}" for name, value in outcome.numbers.items()]
+        from armid.run.verdict import in_words
+
+        said = dict(in_words(outcome.numbers))
+        width = max(len(name) for name in said)
+        lines = [f"  {name:<{width}}  {value}" for name, value in said.items()]
+        lines += [f"  {line}" for line in outcome.note.splitlines()]
         verdict = "good" if outcome.good else "poor: the report says what to change"
         sys.stdout.write("\n".join([f"validation: {verdict}", *lines, f"report: {outcome.report}"]) + "\n")
     return 0 if outcome.good else 1

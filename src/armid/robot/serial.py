@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -34,6 +36,12 @@ def robot_to_data(robot: Robot) -> dict[str, Any]:
     """Everything the model needs, as lists, numbers and names; NaN becomes null."""
     data: dict[str, Any] = _encode(robot)
     return data
+
+
+def robot_digest(robot: Robot) -> str:
+    """SHA-256 of all of a robot, its truth and published values included, wherever they were read from."""
+    parts = [_encode(part) for part in (robot, robot.virtual, dict(robot.published))]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def robot_from_data(data: Mapping[str, Any]) -> Robot:

@@ -12,8 +12,10 @@ from typing import Any
 from armid._version import __version__
 from armid.errors import ArmidError
 from armid.estimation.fit import load_fit
+from armid.robot.serial import robot_digest
 from armid.robot.write import write_text
 from armid.run import work
+from armid.run.checks import check_settings
 from armid.run.settings import Settings
 from armid.run.stages import Done, Progress, Stage, Workplace, carry_out
 from armid.run.verdict import numbers_that_matter
@@ -28,15 +30,17 @@ class Outcome:
         folder: where everything lies.
         stages: what was done or kept.
         good: the validation's verdict.
-        numbers: the five numbers that matter, by what they are.
+        numbers: those that matter, by stable names; shares are fractions, lengths in m.
         report: the page to open.
+        note: what could not be exported and why; empty otherwise.
     """
 
     folder: Path
     stages: tuple[Done, ...]
     good: bool
-    numbers: dict[str, str]
+    numbers: dict[str, Any]
     report: Path
+    note: str = ""
 
     def to_data(self) -> dict[str, Any]:
         """For JSON."""
@@ -45,6 +49,7 @@ class Outcome:
             "report": str(self.report),
             "good": self.good,
             "numbers": self.numbers,
+            "note": self.note,
             "stages": [{"stage": d.stage, "kept": d.kept, "seconds": round(d.seconds, 2)} for d in self.stages],
         }
 
@@ -65,14 +70,15 @@ def run(
         progress: told what is done and which share of it.
         tell: told when a stage has ended.
     """
-    folder = Path(folder)
+    folder, robot = Path(folder), work.robot_of(settings)
+    check_settings(settings, robot)
     _prepare(folder)
     silent: Progress = lambda text, share: None  # noqa: E731
-    place = Workplace(folder, settings, progress or silent)
+    place = Workplace(folder, settings, progress or silent, robot_digest(robot))
     done = carry_out(stages_of(settings), place, tell or (lambda stage: None))
     check = load_validation(folder / "validation.json")
     numbers = numbers_that_matter(folder, load_fit(folder / "fit.json"), check)
-    outcome = Outcome(folder, tuple(done), check.good, numbers, folder / "report.html")
+    outcome = Outcome(folder, tuple(done), check.good, numbers, folder / "report.html", work.export_note(folder))
     about = {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()}
     write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
     return outcome
@@ -80,13 +86,12 @@ def run(
 
 def stages_of(settings: Settings) -> list[Stage]:
     """The stages of a run, in order."""
-    robot_files = (settings.robot,) if Path(settings.robot).is_file() else ()
     training, validation = work.log_names(settings)
     logs = (*training, *validation)
-    given = tuple(name for name in (*settings.log, *settings.validation) if Path(name).is_file())
+    given = work.files_of(settings)
     extra = tuple(item for item in (settings.recipe, settings.signals) if item and Path(item).is_file())
     believed = (settings.prior.rpartition(":")[0],) if settings.prior else ()
-    stages = [Stage("model", "base parameters", work.model, ("model.json",), outside=robot_files)]
+    stages = [Stage("model", "base parameters", work.model, ("model.json",))]
     if settings.virtual:
         planned = ("criterion", "harmonics", "period", "starts", "rate", "seed")
         stages.append(
@@ -118,10 +123,12 @@ def stages_of(settings: Settings) -> list[Stage]:
     ]
     made = ["fit.json", "validation.json", "audit.json", "inspection.json", *logs]
     if settings.to and settings.to != ("none",):
-        stages.append(Stage("export", "export", work.export, ("exports",), ("fit.json",), ("to",), robot_files))
+        stages.append(Stage("export", "export", work.export, ("exports",), ("fit.json",), ("to",)))
         made.append("exports")
-    if work.path_to_track(settings) is not None:
-        stages.append(Stage("tracking", "tracking", work.track, ("tracking.json",), ("fit.json",), ("track", "seed")))
+    if (path := work.path_to_track(settings)) is not None:
+        poses = (path,) if Path(path).is_file() else ()
+        chosen = ("track", "seed")
+        stages.append(Stage("tracking", "tracking", work.track, ("tracking.json",), ("fit.json",), chosen, poses))
         made.append("tracking.json")
     if settings.virtual:
         made += ["plan.json", *([] if settings.no_warmup else ["warmup.json"])]

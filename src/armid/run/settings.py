@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +111,13 @@ def load_settings(path: str | Path, **over: Any) -> Settings:
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Settings from values that may be None where nothing was said."""
     settings = Settings(**{name: value for name, value in values.items() if value is not None})
+    formats = tuple(part for item in settings.to for part in item.split(",") if part)  # both grammars: a,b and a b
+    settings = replace(settings, to=formats)
+    for name in settings.validation:
+        if name in settings.log:
+            raise ArmidError(
+                f"{name}: is given for identification and for validation; give another log for one of them"
+            )
     if settings.validation and not settings.log:
         raise ArmidError("validation logs are given without logs to identify from; give those with --log")
     if settings.gravity is not None and len(settings.gravity) != 3:

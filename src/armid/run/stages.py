@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,11 +28,13 @@ class Workplace:
         folder: of the run.
         settings: of the run.
         progress: told what is done and which share of it.
+        robot: hash of the robot, which every stage depends on.
     """
 
     folder: Path
     settings: Settings
     progress: Progress
+    robot: str = ""
 
     def __truediv__(self, name: str) -> Path:
         return self.folder / name
@@ -84,6 +87,7 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
     one that is done again.
     """
     (place.folder / _MARKS).mkdir(parents=True, exist_ok=True)
+    _clear(place, {stage.name: stage.writes for stage in stages})
     done = []
     for stage in stages:
         mark = place.folder / _MARKS / f"{stage.name}.json"
@@ -104,6 +108,18 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
     return done
 
 
+def _clear(place: Workplace, wanted: dict[str, tuple[str, ...]]) -> None:
+    """Remove what earlier runs made and this one does not, so that nothing stale is taken for a result."""
+    kept = {name for names in wanted.values() for name in names}
+    for mark in sorted((place.folder / _MARKS).glob("*.json")):
+        for name in _earlier(mark).get("files", ()):
+            if name not in kept:
+                path = place / name
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        if mark.stem not in wanted:
+            mark.unlink()
+
+
 def _key(stage: Stage, place: Workplace) -> str:
     """Hash of all that decides what a stage makes."""
     settings = place.settings.to_data()
@@ -111,8 +127,8 @@ def _key(stage: Stage, place: Workplace) -> str:
         "armid": __version__,
         "code": code_hash(),
         "stage": stage.name,
-        "settings": {name: settings[name] for name in ("robot", "links", "no_rotors", "gravity", "simplify")}
-        | {name: settings[name] for name in stage.choices},
+        "robot": place.robot,
+        "settings": {name: settings[name] for name in stage.choices},
         "reads": {name: file_hash(place / name) for name in stage.reads},
         "outside": {name: file_hash(Path(name)) for name in stage.outside},
     }

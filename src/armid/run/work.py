@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.errors import ArmidError
 from armid.robot import load_robot
 from armid.robot.provenance import file_hash
 from armid.robot.write import write_text
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from armid.logs.log import Log
     from armid.robot.robot import Robot
 
+_NOT_EXPORTED = "NOT-EXPORTED.txt"
 KEPT_SHARE = 0.3  # of a log, for validation where no other log is given
 #: Tool paths that a library robot is known by.
 PATHS = {"pa10": "pa10-figure"}
@@ -139,6 +142,18 @@ def read(place: Workplace) -> None:
         write_log(log, place / name)
 
 
+def files_of(settings: Settings) -> tuple[str, ...]:
+    """The user's files and folders that logs are read from, those that a recipe names included."""
+    from armid.logs import Recipe
+
+    named: list[str] = []
+    for name in (*settings.log, *settings.validation):
+        if Path(name).suffix in (".yaml", ".yml") and Path(name).is_file():
+            named += [str(path) for path in Recipe.load(name).files]
+        named.append(name)
+    return tuple(name for name in named if Path(name).exists())
+
+
 def inspect(place: Workplace) -> None:
     """Ask the log doctor about every log."""
     from armid.logs import read_log
@@ -146,8 +161,11 @@ def inspect(place: Workplace) -> None:
 
     robot = robot_of(place.settings)
     names = [name for group in log_names(place.settings) for name in group]
-    reports = [examine(read_log(place / name), robot).as_data() for name in names]
-    _write(place / "inspection.json", {"logs": dict(zip(names, reports, strict=True))})
+    reports = [examine(read_log(place / name), robot) for name in names]
+    _write(place / "inspection.json", {"logs": {n: r.as_data() for n, r in zip(names, reports, strict=True)}})
+    for report in reports:
+        for finding in report.at_least("error"):
+            raise ArmidError(f"{report.source}: {finding.code}: {finding.what} {finding.advice}".rstrip())
 
 
 def identify(place: Workplace) -> None:
@@ -158,7 +176,7 @@ def identify(place: Workplace) -> None:
     from armid.signals import process
 
     s, robot = place.settings, robot_of(place.settings)
-    pipeline: Any = _pipeline(s.signals)
+    pipeline: Any = pipeline_of(s.signals)
     sets = []
     for name in log_names(s)[0]:
         log = read_log(place / name)
@@ -211,8 +229,11 @@ def _log(settings: Settings, files: list[str]) -> Log:
     from armid.logs import read_log
 
     if settings.recipe:
-        return read_log(files, settings.recipe, effort=settings.effort)
-    return read_log(files[0], effort=settings.effort)
+        log = read_log(files, settings.recipe, effort=settings.effort)
+    else:
+        log = read_log(files[0], effort=settings.effort)
+    names = ", ".join(Path(name).name for name in files)
+    return log if names in log.info.source else log.with_channels({}, source=names)
 
 
 def _split(log: Log) -> tuple[Log, Log]:
@@ -227,7 +248,7 @@ def _split(log: Log) -> tuple[Log, Log]:
     return first, rest
 
 
-def _pipeline(text: str | None) -> Any:
+def pipeline_of(text: str | None) -> Any:
     """Steps from a YAML file or a step's name; None to choose."""
     from armid.robot.schema import read_text
     from armid.signals import Pipeline
@@ -250,11 +271,30 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 
 
 def export(place: Workplace) -> None:
-    """Files for other programs, each proved."""
+    """Files for other programs, each proved; what cannot be written costs neither the rest nor the report."""
     from armid.estimation import load_fit
     from armid.export import export
 
-    export(load_fit(place / "fit.json"), place.settings.to, place / "exports", seed=place.settings.seed)
+    fit, folder, formats = load_fit(place / "fit.json"), place / "exports", list(place.settings.to)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    said = []
+    if fit.links is None and (left := [name for name in formats if name in ("urdf", "mjcf")]):
+        formats = [name for name in formats if name not in left]
+        said.append(f"{', '.join(left)} not written: the fit has no links; use --method feasible")
+    try:
+        if formats:
+            export(fit, formats, folder, seed=place.settings.seed)
+    except ArmidError as error:
+        said.append(str(error))
+    if said:
+        write_text(folder / _NOT_EXPORTED, "\n".join(said) + "\n")
+
+
+def export_note(folder: Path) -> str:
+    """What an export could not write, and why."""
+    path = folder / "exports" / _NOT_EXPORTED
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def track(place: Workplace) -> None:

@@ -1,0 +1,46 @@
+"""Mistakes in the settings of a run, found before the first experiment and not after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from armid.errors import ArmidError, UnknownNameError
+from armid.robot.robot import Robot
+from armid.run.settings import Settings
+from armid.run.work import path_to_track, pipeline_of
+
+
+def check_settings(settings: Settings, robot: Robot) -> None:
+    """Refuse names that no stage knows and files that cannot be read.
+
+    Raises:
+        ArmidError: what is wrong, and what would be valid.
+    """
+    from armid.control.tool_poses import tool_path
+    from armid.estimation.identify import METHODS
+    from armid.estimation.possible.prior_file import parse_prior
+    from armid.estimation.terms import KINDS
+    from armid.excitation import criterion
+    from armid.export import FORMATS
+    from armid.logs import Recipe
+
+    for name in (*settings.log, *settings.validation):
+        if not Path(name).exists():
+            raise ArmidError(f"{name}: there is no such file")
+    if settings.method is not None and settings.method not in METHODS:
+        raise UnknownNameError("--method", settings.method, METHODS)
+    if settings.friction not in ("auto", "linear"):
+        for kind in settings.friction.split(","):
+            if kind not in KINDS:
+                raise UnknownNameError("--friction", kind, ("auto", "linear", *KINDS))
+    for name in settings.to:
+        if name not in FORMATS and settings.to != ("none",):
+            raise UnknownNameError("--to", name, (*FORMATS, "none"))
+    criterion(settings.criterion)
+    pipeline_of(settings.signals)
+    if settings.prior:
+        parse_prior(settings.prior, robot)
+    if settings.recipe:
+        Recipe.load(settings.recipe)
+    if (path := path_to_track(settings)) is not None:
+        tool_path(path)
