@@ -140,7 +140,7 @@ def test_our_own_columns_with_a_recipe(tmp_path):
         (lambda t: t.replace("# armid log 1", "# armid log 9"), "line 1: says version 9 of the format"),
         (lambda t: t.replace('"effort": "joint torque"', '"effort": "magic"'), "effort: is 'magic'"),
         (lambda t: t.replace('"effort": "joint torque", ', ""), "lacks joints or effort"),
-        (lambda t: t.replace('"mode"', '"moods"'), "moods: is not known here"),
+        (lambda t: t.replace('"mode"', '"moods"'), "moods: is not known, did you mean"),
         (lambda t: t.replace('["a", "b", "c"]', '"abc"'), "joints: is damaged"),
         (lambda t: t.replace('["a", "b", "c"]', '["a", "b", "d"]'), "there is no column 'position.d'"),
         (lambda t: t.replace('"rate_hz": null', '"rate_hz": "x"'), "rate_hz: is damaged"),
