@@ -19,6 +19,7 @@ from armid.dynamics.base import random_motion
 from armid.dynamics.warm import warm
 from benchmarks import peers
 from benchmarks.design import design
+from benchmarks.export import export_c
 from benchmarks.identify import identify
 from benchmarks.identify_figaroh import identify_figaroh
 
@@ -182,6 +183,7 @@ def main() -> None:
         identify(results, robot, columns, pinocchio)
         identify_figaroh(results, robot)
         design(results)
+        export_c(results)
     constant_memory(results)
     results["targets"] = {
         "regressor_vs_pinocchio": 20,
@@ -189,6 +191,7 @@ def main() -> None:
         "design_vs_finite_differences": 12,
         "identify_vs_pinocchio": 60,
         "identify_vs_figaroh": 150,
+        "export_c_us": "below 5",
         "factor_1e7_samples.peak_mb": 500,
     }
     text = json.dumps(results, indent=2)

@@ -79,6 +79,19 @@ def test_bad_input(armid, fits, monkeypatch, arguments, problem):
     assert not (fits / "out").exists()
 
 
+def test_a_file_that_is_not_kept(armid, fits, tmp_path, monkeypatch):
+    """The others are written; the reason is told in text and JSON, and the exit code is 1."""
+    writing = importlib.import_module("armid.export.writing")
+    monkeypatch.setattr(writing, "python_module", lambda arm, banner: b"raise ValueError('no')\n")
+    result = armid("export", fits / "fit.json", "--to", "python,yaml", "-o", tmp_path, "--json")
+    data = json.loads(result.out)
+    assert (result.code, [row["format"] for row in data["refused"]]) == (1, ["python"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["EXPORT.json", "EXPORT.md", "planar.yaml"]
+    again = armid("export", fits / "fit.json", "--to", "python,yaml", "-o", tmp_path)
+    assert again.code == 1
+    assert "planar_dynamics.py: was not kept, because it cannot be used (ValueError: no)" in again.out
+
+
 def test_base_parameters_for_programs(armid, fits, tmp_path):
     """C and Python need no links, and say what that means."""
     result = armid("export", fits / "base.json", "--to", "c,python", "-o", tmp_path, "--json")

@@ -44,6 +44,19 @@ def test_a_log_alone_is_validated_on(armid, files):
     assert "training data: no proof" in (files / "report.html").read_text("utf-8")
 
 
+def test_the_validation_of_another_fit_is_refused(armid, files):
+    """Another fit of the same log, and a fit of the log that was validated on; the page is not written."""
+    common = ("--method", "wls", "-o", files / "fit2.json")
+    for log, friction in (("train.csv", "auto"), ("other.csv", "linear")):
+        result = armid("identify", files / "planar.yaml", files / log, "--friction", friction, *common)
+        assert result.code == 0, result.err
+        result = armid("report", files / "fit2.json", "--validation", files / "check.json")
+        assert (result.code, result.out) == (2, "")
+        assert "armid validate" in result.err
+        assert len(result.err.strip().splitlines()) == 1
+    assert not (files / "report.html").exists()
+
+
 def test_the_folder_of_a_run(armid, files):
     """What lies in the folder is found, and the page is written into it."""
     (files / "check.json").rename(files / "validation.json")

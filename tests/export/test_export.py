@@ -13,7 +13,7 @@ import armid.export.writing as module
 from armid.errors import ArmidError
 from armid.export import FORMATS, ExportError, ProofError, export
 from armid.export import proof as proofs
-from armid.export.arm import arm_of, random_states
+from armid.export.arm import Arm, arm_of, random_states
 from armid.export.friction import linear_friction
 from tests.export.arms import library_fit, rich_fit, small_fit, states
 
@@ -96,8 +96,8 @@ def test_negative_coefficients_are_not_written(home):
     assert found.curved[0]
 
 
-def test_a_failed_proof_leaves_nothing(home, tmp_path, monkeypatch):
-    """One wrong digit in a file: the error says so, and neither this file nor the others are there."""
+def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
+    """One wrong digit in a file: it is named with the reason and not there; the others are, and the sidecar tells."""
     right = module.c_header
 
     def wrong(arm, banner):
@@ -106,10 +106,56 @@ def test_a_failed_proof_leaves_nothing(home, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "c_header", wrong)
     if proofs.compiler() is None:
         pytest.skip("needs a C compiler")
-    for target in (tmp_path / "new" / "deep", tmp_path):
-        with pytest.raises(ProofError, match=r"small_dynamics\.h: was not kept"):
-            export(small_fit(home), FORMATS, target)
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == []
+    with pytest.raises(ProofError, match=r"small_dynamics\.h: was not kept"):
+        export(small_fit(home), ["c"], tmp_path / "new" / "deep")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    done = export(small_fit(home), FORMATS, tmp_path / "out")
+    names = ["small.urdf", "small.xml", "small_dynamics.py", "small.yaml"]
+    assert [file.name for file in done.files] == names
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*names, "EXPORT.json", "EXPORT.md"])
+    (refused,) = json.loads((tmp_path / "out/EXPORT.json").read_text("utf-8"))["refused"]
+    assert (refused["file"], refused["format"]) == ("small_dynamics.h", "c")
+    assert "finds another" in refused["reason"]
+    assert refused["reason"] in (tmp_path / "out/EXPORT.md").read_text("utf-8")
+
+
+def test_a_file_goes_with_the_one_it_names(home, tmp_path, monkeypatch):
+    """A robot file whose URDF fails is not kept either; a URDF that is there for it alone leaves with it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "patched", lambda arm, friction, path: (path.read_bytes(), []))
+        done = export(small_fit(home), ["yaml", "urdf", "python"], tmp_path / "a")
+        assert [file.name for file in done.files] == ["small_dynamics.py"]
+        assert {file.form for file in done.refused} == {"urdf", "yaml"}
+        assert sorted(path.name for path in (tmp_path / "a").iterdir())[2:] == ["small_dynamics.py"]
+    monkeypatch.setattr(module, "robot_file", lambda *rest, **options: b"name: [")
+    done = export(small_fit(home), ["yaml", "python"], tmp_path / "b")
+    assert sorted(path.name for path in (tmp_path / "b").iterdir())[2:] == ["small_dynamics.py"]
+
+
+def test_the_tolerance_follows_terms_that_cancel(tmp_path):
+    """Links whose huge parameters cancel in the torque: a right program passes, one wrong in the 7th digit does not.
+
+    Without the terms' sizes the right program would fail: its difference is round-off of what cancels.
+    """
+    if proofs.compiler() is None:
+        pytest.skip("needs a C compiler")
+    fit = library_fit("pa10")
+    motion = random_states(fit.robot, 100, 0)
+    plain = arm_of(fit, complete=True)
+    regressor = plain.model.regressor(*random_states(fit.robot, 300, 5)).reshape(-1, len(plain.values))
+    _, sizes, rows = np.linalg.svd(regressor, full_matrices=False)
+    free = rows[sizes < 1e-10 * sizes[0]]
+    ill = Arm(fit, plain.values + 1e5 * np.random.default_rng(0).normal(size=len(free)) @ free, False)
+    every = module._Work(ill, motion, linear_friction(plain), [], None)._every(ill.torque(motion))
+    path = tmp_path / "ill.h"
+    path.write_bytes(module.c_header(ill, ["x"]))
+    proof = proofs.prove_c(path, ill, motion, every, ill.sizes(motion))
+    assert proofs.TIGHT < proof.error < proof.tolerance
+    with pytest.raises(ProofError, match="1e-10 allowed"):
+        proofs.prove_c(path, ill, motion, every, {})
+    path.write_bytes(module.c_header(replace(ill, values=ill.values * (1.0 + 1e-7)), ["x"]))
+    with pytest.raises(ProofError, match="finds another"):
+        proofs.prove_c(path, ill, motion, every, ill.sizes(motion))
 
 
 def test_old_files_survive_a_failed_proof(home, tmp_path, monkeypatch):

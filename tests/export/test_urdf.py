@@ -11,11 +11,13 @@ from armid.errors import ArmidWarning
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.possible.feasible import feasible_fit
 from armid.export import ExportError, export
-from armid.export.urdf import to_rpy
+from armid.export.arm import Arm
+from armid.export.friction import LinearFriction
+from armid.export.urdf import patched, to_rpy
 from armid.logs import read_log
 from armid.logs.public import public_log
 from armid.robot.geometry import from_rpy
-from armid.robot.inertia import to_com
+from armid.robot.inertia import from_com, to_com
 from armid.signals import process
 from tests.export.arms import URDF, fitted, library_fit, range_error, small_fit, states, written
 
@@ -77,6 +79,35 @@ def test_only_inertial_and_dynamics_change(home, tmp_path, ends):
     assert b"<!-- from CAD, version 3 -->" in after
     assert (b"\r" in after) == (ends == "\r\n")
     assert after.count(b"\n") == after.count(ends.encode())
+
+
+def test_what_has_not_changed_keeps_its_bytes(home, tmp_path):
+    """Links that equal the file's own but for round-off keep every byte, with what is fixed to them; one that changed
+    in mass alone keeps the words of its other numbers, and no 1e-17 stands where the file has 0."""
+    path = written(tmp_path)
+    robot = armid.load_robot(path, rotors=False)
+    fit = small_fit(home)
+    links = robot.nominal_inertia.copy()
+    links[1] = from_com(2.5, [0.2, 0.0, 0.0], np.diag([0.01, 0.04, 0.04]))
+    values = np.concatenate([(links * (1.0 + 5e-15 * np.random.default_rng(0).normal(size=links.shape))).ravel()])
+    values = np.concatenate([values, [fit.links[name] for name in fit.torque_model.model.names[values.size :]]])
+    arm = Arm(replace(fit, robot=robot), values, True)
+    after, notes = patched(
+        arm, LinearFriction(np.array([0.1, 1, 2, 0]), np.array([0.5, 1, 2, 3]), np.zeros(4, bool)), path
+    )
+    before = path.read_bytes()
+    assert notes == []
+    assert after.count(b"<inertial") == before.count(b"<inertial")  # none was taken out or put in
+    old = (
+        b'<mass value="2.0"/><origin xyz="0.2 0 0"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.04" iyz="0" izz="0.04"/>'
+    )
+    new = re.search(rb"\t<inertial>(.*?)</inertial>", after).group(1)
+    assert old in before
+    assert float(re.search(rb'mass value="([^"]*)"', new).group(1)) == pytest.approx(2.5, rel=1e-12)
+    assert new.split(b"<origin")[1] == old.split(b"<origin")[1]
+    assert INERTIAL.findall(after)[-1] == INERTIAL.findall(before)[-1]  # of the flange, fixed to the hand
+    assert b'<dynamics friction=\'0.5\' damping="0.1" drake:extra="7"/>' in after
+    assert b"e-1" not in after
 
 
 def test_fixed_links_are_counted_once(home, tmp_path):

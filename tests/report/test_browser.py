@@ -189,6 +189,35 @@ def test_light_and_dark(desktop):
         assert look(desktop) == (rgb(colours["paper"]), colours["predicted"])
 
 
+def test_no_table_is_cut_without_a_sign(desktop, phone):
+    """On a desk all columns fit; on a phone a table that is wider says so until its end is reached."""
+    wide = "[...document.querySelectorAll('.table')].filter((t) => t.scrollWidth > t.clientWidth + 4)"
+    assert desktop.evaluate(f"{wide}.length") == 0
+    assert phone.evaluate(f"{wide}.length") > 0
+    assert phone.evaluate(f"{wide}.every((t) => t.classList.contains('more'))")
+    sign = "getComputedStyle(t, '::after').content"
+    assert phone.evaluate(f"{wide}.every((t) => {sign}.includes('scroll'))")
+    phone.evaluate(f"{wide}.forEach((t) => t.scrollTo({{ left: 1e4, behavior: 'instant' }}))")
+    phone.wait_for_function("() => !document.querySelector('.table.more')")
+
+
+def test_base_parameters_are_shown_whole(desktop, phone):
+    """No box that scrolls by itself, and nothing beside the screen of a phone."""
+    hidden = "t => [t.scrollHeight - t.clientHeight, t.scrollWidth - t.clientWidth]"
+    for page in (desktop, phone):
+        assert max(page.locator("#parameters .table").evaluate(hidden)) <= 2
+
+
+def test_axes_have_numbers(desktop):
+    """Singular values and friction curves: at least three labels on each axis."""
+    desktop.evaluate("Charts.drawings.forEach((d) => d.drawAll())")
+    for figure in ("singular", "friction"):
+        for axis in ("x", "y"):
+            count = f"(p) => p.querySelectorAll('.{axis}tick text').length"
+            find = f"Charts.drawings.find((d) => d.element.dataset.figure === '{figure}').plots.map({count})"
+            assert min(desktop.evaluate(find)) >= 3, (figure, axis)
+
+
 def test_phone(phone):
     """Nothing is wider than the screen, panels stand one under the other, tables scroll by themselves."""
     phone.evaluate("Charts.drawings.forEach((d) => d.drawAll())")

@@ -2,13 +2,16 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
 
 import armid
 from armid.errors import ArmidError, MissingExtraError
+from armid.export.arm import fit_digest
 from armid.logs import write_log
 from armid.report import build, gather, page
 from armid.report.html import script_data
@@ -27,10 +30,13 @@ def run(tmp_path_factory):
     found.plan.save(folder / "plan.json")
     for log, name in zip(found.logs, ("training", "validation"), strict=True):
         write_log(log, folder / f"{name}.csv")
-    for name in ("warmup", "tracking", "payload"):
+    for name in ("warmup", "payload"):
         (folder / f"{name}.json").write_text(json.dumps(getattr(found, name)))
+    options = {"files_sha256": {"run/fit.json": sha256((folder / "fit.json").read_bytes()).hexdigest()}}
+    (folder / "tracking.json").write_text(json.dumps({**found.tracking, "options": options}))
     (folder / "exports").mkdir()
-    (folder / "exports" / "EXPORT.json").write_text(json.dumps({"files": list(found.exports)}))
+    sidecar = {"files": list(found.exports), "history": {"fit_sha256": fit_digest(found.fit)}}
+    (folder / "exports" / "EXPORT.json").write_text(json.dumps(sidecar))
     return folder
 
 
@@ -155,6 +161,53 @@ def test_parts_of_another_robot_are_refused(run):
     found = gather(run)
     with pytest.raises(ArmidError, match="the plan is of the joints a, b"):
         replace(found, plan=replace(found.plan, joint_names=("a", "b")))
+
+
+def test_the_validation_of_another_fit_is_refused(run, tmp_path):
+    """Made from other data, or from the same data with another result: the fit's file tells."""
+    found = gather(run)
+    with pytest.raises(ArmidError, match=r"of a fit from other data \(SHA-256 abc; this fit's"):
+        replace(found, check=replace(found.check, fit_sha256=("abc",)))
+    digest = sha256((run / "fit.json").read_bytes()).hexdigest()
+    for options in ({"files_sha256": {"fit.json": "0" * 64}}, {"fit": "a.json", "files_sha256": {"a.json": "0" * 64}}):
+        with pytest.raises(ArmidError, match=f"another fit from the same data .*SHA-256 000000000000, .*{digest[:12]}"):
+            replace(found, check=replace(found.check, options=options))
+    right = {"fit": "a.json", "files_sha256": {"a.json": digest, "other.csv": "0" * 64}}
+    assert replace(found, check=replace(found.check, options=right)).check.options == right
+
+
+def test_a_validation_on_training_data_is_called_so(run):
+    """Whatever the file says of itself: the data's hash, or that of a log's file, is among those of the fit."""
+    found = gather(run)
+    assert not found.check.same_as_training
+    trained = found.fit.history["data_sha256"]
+    by_data = replace(found, check=replace(found.check, data_sha256=tuple(trained)))
+    files = {"files_sha256": {"monday.csv": "1" * 64}}
+    fit = replace(found.fit, history={**found.fit.history, **files})
+    by_file = replace(found, fit=fit, fit_file_sha256="", check=replace(found.check, options=files))
+    for evidence in (by_data, by_file):
+        assert evidence.check.same_as_training
+        html = build(evidence).html()
+        assert "training data: no proof" in html
+        assert 'class="stamp good"' not in html
+        assert "held-out" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+
+
+def test_results_of_another_fit_are_left_out(run, tmp_path):
+    """Exports and tracking that were made before the fit changed are not shown, and the page says so."""
+    assert len(gather(run).exports) == 1
+    shutil.copytree(run, tmp_path, dirs_exist_ok=True)
+    fit = gather(run).fit
+    replace(fit, values=fit.values * 1.01).save(tmp_path / "fit.json")
+    found = gather(tmp_path)
+    assert (found.tracking, found.exports) == (None, ())
+    assert "tracking.json" not in found.files
+    html = build(found).html()
+    assert "tracking.json is of another fit" in html
+    assert "The files in exports are of another fit" in html
+    (tmp_path / "exports" / "EXPORT.json").unlink()
+    (tmp_path / "exports" / "old.urdf").write_text("<robot/>")
+    assert gather(tmp_path).exports == ()  # of unknown origin
 
 
 def test_from_python(run, tmp_path):

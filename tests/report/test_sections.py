@@ -157,12 +157,38 @@ def test_excitation_shows_the_certificate(whole):
     assert np.abs(velocity.traces[0]["y"]).max() <= 3.0
 
 
-def test_tracking_names_the_best(whole):
-    """Computed torque with a fifth of the error; the run that was broken off is said to be."""
+def test_tracking_compares_with_pid(whole):
+    """Computed torque against PID with five times its error, the nominal model second; what broke off is said."""
     found = section(whole, "tracking")
-    assert "Computed torque tracks best on circle: mean Cartesian error 2.00 mm, 5.0× less than PID" in found.sentence
+    assert found.sentence == (
+        "Computed torque, identified model: mean Cartesian error 2.00 mm on circle, against 10.0 mm (5.0×) with PID "
+        "and 25.0 mm (12×) with computed torque, nominal model."
+    )
     assert "broken off" in found.body
     assert section(replace(whole, tracking={"path": "line"}), "tracking").sentence
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ((0.9, 0.98), "Every joint is predicted to within its noise; joint2 comes last with 0.98×."),
+        ((0.9, 1.09), "Every joint is predicted to within 1.1× its noise; joint2 comes last with 1.09×."),
+        ((0.9, 3.21), "1 of 2 joints is predicted to within 1.1× the noise; joint2 is 3.2× the noise;"),
+    ],
+)
+def test_errors_say_what_the_numbers_say(whole, ratios, words):
+    """Within the noise means at most 1.00×; up to 1.1× is said with that number."""
+    joints = tuple(replace(j, noise_ratio=ratio) for j, ratio in zip(whole.check.joints, ratios, strict=True))
+    assert section(replace(whole, check=replace(whole.check, joints=joints)), "errors").sentence.startswith(words)
+
+
+def test_files_that_were_not_kept_are_named(whole):
+    """A refused file stands in the table with its reason, and is not counted as written."""
+    refused = {"file": "a.h", "format": "c", "reason": "a.h: was not kept, because cc finds another torque"}
+    found = section(replace(whole, exports=(*whole.exports, refused)), "exports")
+    assert found.sentence.endswith("of its range; a.h did not and was not kept.")
+    assert "as urdf;" in found.sentence
+    assert "cc finds another torque" in found.body
 
 
 def test_a_poor_verdict_is_said_first(whole):

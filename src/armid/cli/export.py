@@ -22,7 +22,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="write a fit as URDF, MJCF, C, Python or a robot file",
         description="Write the identified arm for other programs. Every file is read back by another program and "
         "compared with the fit before it is kept; EXPORT.json and EXPORT.md say how well it agrees and what the format "
-        "cannot hold.",
+        "cannot hold. Exit code 1 where a file was not kept.",
     )
     command.add_argument("fit", metavar="FIT", help="fit, written by `armid identify`")
     command.add_argument("--to", required=True, metavar="FORMATS", help="urdf, mjcf, c, python, yaml; with commas")
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         paths = [*(file.name for file in done.files), "EXPORT.json", "EXPORT.md"]
         sys.stdout.write("\n".join([done.summary(), "", *(f"wrote {folder / name}" for name in paths)]) + "\n")
-    return 0
+    return 1 if done.refused else 0
 
 
 def _data(done: Export) -> dict[str, Any]:
@@ -68,6 +68,7 @@ def _data(done: Export) -> dict[str, Any]:
         "robot": done.robot,
         "files": [*files, str(done.folder / "EXPORT.json"), str(done.folder / "EXPORT.md")],
         "proofs": [file.proof.to_data() for file in done.files],
+        "refused": data["refused"],
         "cannot_hold": [{"file": file["file"], **row} for file in data["files"] for row in file["cannot_hold"]],
         "notes": data["notes"],
         "history": data["history"],

@@ -18,6 +18,7 @@ from armid.cli import (
     datasets,
     design,
     export,
+    fleet,
     friction,
     identify,
     inspect,
@@ -41,7 +42,7 @@ DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
     *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
     *(payload, track, export, report),
-    *(warmup, friction, stiffness, run, reproduce, datasets, check, completion),
+    *(run, fleet, warmup, friction, stiffness, reproduce, datasets, check, completion),
 )
 
 

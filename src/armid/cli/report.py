@@ -74,9 +74,13 @@ def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
     from armid.excitation import load_plan
     from armid.report import Evidence, gather
     from armid.report.evidence import load_mapping
+    from armid.robot.provenance import file_hash
     from armid.validation import load_validation, validate
 
-    found = gather(given) if given.is_dir() else Evidence(fit=load_fit(given), files=(given.name,))
+    if given.is_dir():
+        found = gather(given)
+    else:
+        found = Evidence(fit=load_fit(given), files=(given.name,), fit_file_sha256=file_hash(given))
     changes: dict[str, Any] = {}
     if options.validation:
         changes["check"] = load_validation(options.validation)

@@ -133,6 +133,24 @@ class Arm:
             sums[LOAD_LOSS] = known.load_loss[:, 0] * weight + known.load_loss[:, 1]
         return {cause: torque for cause, torque in sums.items() if np.any(torque)}
 
+    def sizes(self, motion: Motion) -> dict[str, Array]:
+        """Largest sums of the absolute terms of torque, gravity (joints,) and mass matrix (joints * joints,).
+
+        A term is one parameter's share. Where such a sum is much larger than what it is the sum of, terms cancel, and
+        round-off is as large as the terms make it.
+        """
+        n, still = self.robot.n_joints, np.zeros_like(motion.q)
+        size = np.abs(self.values)
+        inertia = size * [p.kind in (INERTIAL, ROTOR) for p in self.model.parameters]
+        weight = self.model.regressor(motion.q, still, still)
+        columns = [self.model.regressor(motion.q, still, still + unit) - weight for unit in np.eye(n)]
+        mass = np.stack([np.abs(column) @ inertia for column in columns], axis=2)
+        return {
+            "torque": (np.abs(self.model.regressor(*motion)) @ size).max(axis=0),
+            "gravity": (np.abs(weight) @ inertia).max(axis=0),
+            "mass matrix": mass.reshape(len(motion.q), -1).max(axis=0),
+        }
+
     def friction(self, motion: Motion) -> Array:
         """Friction (samples, joints) of each joint in its own velocity and load, without offsets."""
         result = self.linear_friction(motion)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from armid.robot.inertia import Array
 SLIDING = 1e-9  # share of frictionloss by which a sliding joint's friction may differ from it
 
 
-def prove_mjcf(path: Path, arm: Arm, motion: Motion, wanted: Array) -> Proof:
+def prove_mjcf(path: Path, arm: Arm, motion: Motion, wanted: Array, terms: Mapping[str, Array]) -> Proof:
     """Inverse dynamics of the written file.
 
     `frictionloss` is a soft constraint: MuJoCo's friction equals it while a joint slides, and is less where the joint
@@ -39,7 +40,8 @@ def prove_mjcf(path: Path, arm: Arm, motion: Motion, wanted: Array) -> Proof:
         whole[~sliding], good = wanted[~sliding], int(sliding.sum())
         pairs["torque of mj_inverse"] = (whole, wanted)
         note += f"; mj_inverse with its own friction on the {good} of {len(sliding)} states where all joints slide"
-    return checked(path, f"MuJoCo {mujoco.__version__}", pairs, TOLERANCE, note)
+    sizes = dict.fromkeys(pairs, terms["torque"])
+    return checked(path, f"MuJoCo {mujoco.__version__}", pairs, TOLERANCE, note, sizes)
 
 
 def _inverse(mujoco: Any, model: Any, arm: Arm, motion: Motion, *, constraints: bool) -> tuple[Array, Array]:

@@ -50,6 +50,19 @@ class ExportedFile:
         }
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A file that was not kept: its name, its format, and why, in a sentence."""
+
+    name: str
+    form: str
+    reason: str
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"file": self.name, "format": self.form, "reason": self.reason}
+
+
 @dataclass(frozen=True, eq=False)
 class Export:
     """What was written.
@@ -60,6 +73,7 @@ class Export:
         files: the files.
         notes: what concerns all of them.
         history: version, hashes, seed, and how the fit's base and full parameters agree.
+        refused: what was not kept, because its proof failed.
     """
 
     robot: str
@@ -67,6 +81,7 @@ class Export:
     files: tuple[ExportedFile, ...]
     notes: tuple[str, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
+    refused: tuple[Refused, ...] = ()
 
     def summary(self) -> str:
         """For people; also the text of EXPORT.md."""
@@ -76,6 +91,9 @@ class Export:
             if file.lost:
                 lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.lost), ""]
             lines += [line for note in file.notes for line in (note, "")]
+        if self.refused:
+            old = "Any file of that name here is from an earlier export."
+            lines += ["## Not kept", "", *(f"- {file.reason}. {old}" for file in self.refused)]
         return "\n".join(lines).rstrip()
 
     def to_data(self) -> dict[str, Any]:
@@ -85,6 +103,7 @@ class Export:
             "armid": __version__,
             "robot": self.robot,
             "files": [file.to_data() for file in self.files],
+            "refused": [file.to_data() for file in self.refused],
             "notes": list(self.notes),
             "history": dict(self.history),
         }
@@ -100,5 +119,5 @@ def _proof_sentence(proof: Proof) -> str:
         return f"{proof.note[0].upper()}{proof.note[1:]}."
     return (
         f"Proved with {proof.against} on {proof.states} random states ({proof.note}): differs from the fit by at most "
-        f"{proof.error:.1e} of the range of torque ({proof.tolerance:g} allowed)."
+        f"{proof.error:.1e} of the range of torque ({proof.tolerance:.2g} allowed)."
     )

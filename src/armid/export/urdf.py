@@ -15,12 +15,13 @@ from armid.errors import ArmidError, ArmidWarning
 from armid.export.arm import Arm, ExportError
 from armid.export.friction import LinearFriction
 from armid.export.xml_edit import Document, Node
-from armid.robot.inertia import Array, change_of_frame, to_com
+from armid.robot.inertia import Array, change_of_frame, tensor, to_com
 from armid.robot.robot import Robot
 from armid.robot.schema import parse_yaml, read_text
 from armid.robot.urdf import read_urdf
 
 SAME = 1e-9  # [m, rad] by which the geometry of the same robot may differ
+NOISE = 1e-12  # share of a link's size below which a number is round-off, and by which equal numbers may differ
 FAR = 1000.0  # [m] range of a prismatic joint without limits, which the format demands
 
 
@@ -87,16 +88,21 @@ def patched(arm: Arm, friction: LinearFriction, path: Path) -> tuple[bytes, list
     """The user's file with the identified inertias and friction, and what was done to links that move with another.
 
     A moving link gets all of the identified inertia that turns with its joint; links fixed to it lose theirs, since it
-    is counted already. Links fixed to the base keep what they say: no torque depends on them.
+    is counted already. Links fixed to the base keep what they say: no torque depends on them. What has not changed
+    keeps its bytes: links whose inertia is the file's own, those fixed to them, and single numbers.
     """
+    unchanged = _unchanged(arm, path)
     document = Document(path.read_bytes(), str(path))
     links, joints = document.root.named("link"), document.root.named("joint")
     moving = {joint.link_name: index for index, joint in enumerate(arm.robot.joints)}
     emptied = []
     for name, node in links.items():
+        carrier = name if name in moving else _carrier(name, joints, moving)
+        if carrier is None or unchanged[moving[carrier]]:
+            continue
         if name in moving:
             _set_inertial(document, node, arm.links[moving[name]])
-        elif _carrier(name, joints, moving) is not None and (old := node.find("inertial")) is not None:
+        elif (old := node.find("inertial")) is not None:
             document.remove(old)
             emptied.append(name)
     for index, joint in enumerate(arm.robot.joints):
@@ -104,7 +110,7 @@ def patched(arm: Arm, friction: LinearFriction, path: Path) -> tuple[bytes, list
         node = joints[joint.name]
         old = node.find("dynamics")
         if old is not None:
-            document.set(old, values)
+            document.set(old, _changed(old, values))
         else:
             document.insert_last(node, "<dynamics " + " ".join(f'{k}="{v}"' for k, v in values.items()) + "/>")
     notes = []
@@ -120,6 +126,40 @@ def patched(arm: Arm, friction: LinearFriction, path: Path) -> tuple[bytes, list
     ):
         notes.append("Mesh files are named relative to the original file; keep the new one beside it, or copy them.")
     return document.result(), notes
+
+
+def _unchanged(arm: Arm, path: Path) -> list[bool]:
+    """Whether each link's identified inertia is what the file says already, with all that is fixed to it."""
+    stated = _read_quietly(path).nominal_inertia
+    if stated is None:
+        return [False] * arm.robot.n_joints
+    return [_equal(new, old) for new, old in zip(arm.links, stated, strict=True)]
+
+
+def _equal(new: Array, old: Array) -> bool:
+    """Whether two links are the same but for round-off; each quantity against the link's own size."""
+    mass, inertia = abs(float(old[0])), float(np.trace(tensor(old)))
+    moment = max(float(np.abs(old[1:4]).max()), math.sqrt(mass * max(inertia, 0.0)))
+    return bool((np.abs(new - old) <= NOISE * np.repeat([mass, moment, abs(inertia)], [1, 3, 6])).all())
+
+
+def _changed(node: Node, values: dict[str, str]) -> dict[str, str]:
+    """Those of the values that say another number than the file does; a row keeps the file's own words for the rest."""
+    result = {}
+    for name, text in values.items():
+        new, old = text.split(), node.attributes.get(name, "").split()
+        if len(new) != len(old):
+            result[name] = text
+        elif not all(map(_same, old, new)):
+            result[name] = " ".join(one if _same(one, two) else two for one, two in zip(old, new, strict=True))
+    return result
+
+
+def _same(old: str, new: str) -> bool:
+    try:
+        return math.isclose(float(old), float(new), rel_tol=NOISE)
+    except ValueError:
+        return False
 
 
 def _files(content: bytes) -> list[bytes]:
@@ -150,13 +190,17 @@ def _row(values: Array) -> str:
 
 
 def _inertial(phi: Array) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """Attributes of <origin>, <mass>, <inertia>: at the centre of mass, along the link's axes."""
-    mass, com, tensor = to_com(phi)
+    """Attributes of <origin>, <mass>, <inertia>: at the centre of mass, along the link's axes, without round-off."""
+    mass, com, about = to_com(phi)
+    trace = float(np.trace(about))
+    size = max(float(np.abs(com).max()), math.sqrt(max(trace, 0.0) / mass) if mass > 0.0 else 0.0)
+    com = np.where(np.abs(com) <= NOISE * size, 0.0, com)
+    about = np.where(np.abs(about) <= NOISE * abs(trace), 0.0, about)
     keys = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
     return (
         {"xyz": _row(com), "rpy": "0 0 0"},
         {"value": _text(mass)},
-        {key: _text(tensor[at]) for key, at in keys.items()},
+        {key: _text(about[at]) for key, at in keys.items()},
     )
 
 
@@ -169,12 +213,12 @@ def _set_inertial(document: Document, link: Node, phi: Array) -> None:
     places = [node.find(tag) for tag in ("mass", "inertia", "origin")]
     if places[0] is None or places[1] is None:
         raise ExportError(f"{document.source}: link {link.attributes['name']!r} has <inertial> without mass or inertia")
-    document.set(places[0], mass)
-    document.set(places[1], inertia)
+    document.set(places[0], _changed(places[0], mass))
+    document.set(places[1], _changed(places[1], inertia))
     if places[2] is not None:
         if "rpy" not in places[2].attributes:
             del origin["rpy"]
-        document.set(places[2], origin)
+        document.set(places[2], _changed(places[2], origin))
     else:
         document.insert_first(node, f'<origin xyz="{origin["xyz"]}" rpy="0 0 0"/>')
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 
 from armid._version import __version__
 from armid.dynamics.model import Motion
-from armid.errors import UnknownNameError
+from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.fit import Fit
 from armid.export.arm import Arm, ExportError, arm_of, fit_digest, random_states
 from armid.export.c_source import c_header
@@ -24,10 +26,11 @@ from armid.export.mjcf import mjcf
 from armid.export.mujoco_proof import prove_mjcf
 from armid.export.proof import Proof, ProofError, prove_c, prove_python, prove_urdf, prove_yaml, relative_error
 from armid.export.python_source import python_module
-from armid.export.result import SIDECARS, Export, ExportedFile
+from armid.export.result import SIDECARS, Export, ExportedFile, Refused
 from armid.export.urdf import new_urdf, patched, source_urdf
 from armid.export.yaml_file import dh_table, robot_file
 
+_log = logging.getLogger(__name__)
 STATES = 200
 _STAGE = ".export."
 AGREEMENT, ROUNDED = 1e-7, 1e-2  # by which full and base parameters may differ: exact, and rounded angles
@@ -45,6 +48,8 @@ def export(
 ) -> Export:
     """Write a fit in other programs' formats, prove each file, and say what it cannot hold.
 
+    A file whose proof fails is not kept and stands under `Export.refused`; the others are written.
+
     Args:
         fit: the fit; URDF and MJCF need one with links that can exist (method ``feasible``).
         formats: some of `FORMATS`.
@@ -56,7 +61,7 @@ def export(
 
     Raises:
         ExportError: the fit or a name will not do; nothing was written.
-        ProofError: a file does not give the fit's torque; nothing was written.
+        ProofError: no file gives the fit's torque; nothing was written.
     """
     wanted = tuple(dict.fromkeys(formats))
     for name in wanted:
@@ -83,7 +88,7 @@ def export(
     if work.urdf is not None:
         origin["urdf"] = str(work.urdf)
         origin["urdf_sha256"] = hashlib.sha256(work.urdf.read_bytes()).hexdigest()
-    return _written(target, files, work, lambda done: Export(arm.robot.name, target, done, notes, origin))
+    return _written(target, files, work, Export(arm.robot.name, target, (), notes, origin))
 
 
 def source_urdf_or_none(arm: Arm, wanted: Sequence[str], given: str | Path | None) -> Path | None:
@@ -94,11 +99,12 @@ def source_urdf_or_none(arm: Arm, wanted: Sequence[str], given: str | Path | Non
 
 @dataclass(frozen=True, eq=False)
 class _Content:
-    """Bytes to be written; `form` is empty for a file that only goes with another."""
+    """Bytes to be written; `form` is empty for a file that only goes with another, which `needs` it."""
 
     form: str
     content: bytes
     notes: tuple[str, ...] = ()
+    needs: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,29 +170,38 @@ class _Work:
             None if table is not None else self.urdf_name,
             in_joint_frames=table is None and self.urdf is None,
         )
-        return {**beside, f"{arm.identifier}.yaml": _Content("yaml", text, tuple(notes))}
+        needs = "" if table is not None else self.urdf_name
+        return {**beside, f"{arm.identifier}.yaml": _Content("yaml", text, tuple(notes), needs)}
 
     def prove(self, path: Path, form: str, lost: Sequence[Lost]) -> Proof:
         """Compare a file with the fit, less what it cannot hold."""
         try:
             return self._proved(path, form, lost)
-        except (ValueError, RuntimeError, ArithmeticError, LookupError) as error:
+        except ProofError:
+            raise
+        except (ArmidError, ValueError, RuntimeError, ArithmeticError, LookupError) as error:
+            words = f"{type(error).__name__}: {error}".replace(f"{path.parent}/", "")
             raise ProofError(
-                f"{path.name}: was not kept, because it cannot be used ({type(error).__name__}: {error}); "
-                "please report this"
+                f"{path.name}: was not kept, because it cannot be used ({words}); please report this"
             ) from None
 
     def _proved(self, path: Path, form: str, lost: Sequence[Lost]) -> Proof:
         arm, motion = self.arm, self.motion
         torque = arm.torque(motion) - sum(row.torque for row in lost if row.torque is not None)
         if form == "urdf":
-            return prove_urdf(path, arm, motion, torque)
+            return prove_urdf(path, arm, motion, torque, self._sizes)
         if form == "mjcf":
-            return prove_mjcf(path, arm, motion, torque)
+            return prove_mjcf(path, arm, motion, torque, self._sizes)
         if form == "yaml":
-            return prove_yaml(path, motion, torque)
+            return prove_yaml(path, motion, torque, self._sizes)
         every = self._every(torque)
-        return prove_c(path, arm, motion, every) if form == "c" else prove_python(path, motion, every)
+        if form == "c":
+            return prove_c(path, arm, motion, every, self._sizes)
+        return prove_python(path, motion, every, self._sizes)
+
+    @cached_property
+    def _sizes(self) -> dict[str, Any]:
+        return self.arm.sizes(self.motion)
 
     def _every(self, torque: Any) -> dict[str, Any]:
         """What a program must give, by armid's own dynamics."""
@@ -203,10 +218,8 @@ class _Work:
         }
 
 
-def _written(
-    target: Path, files: Mapping[str, _Content], work: _Work, finish: Callable[[tuple[ExportedFile, ...]], Export]
-) -> Export:
-    """Write to a folder of its own inside `target`, prove, then move everything; on any failure nothing stays."""
+def _written(target: Path, files: Mapping[str, _Content], work: _Work, empty: Export) -> Export:
+    """Write to a folder of its own inside `target`, prove, then move what is proved; on any failure nothing stays."""
     made = not target.exists()
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -216,18 +229,14 @@ def _written(
             stage = Path(place)
             for name, file in files.items():
                 (stage / name).write_bytes(file.content)
-            done = []
-            for name, file in files.items():
-                if file.form:
-                    lost = left_out(work.arm, file.form, work.friction, work.motion)
-                    proof = work.prove(stage / name, file.form, lost)
-                    digest = hashlib.sha256(file.content).hexdigest()
-                    done.append(ExportedFile(name, file.form, digest, proof, tuple(lost), file.notes))
-            result = finish(tuple(done))
+            done, refused = _proved(stage, files, work)
+            result = replace(empty, files=done, refused=refused)
             result.save(stage)
+            kept = [file.name for file in done]
+            beside = [name for name in dict.fromkeys(files[name].needs for name in kept) if name and name not in kept]
             for name in SIDECARS:  # a sidecar always belongs to the files beside it, whenever this is interrupted
                 (target / name).unlink(missing_ok=True)
-            for name in (*files, *reversed(SIDECARS)):
+            for name in (*kept, *beside, *reversed(SIDECARS)):
                 (stage / name).replace(target / name)
     except BaseException as error:
         if made and target.is_dir() and not any(target.iterdir()):
@@ -236,6 +245,37 @@ def _written(
             raise ExportError(f"{target}: cannot be written ({error.strerror or error})") from None
         raise
     return result
+
+
+def _proved(
+    stage: Path, files: Mapping[str, _Content], work: _Work
+) -> tuple[tuple[ExportedFile, ...], tuple[Refused, ...]]:
+    """Files that give the fit's torque, and those that do not; raises where none does."""
+    done: list[ExportedFile] = []
+    refused: list[Refused] = []
+    first: ProofError | None = None
+    for name, file in sorted(files.items(), key=lambda item: bool(item[1].needs)):  # what is needed goes first
+        if not file.form:
+            continue
+        if file.needs in [other.name for other in refused]:
+            refused.append(Refused(name, file.form, f"{name}: was not kept, because it names {file.needs}"))
+            continue
+        lost = left_out(work.arm, file.form, work.friction, work.motion)
+        try:
+            proof = work.prove(stage / name, file.form, lost)
+        except ProofError as error:
+            first = first or error
+            refused.append(Refused(name, file.form, str(error)))
+            continue
+        digest = hashlib.sha256(file.content).hexdigest()
+        done.append(ExportedFile(name, file.form, digest, proof, tuple(lost), file.notes))
+    if first is not None and not done:
+        raise first
+    for other in refused:
+        _log.warning("%s", other.reason)
+    order = list(files)
+    done.sort(key=lambda file: order.index(file.name))
+    return tuple(done), tuple(refused)
 
 
 def _check_not_inputs(target: Path, files: Mapping[str, _Content], urdf: Path | None) -> None:

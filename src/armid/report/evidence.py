@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from armid.errors import ArmidError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit, load_fit
 from armid.excitation.plan import Plan, load_plan
+from armid.export.arm import fit_digest
 from armid.logs.log import Log
 from armid.logs.read import read_log
+from armid.robot.provenance import file_hash
 from armid.robot.robot import Robot
 from armid.robot.schema import read_text
 from armid.signals.dataset import Dataset
@@ -42,6 +44,8 @@ class Evidence:
         inspection: what the log doctor says of each log, by its name under ``logs``.
         exports: what was written for other programs, one mapping per file.
         files: where it was read from.
+        fit_file_sha256: hash of the fit's file; empty where it has none.
+        left_out: results that were found but belong to another fit, in sentences.
     """
 
     fit: Fit
@@ -55,14 +59,20 @@ class Evidence:
     inspection: Mapping[str, Any] | None = None
     exports: tuple[Mapping[str, Any], ...] = ()
     files: tuple[str, ...] = ()
+    fit_file_sha256: str = ""
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse parts of another robot."""
+        """Refuse parts of another robot or fit; a validation on training data is called what it is."""
         names = self.fit.robot.joint_names
         if self.check is not None and tuple(joint.name for joint in self.check.joints) != names:
             raise ArmidError(_other("validation", [joint.name for joint in self.check.joints], self.fit))
         if self.plan is not None and tuple(self.plan.joint_names) != names:
             raise ArmidError(_other("plan", self.plan.joint_names, self.fit))
+        if self.check is not None:
+            _refuse_other_fit(self.check, self.fit, self.fit_file_sha256)
+            if not self.check.same_as_training and _on_training_data(self.check, self.fit):
+                object.__setattr__(self, "check", replace(self.check, same_as_training=True))
 
     @cached_property
     def datasets(self) -> tuple[tuple[Log, Dataset], ...]:
@@ -132,14 +142,21 @@ def gather(folder: str | Path) -> Evidence:
     check, plan = there("validation.json"), there("plan.json")
     extras = {name: load_mapping(path) for name in _EXTRAS if (path := there(f"{name}.json")) is not None}
     logs = tuple(_logs_in(home, files))
-    exports = tuple(exports_in(home / "exports"))
+    own, left_out = file_hash(home / "fit.json"), []
+    if extras.get("tracking") and own not in file_hashes(extras["tracking"]).values():
+        del extras["tracking"]
+        files.remove("tracking.json")
+        left_out.append("tracking.json is of another fit and is not shown: make it anew (armid track).")
+    exports, stale = exports_in(home / "exports", fit)
     return Evidence(
         fit=fit,
         check=None if check is None else load_validation(check),
         plan=None if plan is None else load_plan(plan),
         logs=logs,
-        exports=exports,
+        exports=tuple(exports),
         files=tuple(files),
+        fit_file_sha256=own,
+        left_out=(*left_out, *stale),
         **extras,
     )
 
@@ -158,14 +175,51 @@ def _logs_in(home: Path, files: list[str]) -> list[Log]:
     return logs
 
 
-def exports_in(folder: Path) -> list[dict[str, Any]]:
-    """Exported files: what EXPORT.json in a folder says of them, else their names."""
+def exports_in(folder: Path, fit: Fit) -> tuple[list[dict[str, Any]], list[str]]:
+    """What EXPORT.json in a folder says of its files, where they were made from this fit; else why they are not shown.
+
+    Files without this sidecar are of unknown origin: an interrupted export leaves such.
+    """
     sidecar = folder / "EXPORT.json"
-    if sidecar.is_file():
-        entries = load_mapping(sidecar).get("files")
-        return [dict(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    paths = sorted(path for path in folder.glob("*") if path.is_file() and not path.name.startswith("."))
-    return [{"file": path.name} for path in paths]
+    if not sidecar.is_file():
+        return [], []
+    data = load_mapping(sidecar)
+    history = data.get("history")
+    if not isinstance(history, Mapping) or history.get("fit_sha256") != fit_digest(fit):
+        return [], ["The files in exports are of another fit and are not shown: make them anew (armid export)."]
+    lists = [data.get(name) for name in ("files", "refused")]
+    return [dict(entry) for part in lists if isinstance(part, list) for entry in part if isinstance(entry, Mapping)], []
+
+
+def file_hashes(result: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of the files that a result was made from, by name, as commands note them among its options."""
+    options = result.get("options")
+    found = options.get("files_sha256") if isinstance(options, Mapping) else None
+    return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _refuse_other_fit(check: Validation, fit: Fit, own: str) -> None:
+    """Raise where a validation was made with another fit: from other data, or from the same data in another way."""
+    again = "validate this fit (armid validate) and give that"
+    trained = tuple(fit.history.get("data_sha256", ()))
+    if tuple(check.fit_sha256) != trained:
+        one, two = (", ".join(digest[:12] for digest in found) or "none" for found in (check.fit_sha256, trained))
+        raise ArmidError(f"the validation is of a fit from other data (SHA-256 {one}; this fit's: {two}); {again}")
+    hashes = file_hashes({"options": check.options})
+    stated = hashes.get(str(check.options.get("fit", "fit.json")))
+    if own and stated and stated != own:
+        raise ArmidError(
+            f"the validation is of another fit from the same data (its file has SHA-256 {stated[:12]}, this one "
+            f"{own[:12]}); {again}"
+        )
+
+
+def _on_training_data(check: Validation, fit: Fit) -> bool:
+    """Whether a validation used data, or files, that the fit was made from."""
+    known = fit.history.get("files_sha256")
+    files = set(known.values()) if isinstance(known, Mapping) else set()
+    same = files & set(file_hashes({"options": check.options}).values())
+    return bool(same or set(check.data_sha256) & set(fit.history.get("data_sha256", ())))
 
 
 def load_mapping(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+LONG = 24  # characters of a cell from which it is given some width before its lines are broken
 ONE_PAGE = 12  # rows of a table up to which it is not divided between printed pages
 _UNIT = re.compile(r"(?<=\d) (?:N m|rad/s²?|rad|kg m²|kg|mm|ms|m|s|Hz|%)(?=[\s,;.:)]|$)")
 
@@ -23,22 +24,28 @@ class Cell:
         sort: what the column is sorted by; None to sort by the text.
         bar: length of a bar under the number, 0 to 1; None for none.
         code: written as a name or formula.
+        link: where the text leads; empty for nowhere.
     """
 
     text: str
     sort: float | None = None
     bar: float | None = None
     code: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """Head of a column: a name, its unit, a hint for people who wonder, and whether it holds words."""
+    """Head of a column: a name, its unit, a hint for people who wonder, and whether it holds words.
+
+    A column that is `aside` is not shown on a phone where the table is stacked.
+    """
 
     name: str
     unit: str = ""
     hint: str = ""
     words: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,9 @@ def tiles(items: Iterable[tuple[str, str, str]]) -> str:
     return f'<div class="tiles">{"".join(parts)}</div>'
 
 
-def table(columns: Sequence[Column], rows: Sequence[Row], *, caption: str, fold: int | None = None) -> str:
+def table(
+    columns: Sequence[Column], rows: Sequence[Row], *, caption: str, fold: int | None = None, stacked: bool = False
+) -> str:
     """A table that can be sorted by its heads; rows to look at first carry a bar at their left.
 
     Args:
@@ -94,15 +103,17 @@ def table(columns: Sequence[Column], rows: Sequence[Row], *, caption: str, fold:
         rows: the body.
         caption: what it holds, for those who cannot see it.
         fold: put it into a box of its own height that scrolls, where it has more rows than this.
+        stacked: give the last column a line of its own on a phone; the table must have five or six columns.
     """
     head = "".join(
-        f'<th scope="col"{_class("words" if column.words else "")} aria-sort="none">'
+        f'<th scope="col"{_class(_kind(column))} aria-sort="none">'
         f'<span class="head" role="button" tabindex="0" title="{text(column.hint or "sort by " + column.name)}">'
         f"{text(column.name)}{f'<span class=unit>{text(column.unit)}</span>' if column.unit else ''}</span></th>"
         for column in columns
     )
     body = "".join(_row(columns, row) for row in rows)
     tall = " tall" if fold is not None and len(rows) > fold else " whole" if len(rows) <= ONE_PAGE else ""
+    tall += " stacked" if stacked else ""
     return (
         f'<div class="table{tall}" tabindex="0" role="region" aria-label="{text(caption)}"><table class="sortable">'
         f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -131,8 +142,14 @@ def _cell(column: Column, cell: Cell) -> str:
     if cell.bar is not None and math.isfinite(cell.bar):
         bar = f'<span class="bar" style="width:{100.0 * min(max(cell.bar, 0.0), 1.0):.1f}%"></span>'
     words = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
-    kind = " ".join(name for name, there in (("words", column.words), ("barred", bool(bar))) if there)
-    return f"<td{_class(kind)}{order}>{words}{bar}</td>"
+    words = f'<a href="{text(cell.link)}">{words}</a>' if cell.link else words
+    long = column.words and len(cell.text) > LONG
+    return f"<td{_class(_kind(column, long=long, barred=bool(bar)))}{order}>{words}{bar}</td>"
+
+
+def _kind(column: Column, *, long: bool = False, barred: bool = False) -> str:
+    kinds = (("words", column.words), ("aside", column.aside), ("long", long), ("barred", barred))
+    return " ".join(name for name, there in kinds if there)
 
 
 def _class(kind: str) -> str:

@@ -47,7 +47,7 @@ DARK = {
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping[str, Any]) -> str:
-    """The whole page.
+    """The whole page of a report.
 
     Args:
         title: of the page.
@@ -61,8 +61,35 @@ def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping
     plotly = plotly_script()
     figures = {figure.name: figure.to_data() for section in sections for figure in section.figures}
     extra = {name: value for section in sections for name, value in section.data.items()}
+    elements = {"data": data, "figures": figures, "scene": extra.get("scene")}
+    return frame(title, subtitle, sections, elements, (plotly, asset(*_SCRIPTS)))
+
+
+def frame(
+    title: str,
+    subtitle: str,
+    sections: Sequence[Section],
+    elements: Mapping[str, Any],
+    scripts: Sequence[str],
+    *,
+    style: str = "",
+    contents: str = "",
+    after: str = "",
+) -> str:
+    """A page with armid's look, whatever it shows; the browser may fetch nothing.
+
+    Args:
+        title: of the page.
+        subtitle: under it.
+        sections: in reading order.
+        elements: data for the scripts, each in an element of its own: `armid-` and its name; colours are added.
+        scripts: sources, in order.
+        style: more rules than those of all pages.
+        contents: HTML under the table of contents.
+        after: HTML after the sections.
+    """
     colours = {"light": LIGHT, "dark": DARK, "band": theme.INTERVAL_ALPHA}
-    contents = "".join(
+    listed = "".join(
         f'<li{" class=empty" if section.empty else ""}><a href="#{section.name}">{text(section.title)}</a></li>'
         for section in sections
     )
@@ -78,17 +105,13 @@ def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping
             "script-src 'unsafe-inline'; img-src data: blob:\">",
             '<link rel="icon" href="data:,">',
             f"<title>{text(title)}</title>",
-            f"<style>{_variables()}\n{_asset(*_STYLES)}</style></head>",
+            f"<style>{_variables()}\n{asset(*_STYLES)}{style}</style></head>",
             f'<body><header><h1>{text(title)}</h1><p class="subtitle">{text(subtitle)}</p></header>',
-            f'<nav aria-label="Contents"><ol>{contents}</ol></nav>',
-            f"<main>{''.join(section.html() for section in sections)}</main>",
+            f'<nav aria-label="Contents"><ol>{listed}</ol>{contents}</nav>',
+            f"<main>{''.join(section.html() for section in sections)}{after}</main>",
             f"<footer>Made by armid {text(__version__)}. This file needs no network.</footer>",
-            script_data("armid-data", data),
-            script_data("armid-figures", figures),
-            script_data("armid-scene", extra.get("scene")),
-            script_data("armid-colours", colours),
-            f"<script>{plotly}</script>",
-            f"<script>{_asset(*_SCRIPTS)}</script>",
+            *(script_data(f"armid-{name}", data) for name, data in {**elements, "colours": colours}.items()),
+            *(f"<script>{source}</script>" for source in scripts),
             "</body></html>\n",
         ]
     )
@@ -109,8 +132,9 @@ def plotly_script() -> str:
     return path.read_text("utf-8").replace("</script", "<\\/script")
 
 
-def _asset(*names: str) -> str:
-    folder = resources.files("armid.report") / "assets"
+def asset(*names: str, package: str = "armid.report") -> str:
+    """Styles or scripts from the assets of a package, one after the other."""
+    folder = resources.files(package) / "assets"
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 
 

@@ -18,6 +18,18 @@ const Charts = (() => {
     const n = parseInt(hex.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${alpha})`;
   };
+  // Ticks of a logarithmic axis: decades where there are three or more of them, else numbers in between too.
+  function logTicks(panel, letter, range) {
+    const values = panel.traces.flatMap((t) => (t.band ? [...t.y, ...t.upper] : t[letter] || [])).filter((v) => v > 0);
+    if (!range && !values.length) return { minorloglabels: "none" };
+    const [low, high] = range || [Math.log10(values.reduce((a, b) => Math.min(a, b))), Math.log10(values.reduce((a, b) => Math.max(a, b)))];
+    const decades = Math.abs(high - low);
+    if (decades >= 3) return { minorloglabels: "none" };
+    const digits = decades > 0.8 ? [1, 2, 5] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    const vals = [];
+    for (let k = Math.floor(low) - 1; k <= Math.ceil(high); k++) vals.push(...digits.map((d) => Number(`${d}e${k}`)));
+    return { tickvals: vals, ticktext: vals.map(String) };
+  }
   const axis = (letter, k) => (k === 0 ? letter : letter + (k + 1));
 
   // Intervals are closed outlines, one for each stretch without a gap.
@@ -158,7 +170,8 @@ const Charts = (() => {
         ...common, domain: [place.left / width, (place.left + place.width) / width], anchor: axis("y", k),
         range: panel.x_range, type: panel.log?.includes("x") ? "log" : "linear", showticklabels: Boolean(place.labels),
         title: place.title ? { text: panel.x_title, standoff: 4, font: { size: 11, color: p.text } } : undefined,
-        nticks: Math.max(3, Math.round(place.width / 70)), fixedrange: coarse, exponentformat: "power", minorloglabels: "none",
+        nticks: Math.max(place.width < 150 ? 4 : 6, Math.round(place.width / 70)), fixedrange: coarse, exponentformat: "power",
+        ...(panel.log?.includes("x") ? logTicks(panel, "x", panel.x_range) : {}),
       };
       const k0 = places.findIndex((other) => other.column === place.column && JSON.stringify(other.panel.x_range) === JSON.stringify(panel.x_range));
       if (panel.x_range && k0 < k) layout[axis("xaxis", k)].matches = axis("x", k0);
@@ -166,7 +179,7 @@ const Charts = (() => {
         ...common, domain: [1 - (place.top + place.height) / height, 1 - place.top / height], anchor: axis("x", k), range,
         type: panel.log?.includes("y") ? "log" : "linear", fixedrange: true, nticks: Math.max(place.height < 60 ? 3 : 4, Math.round(place.height / 24)),
         title: panel.y_title ? { text: panel.y_title, standoff: 2, font: { size: 10.5, color: p.quiet } } : undefined,
-        exponentformat: "power", minorloglabels: "none",
+        exponentformat: "power", ...(panel.log?.includes("y") ? logTicks(panel, "y", range) : {}),
       };
       layout.shapes.push(...levels(panel, k));
       layout.annotations.push(...words(place, width, height));

@@ -1,27 +1,37 @@
 "use strict";
-// Tables sort by their heads; the table of contents follows the reader.
+// Tables sort by their heads and say where columns are cut off; the table of contents follows the reader.
 (() => {
-  for (const table of document.querySelectorAll("table.sortable")) {
-    const heads = [...table.tHead.rows[0].cells];
-    const body = table.tBodies[0];
-    const original = [...body.rows];
-    heads.forEach((head, column) => {
-      const sort = () => {
-        const next = { none: "descending", descending: "ascending", ascending: "none" }[head.getAttribute("aria-sort")];
-        heads.forEach((other) => other.setAttribute("aria-sort", "none"));
-        head.setAttribute("aria-sort", next);
-        const sign = next === "ascending" ? 1 : -1;
-        body.append(...(next === "none" ? original : original.slice().sort((a, b) => sign * compare(a, b, column))));
-      };
-      const button = head.querySelector(".head");
-      button.addEventListener("click", sort);
-      button.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        sort();
-      });
-    });
+  // One pair of listeners serves all tables, also those that are made later.
+  const originals = new WeakMap();
+  function sort(head) {
+    const heads = [...head.parentNode.cells];
+    const body = head.closest("table").tBodies[0];
+    if (!originals.has(body)) originals.set(body, [...body.rows]);
+    const original = originals.get(body);
+    const next = { none: "descending", descending: "ascending", ascending: "none" }[head.getAttribute("aria-sort")];
+    heads.forEach((other) => other.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", next);
+    const sign = next === "ascending" ? 1 : -1;
+    const column = heads.indexOf(head);
+    body.append(...(next === "none" ? original : original.slice().sort((a, b) => sign * compare(a, b, column))));
   }
+  const headOf = (event) => event.target.closest?.("table.sortable .head")?.closest("th");
+  addEventListener("click", (event) => {
+    const head = headOf(event);
+    if (head) sort(head);
+  });
+  addEventListener("keydown", (event) => {
+    const head = event.key === "Enter" || event.key === " " ? headOf(event) : null;
+    if (!head) return;
+    event.preventDefault();
+    sort(head);
+  });
+
+  const boxes = [...document.querySelectorAll(".table")];
+  const cut = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 4);
+  boxes.forEach((box) => box.addEventListener("scroll", () => cut(box), { passive: true }));
+  addEventListener("resize", () => boxes.forEach(cut));
+  boxes.forEach(cut);
 
   // Numbers by their value, missing ones last; words by the alphabet, with 10 after 9.
   function compare(a, b, column) {

@@ -13,6 +13,7 @@ from armid.validation.validation import Validation
 from armid.validation.verdict import failing
 
 TITLE = "Errors against the noise"
+QUIET = 1.1  # multiples of the noise up to which a joint counts as predicted as well as it can be
 
 
 def errors(evidence: Evidence) -> Section:
@@ -39,10 +40,11 @@ def _sentence(check: Validation) -> str:
     known = [joint for joint in check.joints if np.isfinite(joint.noise_ratio)]
     if not known:
         return "The noise of the torque was not measured, so the errors stand alone; NRMS sets them against the torque."
-    quiet = [joint for joint in known if joint.noise_ratio <= 1.1]
+    quiet = [joint for joint in known if joint.noise_ratio <= QUIET]
     worst = max(known, key=lambda joint: joint.noise_ratio)
     if len(quiet) == len(known):
-        return f"Every joint is predicted to within its noise; {worst.name} comes last with {worst.noise_ratio:.2f}×."
+        limit = "" if worst.noise_ratio <= 1.0 else f"{QUIET:g}× "
+        return f"Every joint is predicted to within {limit}its noise; {worst.name} comes last with {_times(worst)}."
     several = f"{len(quiet)} of {len(known)} joints {'is' if len(quiet) == 1 else 'are'}"
     count = several if quiet else "No joint is"
     look = check.residuals[[joint.name for joint in check.joints].index(worst.name)]
@@ -51,7 +53,12 @@ def _sentence(check: Validation) -> str:
         if look.reversal_rms > 1.5 * look.elsewhere_rms
         else f"its error remembers itself for {short(look.memory_s, 2)} s"
     )
-    return f"{count} predicted to within the noise (1.1×); {worst.name} is {worst.noise_ratio:.1f}× the noise; {where}."
+    return f"{count} predicted to within {QUIET:g}× the noise; {worst.name} is {_times(worst)} the noise; {where}."
+
+
+def _times(joint: JointMetrics) -> str:
+    """Multiples of the noise, with a second decimal near one."""
+    return f"{joint.noise_ratio:.{2 if joint.noise_ratio < 1.2 else 1}f}×"
 
 
 def _unit(evidence: Evidence) -> str:

@@ -29,13 +29,18 @@ def exports(evidence: Evidence) -> Section | None:
 
 
 def _sentence(entries: tuple[Mapping[str, Any], ...]) -> str:
-    names = listed([str(entry.get("format") or entry.get("file") or "?") for entry in entries])
-    errors = [float(error) for entry in entries if (error := _proof(entry).get("error")) is not None]
+    kept = [entry for entry in entries if "reason" not in entry]
+    if not kept:
+        return "No file was written: none gave the fit’s torque when read back."
+    names = listed([str(entry.get("format") or entry.get("file") or "?") for entry in kept])
+    errors = [float(error) for entry in kept if (error := _proof(entry).get("error")) is not None]
     start = f"The identified model was written for other programs as {names}"
     if not errors:
         return f"{start}; no proof of the files is recorded."
-    proved = "every file" if len(errors) == len(entries) else f"{len(errors)} of {len(entries)} files"
-    return f"{start}; {proved} gave the fit’s torque when read back, to {short(max(errors), 2)} of its range."
+    proved = "every file" if len(errors) == len(kept) else f"{len(errors)} of {len(kept)} files"
+    words = f"{start}; {proved} gave the fit’s torque when read back, to {short(max(errors), 2)} of its range"
+    refused = listed([str(entry.get("file", "?")) for entry in entries if "reason" in entry])
+    return f"{words}; {refused} did not and was not kept." if refused else f"{words}."
 
 
 def _proof(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -44,6 +49,9 @@ def _proof(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
+    if "reason" in entry:
+        name, form = Cell(str(entry.get("file", "?")), code=True), Cell(str(entry.get("format", "–")))
+        return Row((name, form, Cell("–", float("nan")), Cell("not kept"), Cell(str(entry["reason"]))), "not kept")
     proof = _proof(entry)
     error = proof.get("error")
     lost = [str(row.get("what", "")) for row in entry.get("cannot_hold") or () if isinstance(row, Mapping)]

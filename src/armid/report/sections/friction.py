@@ -40,10 +40,11 @@ def friction(evidence: Evidence) -> Section | None:
     blocks = [_block(evidence, curves[j], j) for j in range(fit.robot.n_joints)]
     legend = {"predicted": "identified friction, 95 %"}
     if check is not None:
-        legend["measured dots"] = "measured torque less all the rest of the model (held-out)"
+        kind = "training data" if check.same_as_training else "held-out"
+        legend["measured dots"] = f"measured torque less all the rest of the model ({kind})"
     figure = Figure(
         name="friction", blocks=blocks, caption="friction torque of each joint over its velocity", legend=legend,
-        held_out=check is not None, across=3,
+        held_out=check is not None and not check.same_as_training, across=3,
     )  # fmt: skip
     body = figure.html()
     loads = [term.name for term in fit.terms if term.kind == "load"]

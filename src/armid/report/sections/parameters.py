@@ -20,13 +20,12 @@ def parameters(evidence: Evidence) -> Section:
     columns = [
         Column("name", words=True),
         Column("value ± 95 %", "", "estimate and half of its 95 % interval"),
-        Column("unit", words=True),
-        Column("σ", "", "standard deviation"),
+        Column("σ", "", "standard deviation, in the unit of the value", aside=True),
         Column("σ / |value|", "", "relative standard deviation"),
         Column("class", words=True, hint="determined: σ at most 30 % of the value; weak: more; undetermined: free"),
         Column("stands for", words=True, hint="the combination of link parameters that the motion reveals"),
     ]
-    body = table(columns, _rows(fit), caption="identified parameters", fold=24)
+    body = table(columns, _rows(fit), caption="identified parameters", stacked=True)
     for note in fit.notes:
         if note.startswith("Intervals "):
             body += paragraph(note, "remark")
@@ -63,8 +62,7 @@ def _rows(fit: Fit) -> list[Row]:
             Row(
                 (
                     Cell(name, code=True),
-                    Cell(plus_minus(value, 0.5 * float(upper[i] - lower[i])), value),
-                    Cell(pretty(units[i])),
+                    Cell(f"{plus_minus(value, 0.5 * float(upper[i] - lower[i]))} {_together(units[i])}", value),
                     Cell(short(sigma, 2), sigma),
                     Cell(share, float(min(relative[i], 1e9)), float(min(relative[i] / DETERMINED, 1.0))),
                     Cell(kind, float(("determined", "weak", "undetermined").index(kind))),
@@ -81,6 +79,11 @@ def _mark(kind: str, relative: float) -> str:
     if kind != "determined":
         return f"{kind}: the data do not tell it"
     return "" if relative <= DETERMINED else "its standard deviation is large against its value"
+
+
+def _together(unit: str) -> str:
+    """A unit that no line end divides."""
+    return pretty(unit).replace(" ", "\u00a0")
 
 
 def pretty(unit: str) -> str:

@@ -55,7 +55,7 @@ def warnings(evidence: Evidence) -> list[str]:
         )
     if fit.noise is None and (check is None or not any(np.isfinite(joint.noise) for joint in check.joints)):
         found.append("The noise of the torque was not measured, so errors cannot be set against it.")
-    found += _findings(evidence)
+    found += [*_findings(evidence), *evidence.left_out]
     if evidence.warmup is not None and evidence.warmup.get("warm") is False:
         found.append("The arm was not warm yet when the warm-up ended: friction goes on changing.")
     return [spaced(words) for words in found]

@@ -34,7 +34,7 @@ def residuals(evidence: Evidence) -> Section:
             "residual": "its mean by velocity",
             "nominal area": "what white noise would show, 95 %",
         },
-        held_out=True,
+        held_out=not check.same_as_training,
     )
     return Section("residuals", TITLE, _sentence(check), figure.html(), (figure,))
 

@@ -18,7 +18,7 @@ from armid.validation.validation import Validation
 
 ROWS = 1800
 TALL, LEAST = 130.0, 34.0  # heights of a torque panel and the lowest residual panel [px]
-TITLE = "Torque on held-out data"
+TITLE, TRAINING = "Torque on held-out data", "Torque on training data"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,12 @@ def torque(evidence: Evidence) -> Section:
             **({} if curves.nominal is None else {"nominal": "nominal inertia with the friction that suits it best"}),
             "residual": "residual",
         },
-        held_out=True,
+        held_out=not check.same_as_training,
         hint="drag to zoom, double-click to return",
     )
     remark = "" if curves.nominal is not None else paragraph(_no_nominal(evidence), "remark")
-    return Section("torque", TITLE, _sentence(check), figure.html() + remark, (figure,))
+    title = TRAINING if check.same_as_training else TITLE
+    return Section("torque", title, _sentence(check), figure.html() + remark, (figure,))
 
 
 def _no_nominal(evidence: Evidence) -> str:

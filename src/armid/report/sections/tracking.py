@@ -11,7 +11,7 @@ import numpy as np
 from armid.report.evidence import Evidence
 from armid.report.figure import Block, Figure, Panel, line
 from armid.report.html import Cell, Column, Row, bullets, table
-from armid.report.numbers import exact, short, thinned
+from armid.report.numbers import exact, listed, short, thinned
 from armid.report.section import Section
 
 TITLE = "Tracking"
@@ -89,15 +89,30 @@ def _sentence(data: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str
     path = f" on {data['path']}" if isinstance(data.get("path"), str) and data["path"] else ""
     for measure in (MEASURES[1], MEASURES[0]):
         known = [run for run in runs if _number(run.get(measure.key))]
-        if not known:
-            continue
-        best, worst = (pick(known, key=lambda run: float(run[measure.key])) for pick in (min, max))
-        shown = [f"{short(measure.factor * float(run[measure.key]))} {measure.unit}" for run in (best, worst)]
-        name = _name(best)
-        words = f"{name[:1].upper()}{name[1:]} tracks best{path}: {measure.name} {shown[0]}"
-        ratio = float(worst[measure.key]) / max(float(best[measure.key]), 1e-300)
-        return f"{words}." if best is worst else f"{words}, {short(ratio, 2)}× less than {_name(worst)} ({shown[1]})."
+        if known:
+            return _compared(measure, known, path)
     return f"{len(runs)} controllers followed a path{path}; no errors were recorded."
+
+
+def _compared(measure: Measure, known: Sequence[Mapping[str, Any]], path: str) -> str:
+    """Computed torque with the identified model against PID alone, then the nominal model; else the best one."""
+
+    def shown(run: Mapping[str, Any]) -> str:
+        return f"{short(measure.factor * float(run[measure.key]))} {measure.unit}"
+
+    def kind(run: Mapping[str, Any]) -> str:
+        nominal = "nominal" in _name(run) or run.get("controller") == "nominal"
+        return "nominal" if nominal else str(run.get("controller"))
+
+    first = {kind(run): run for run in reversed(known)}
+    best = first.get("computed-torque") or min(known, key=lambda run: float(run[measure.key]))
+    words = f"{_name(best)[:1].upper()}{_name(best)[1:]}: {measure.name} {shown(best)}{path}"
+    others = [first[name] for name in ("pid", "nominal") if name in first and first[name] is not best]
+    if not others and (worst := max(known, key=lambda run: float(run[measure.key]))) is not best:
+        others = [worst]
+    ratios = [float(run[measure.key]) / max(float(best[measure.key]), 1e-300) for run in others]
+    against = [f"{shown(run)} ({short(r, 2)}×) with {_name(run)}" for run, r in zip(others, ratios, strict=True)]
+    return f"{words}, against {listed(against)}." if against else f"{words}."
 
 
 def _series(run: Mapping[str, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
