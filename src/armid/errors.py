@@ -76,7 +76,7 @@ def in_words(error: Exception) -> str:
     return "an entry is of another kind than expected"
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return ", did you mean ...?" for the closest valid name, or nothing."""
-    close = get_close_matches(name, list(valid), n=1, cutoff=0.6)
+def nearest(name: str, valid: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return ", did you mean ...?" for the closest valid name that is at least as like as `cutoff`, or nothing."""
+    close = get_close_matches(name, list(valid), n=1, cutoff=cutoff)
     return f", did you mean {close[0]!r}?" if close else ""

@@ -30,7 +30,7 @@ def urdf(*joints, links="abc"):
 YAML = {  # what the file holds, words that the message must contain
     "binary": (b"\x00\xff\xfe\x80", ["is not a text file"]),
     "control characters": ("name: \x07", ["is not valid YAML"]),
-    "empty": ("", ["holds no fields"]),
+    "empty": ("", ["holds no fields; write each as `name: value`"]),
     "a list": ("[1, 2]", ["holds no fields"]),
     "two documents": (ARM + "---\n" + ARM, ["is not valid YAML"]),
     "malformed": ("name: [arm\nkinematics: 5", ["line 2, column", "is not valid YAML"]),

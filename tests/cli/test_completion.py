@@ -45,3 +45,16 @@ def test_unknown_shell_is_refused(capsys):
         main(["completion", "tcsh"])
     assert end.value.code == 2
     assert "bash, zsh, fish" in capsys.readouterr().err.replace("'", "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_names_of_what_a_command_takes(capsys, tmp_path):
+    """Data sets, papers and shells; robots only where one is asked for."""
+    main(["completion", "bash"])
+    script = capsys.readouterr().out
+    offered = {name: complete(script, "armid", name, "", folder=tmp_path) for name in ("datasets", "reproduce")}
+    assert "kr300" in offered["datasets"]
+    assert "pa10" not in offered["datasets"]
+    assert {"rx60", "powerball", "all"} <= set(offered["reproduce"])
+    assert complete(script, "armid", "completion", "z", folder=tmp_path) == ["zsh"]
+    assert complete(script, "armid", "robots", "er", folder=tmp_path) == ["er16"]

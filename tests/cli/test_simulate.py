@@ -65,6 +65,7 @@ def test_payload_shows_in_the_torque(armid, trajectory, tmp_path):
         (("simulate", "er16", "--points", 4, "--drop", 1.5), "--drop 1.5"),
         (("simulate", "er16", "--points", 4, "--payload", 1, 2), "--payload has 2 numbers"),
         (("simulate", "er16", "--points", 4, "-o", "nowhere/log.csv"), "there is no folder"),
+        (("simulate", "er16", "--points", 4, "-o", "log.foo"), "use one of: .parquet, .csv, .mcap"),
         (("simulate", "er16", "--points", 4, "--current"), "current_gain"),
         (("simulate", "er16", "--points", 4, "--noise", 1, 2), "torque_noise has 2 values"),
         (("simulate", "er16", "--points", 4, "--rate", 0), "rate_hz"),
@@ -99,3 +100,13 @@ def test_period_that_does_not_fit_the_rate(armid, trajectory):
     result = armid("simulate", "er16", trajectory, "--rate", 33.3)
     assert result.code == 2
     assert "whole number" in result.err
+
+
+def test_suffix_is_refused_before_simulating(armid, monkeypatch):
+    """An ending that cannot be written costs no simulation."""
+
+    def driven(*args):
+        raise AssertionError("it was simulated")
+
+    monkeypatch.setattr("armid.cli.simulate._driven", driven)
+    assert armid("simulate", "er16", "--points", 4, "-o", "log.foo").code == 2

@@ -1,9 +1,11 @@
 """`armid track` with a small arm."""
 
+import argparse
 import json
 
 import pytest
 
+from armid.cli.single_joint import check_outputs
 from tests.control.arms import circle_csv, fitted, small_arm
 
 pytest.importorskip("mujoco")
@@ -60,7 +62,8 @@ def test_json(armid, files):
         (["circle.csv", "--bandwidth", "1", "2"], "one for each"),
         (["circle.csv", "--cycle", "0"], "--cycle 0"),
         (["circle.csv", "--robot", "pa10"], "the fit is of"),
-        (["circle.csv", "--pictures", "none"], "is no folder"),
+        (["circle.csv", "--pictures", "fit.json"], "it is a file"),
+        (["circle.csv", "--laps", "2"], "circle.csv: is an open path"),
         (["circle.csv", "-o", "none/out.json"], "there is no folder"),
         (["pa10-figure"], "cannot reach"),
     ],
@@ -72,3 +75,20 @@ def test_bad_input(armid, files, arguments, words, monkeypatch):
     assert result.code == 2
     assert words in result.err
     assert result.err.count("\n") == 1
+
+
+def test_pictures_make_their_folder(armid, files, tmp_path):
+    """A folder that is missing is made, with those above it."""
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "a" / "b"
+    result = armid("track", files / "fit.json", files / "circle.csv", "--controller", "pid", "--pictures", folder)
+    assert result.code == 0, result.err
+    assert len(list(folder.glob("*.png"))) == 3
+
+
+def test_experiments_of_single_joints_make_it_too(tmp_path):
+    """`armid warmup`, `friction` and `stiffness` share the check."""
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "c" / "d"
+    check_outputs(argparse.Namespace(output=None, logs=[], pictures=str(folder)))
+    assert folder.is_dir()

@@ -1,11 +1,16 @@
 """References: the figure of the PA-10 paper with its run-in, and limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import armid
 from armid.control import ControlError, path_reference, tool_path
+from armid.dynamics.kinematics import tool_frame
 from armid.excitation.fourier import FourierSeries
+from armid.excitation.polynomial import spline
+from tests.control.arms import MIDDLE, small_arm
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +68,27 @@ def test_too_fast():
         path_reference(robot, fast)
     with pytest.raises(ControlError, match="cycle"):
         path_reference(robot, fast, cycle_s=0.0)
+
+
+def test_fewer_than_six_joints_follow_the_position(tmp_path):
+    """Three joints cannot keep the figure's orientation: its position is followed all the same, and closes."""
+    robot = small_arm(tmp_path)
+    path = tool_path("pa10-figure")
+    frame = path.frame.copy()
+    frame[:3, 3] = 0.7 * tool_frame(robot, MIDDLE[None])[0, :3, 3]
+    path = replace(path, frame=frame)
+    assert path.rotation is not None
+    found = path_reference(robot, path, name="figure")
+    expected = path.at(np.linspace(0.0, path.duration, 4000)).position
+    for point in found.tool[found.window.start : found.window.stop : 100, :3, 3]:
+        assert np.linalg.norm(expected - point, axis=1).min() < 1e-3
+
+
+def test_laps_of_an_open_path():
+    """An open path is followed once; more is an error, not ignored."""
+    robot = armid.load_robot("pa10")
+    times = np.linspace(0.0, 2.0, 12)
+    way = spline(times, np.outer(np.sin(times), np.full(robot.n_joints, 0.1)))
+    assert path_reference(robot, way).window.stop > 0
+    with pytest.raises(ControlError, match=r"way: is an open path.*2 laps"):
+        path_reference(robot, way, laps=2, name="way")

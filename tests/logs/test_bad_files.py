@@ -138,3 +138,28 @@ def test_missing_extras(tmp_path, monkeypatch, package, suffix, extra):
             call()
     write_log(random_log(), tmp_path / "x.csv")
     read_log(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("arm.urdf", "<?xml version='1.0'?>\n<robot name='a'/>", "is XML, such as a robot description, not a log"),
+        ("arm.xml", "\ufeff  <mujoco/>", "is XML"),
+        ("plan.json", '{"format": "armid plan 1"}', "is JSON, such as a plan or a fit, not a log"),
+        ("list.json", "[1, 2]", "is JSON"),
+    ],
+)
+def test_other_kinds_of_files(tmp_path, name, text, words):
+    """A robot description or a plan is called what it is; nobody is asked for a recipe of its lines."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    for made in (None, recipe("{time: 1, position: 2}")):
+        with pytest.raises(LogError, match=words):
+            read_log(tmp_path / name, made)
+
+
+def test_hints_offer_files_that_are_alike(tmp_path):
+    """Neither folders nor far-off names are offered for a missing file."""
+    (tmp_path / "run-nosuch").mkdir()
+    (tmp_path / "run-other.csv").touch()
+    with pytest.raises(LogError, match=r"there is no such file$"):
+        read_log(tmp_path / "run-nosuch.csv")

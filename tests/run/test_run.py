@@ -145,9 +145,7 @@ def test_changed_files_are_noticed_wherever_they_are_read_from(finished, tmp_pat
         Path(name).write_text(text.replace(old, new))
         keys.append(_keys(settings))
     assert len(set(keys)) == 3
-    Path("recipe.yaml").write_text(
-        "joints: [a]\neffort: none\nrate: 10\nfiles: [m.csv]\ncolumns: {position: 1}\n"
-    )
+    Path("recipe.yaml").write_text("joints: [a]\neffort: none\nrate: 10\nfiles: [m.csv]\ncolumns: {position: 1}\n")
     Path("m.csv").write_text("1\n2\n")
     (logs,) = (s for s in stages_of(make_settings({"robot": "ir361", "log": ("recipe.yaml",)})) if s.name == "logs")
     assert {Path(name).name for name in logs.outside} == {"recipe.yaml", "m.csv"}

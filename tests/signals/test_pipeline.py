@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armid.errors import UnknownNameError
-from armid.logs.log import LogError
+from armid.logs.log import Log, LogError, LogInfo
 from armid.logs.stream import LogStream
 from armid.robot import load_robot
 from armid.signals import (
@@ -363,3 +363,12 @@ class TestRealLogs:
         velocity = raw[-3000:, 7:14].reshape(3, 1000, 7).mean(axis=0)
         best = [np.abs(np.roll(velocity, k, axis=0) - found.qd).max() for k in (-2, -1, 0, 1, 2)]
         assert min(best) < 0.03 * np.ptp(velocity)
+
+
+def test_log_shorter_than_the_filter_is_named():
+    """The sentence about a log that is too short says which one it is."""
+    t = 0.01 * np.arange(50)
+    info = LogInfo(("a",), "joint torque", rate_hz=100.0, source="short.csv")
+    log = Log(t, {"position": np.sin(t)[:, None], "effort": np.cos(t)[:, None]}, info)
+    with pytest.raises(SignalError, match=r"short\.csv: .*the log 50"):
+        process(log, LowPass(cutoff_hz=1.0))

@@ -11,6 +11,7 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.torque_model import model_of
 from armid.excitation.fourier import FourierSeries
 from armid.logs.log import Log, LogInfo
+from armid.signals import LowPass, PeriodicAverage, process
 from armid.validation import predict
 from tests.validation.arms import VALUES, data_of, planar, swing
 
@@ -135,3 +136,33 @@ def test_columns_and_json(robot, fit):
         predict(fit, data_of(robot, seed=2), level=1.5)
     wide, narrow = (predict(fit, data_of(robot, seed=2), level=level) for level in (0.99, 0.5))
     assert np.all(wide.upper >= narrow.upper)
+
+
+@pytest.mark.parametrize("averaged", [True, False])
+def test_one_sample_scatters_as_it_was_recorded(robot, averaged):
+    """Whether a fit is from 16 averaged periods or from filtered torque, one sample scatters by the noise there was."""
+    t, motion = swing(seed=1)
+    truth = model_of(robot).inverse_dynamics(*motion, VALUES)
+    noise, laps = np.array([0.5, 0.2]), 16
+    rng = np.random.default_rng(7)
+    torque = np.tile(truth, (laps, 1)) + noise * rng.normal(size=(laps * len(t), 2))
+    time = np.arange(laps * len(t)) * (t[1] - t[0])
+    info = LogInfo(robot.joint_names, "joint torque", rate_hz=150.0, period_s=20.0)
+    log = Log(time, {"position": np.tile(motion.q, (laps, 1)), "effort": torque}, info)
+    strategy = PeriodicAverage() if averaged else LowPass(cutoff_hz=8.0)
+    fit = WeightedLeastSquares().fit(robot, process(log, strategy, robot=robot))
+    found = predict(fit, data_of(robot, seed=2))
+    assert np.all(fit.residual_rms < 0.6 * noise)
+    np.testing.assert_allclose(found.sample_rms, noise, rtol=0.1)
+    assert f"one recorded sample scatters by {found.sample_rms[0]:.2g}" in found.summary()
+    data = found.to_data()
+    assert data["sample_rms"] == pytest.approx(found.sample_rms.tolist())
+    assert data["residual_rms"] == pytest.approx(fit.residual_rms.tolist())
+
+
+def test_a_fit_that_does_not_tell_what_was_averaged(robot, fit):
+    """A fit of an older armid: nothing is claimed about one sample."""
+    history = {key: value for key, value in fit.history.items() if key != "taken_away_rms"}
+    found = predict(replace(fit, history=history), data_of(robot, seed=2))
+    assert "scatters" not in found.summary()
+    assert found.to_data()["sample_rms"] == [None, None]

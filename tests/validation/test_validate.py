@@ -48,7 +48,7 @@ def test_a_right_model_is_good_down_to_the_noise(robot, fit):
 
 def test_training_data_are_refused_unless_allowed(robot, fit):
     """The same data set is recognised; allowed, the result says so."""
-    with pytest.raises(TrainingDataError, match="made from"):
+    with pytest.raises(TrainingDataError, match=r"made from.*`armid validate --allow-training`"):
         validate(fit, data_of(robot, seed=1))
     check = validate(fit, [data_of(robot, seed=2), data_of(robot, seed=1)], allow_training=True)
     assert check.same_as_training

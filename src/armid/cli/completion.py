@@ -54,13 +54,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _words(top: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Each command with what can follow it: its options, its own commands, and robots where one is asked for."""
-    from armid.robot import library_names
-
+    """Each command with what can follow it: its options, its own commands, and names where one is asked for."""
     for name, command in _commands(top).items():
         options = [text for action in command._actions for text in action.option_strings if text.startswith("--")]
-        takes_robot = any(action.dest in ("robot", "name") and not action.option_strings for action in command._actions)
-        yield name, [*options, *_commands(command), *(library_names() if takes_robot else ())]
+        yield name, [*options, *_commands(command), *_names(name, command)]
+
+
+def _names(name: str, command: argparse.ArgumentParser) -> list[str]:
+    """What there is to choose from for the arguments of a command: data sets, papers, robots, or its own choices."""
+    if name == "datasets":
+        from armid.logs.public import public_logs
+
+        return list(public_logs())
+    if name == "reproduce":
+        from armid.papers.reproduce import PAPERS
+
+        return [*PAPERS, "all"]
+    plain = [a for a in command._actions if not a.option_strings and not isinstance(a, argparse._SubParsersAction)]
+    if any(action.dest in ("robot", "name") for action in plain):
+        from armid.robot import library_names
+
+        return list(library_names())
+    return [str(choice) for action in plain for choice in action.choices or ()]
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

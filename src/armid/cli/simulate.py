@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from armid.robot import Robot
 
 DEFAULT_RATE_HZ = 150.0
+SUFFIXES = (".parquet", ".csv", ".mcap")
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> argparse.ArgumentParser:
@@ -67,6 +68,8 @@ def run(options: argparse.Namespace) -> int:
     if not 0.0 <= options.drop < 1.0:
         raise ArmidError(f"--drop {options.drop:g}: must be a share, at least 0 and below 1")
     check_output(options.output, [options.plan] if options.plan else [])
+    if options.output and Path(options.output).suffix.lower() not in SUFFIXES:
+        raise ArmidError(f"{options.output}: has no known ending; use one of: {', '.join(SUFFIXES)}")
     motion = None if options.plan is None else _motion(options.plan, robot)
     arm = _arm(robot, motion, options)
     log = _driven(arm, motion, options)

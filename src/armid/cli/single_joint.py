@@ -39,12 +39,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def check_outputs(options: argparse.Namespace) -> None:
     """Find out before a long experiment whether its results can be written."""
     check_output(options.output, options.logs)
-    if options.pictures:
-        from armid import theme
+    check_pictures(options.pictures)
 
-        theme.need_matplotlib()
-        if not Path(options.pictures).is_dir():
-            raise ArmidError(f"{options.pictures}: is no folder; make it first")
+
+def check_pictures(folder: str | None) -> None:
+    """Find out whether pictures can be drawn into a folder, which is made if it is missing."""
+    if not folder:
+        return
+    from armid import theme
+
+    theme.need_matplotlib()
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is a file" if Path(folder).is_file() else error.strerror
+        raise ArmidError(f"{folder}: cannot be made a folder for pictures ({reason}); name another one") from None
 
 
 def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:

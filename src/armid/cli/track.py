@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.log_options import check_output, hashes
 from armid.cli.options import add_json_option, print_json
-from armid.cli.single_joint import display
+from armid.cli.single_joint import check_pictures, display
 from armid.errors import ArmidError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -57,12 +57,7 @@ def run(options: argparse.Namespace) -> int:
     names = _names(options.controller)
     if not options.cycle > 0.0:
         raise ArmidError(f"--cycle {options.cycle:g}: must be above zero")
-    if options.pictures:
-        from armid import theme
-
-        theme.need_matplotlib()
-        if not Path(options.pictures).is_dir():
-            raise ArmidError(f"{options.pictures}: is no folder; make it first")
+    check_pictures(options.pictures)
     fit = load_fit(options.fit)
     comparison = _compare(fit, _arm_of(fit, options), names, options)
     files = _write(comparison, options)

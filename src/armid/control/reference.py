@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 STARTS = 8  # random postures that inverse kinematics is started from, should the first two fail
+SIX = 6  # joints that an orientation needs beside a position
 HOLD_S = 0.25  # at the end
 
 
@@ -60,7 +61,8 @@ def path_reference(
     """Joint motion along a tool path.
 
     Inverse kinematics is the Jacobian's pseudo-inverse with joint-limit avoidance in the null space (PA-10 III.C). A
-    closed path is brought up to speed and to rest by stretching its time (PA-14), an open one by a quintic.
+    closed path is brought up to speed and to rest by stretching its time (PA-14), an open one by a quintic. Arms with
+    fewer than six joints follow the position alone; the orientation is free.
 
     Args:
         robot: the robot.
@@ -74,11 +76,17 @@ def path_reference(
     Raises:
         UnreachableError: the path leaves the workspace or the joint limits.
         TrajectoryError: the motion breaks limits of velocity or acceleration.
+        ControlError: laps are asked for and the path is open, or it is too fast.
     """
     if not cycle_s > 0.0:
         raise ControlError(f"cycle is {cycle_s:g} s; it must be above zero")
     motion = path if isinstance(path, Trajectory) else _followed(robot, path, start, seed)
-    count = whole("laps", laps, 1) if motion.periodic else 1
+    count = whole("laps", laps, 1)
+    if count > 1 and not motion.periodic:
+        raise ControlError(
+            f"{name or 'the path'}: is an open path, which is followed once, and {count} laps are asked for; leave "
+            "--laps out, or write the laps one after the other into the file"
+        )
     whole_run = programme(motion, periods=count, limits=robot.limits)
     begin, end = whole_run.window
     rows = int(np.ceil((whole_run.duration + HOLD_S) / cycle_s))
@@ -93,6 +101,8 @@ def path_reference(
 
 def _followed(robot: Robot, path: ToolPath | ToolPoses, start: ArrayLike | None, seed: int) -> Trajectory:
     """Inverse kinematics from the first start posture that works."""
+    if isinstance(path, ToolPath) and robot.n_joints < SIX:
+        path = replace(path, rotation=None)
     problem: UnreachableError | None = None
     for posture in _starts(robot, seed) if start is None else [np.asarray(start, dtype=float)]:
         try:

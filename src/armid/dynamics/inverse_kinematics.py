@@ -132,7 +132,9 @@ def _solve(
         step = step if wanted is None else step + wanted
         q = q + step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
     left = f"{sizes[0]:.3g} m" + (f" and {sizes[1]:.3g} rad" if rows == 6 else "")
-    hint = "use position_only=True" if rows == 6 and robot.n_joints < 6 else "move the path or start elsewhere"
+    hint = "move the path or start elsewhere"
+    if rows == 6 and robot.n_joints < 6:
+        hint = "fewer than six joints cannot keep an orientation, so leave it free (position_only=True)"
     raise UnreachableError(
         f"{robot.name} cannot reach pose {sample} of the path: {left} remain; {hint}", sample, *sizes
     )

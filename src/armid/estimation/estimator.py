@@ -120,6 +120,7 @@ class Estimator(ABC):
                 "armid": __version__,
                 "data_sha256": [fingerprint(d) for d in problem.data],
                 "data": [dict(d.history) for d in problem.data],
+                "taken_away_rms": np.sqrt(np.mean([_taken_away(d) for d in problem.data], axis=0)).tolist(),
             },
         )
 
@@ -172,6 +173,19 @@ def solve_with(problem: Problem, weights: Array, **options: Any) -> tuple[Compac
     except NeedsTriangle:
         factor = problem.factor(triangular=True)
         return factor, solve(factor, weights, **options)
+
+
+def _taken_away(dataset: Dataset) -> Array:
+    """Variance of the torque per joint that averaging or filtering took away, beside what is left [(N m)^2].
+
+    That of a filter is judged by the median: it rounds the jumps of friction off too, which are no noise.
+    """
+    if dataset.periods > 1 and dataset.torque_noise is not None:
+        return np.asarray((dataset.periods - 1) * dataset.torque_noise**2)
+    if dataset.kernel is not None and dataset.measured is not None:
+        removed = np.abs(dataset.measured[dataset.rows] - dataset.torque)
+        return np.asarray((1.4826 * np.nanmedian(removed, axis=0)) ** 2)
+    return np.zeros(len(dataset.joints))
 
 
 def fingerprint(dataset: Dataset) -> str:

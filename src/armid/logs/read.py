@@ -80,6 +80,10 @@ def _format(path: Path) -> str:
     with checked_file(path).open("rb") as file:
         start = file.read(16)
     found = next((name for magic, name in _STARTS.items() if start.startswith(magic)), None)
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if found is None and (text.startswith((b"<", b"{")) or (path.suffix.lower() == ".json" and text.startswith(b"["))):
+        what = "XML, such as a robot description," if text.startswith(b"<") else "JSON, such as a plan or a fit,"
+        raise LogError(str(path), "", f"is {what} not a log; give a .parquet, .csv, .mcap or .mat file, or a recipe")
     return found or _SUFFIXES.get(path.suffix.lower(), "csv")
 
 

@@ -13,6 +13,7 @@ from armid.logs.log import LogError, LogInfo
 from armid.robot.inertia import Array
 
 _LISTED = 40
+ALIKE = 0.8  # how like the name of a missing file another one must be to be offered, 0 to 1
 
 
 class Table(ABC):
@@ -75,7 +76,8 @@ def checked_file(path: Path) -> Path:
         with path.open("rb"):
             return path
     except FileNotFoundError:
-        hint = nearest(path.name, (other.name for other in path.parent.iterdir())) if path.parent.is_dir() else ""
+        there = path.parent.iterdir() if path.parent.is_dir() else ()
+        hint = nearest(path.name, (other.name for other in there if other.is_file()), cutoff=ALIKE)
         raise LogError(str(path), "", f"there is no such file{hint}") from None
     except IsADirectoryError:
         raise LogError(str(path), "", "is a folder; give a log file, or a ROS 2 bag with metadata.yaml") from None

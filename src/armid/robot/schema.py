@@ -64,7 +64,7 @@ def parse_yaml(text: str, source: str) -> Fields:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise DescriptionError(source, "", f"is not valid YAML ({shown(str(error).splitlines()[0])})") from None
     if not isinstance(data, dict):
-        raise DescriptionError(source, "", "holds no fields; a robot file needs at least name and kinematics")
+        raise DescriptionError(source, "", "holds no fields; write each as `name: value`")
     return Fields(data, source)
 
 

@@ -105,7 +105,12 @@ def process(
             applied.append(step)
         strategy = automatic.strategy
         assert strategy is not None
-    data = strategy.dataset(log)
+    try:
+        data = strategy.dataset(log)
+    except SignalError as error:
+        if not log.info.source or log.info.source in error.problem:
+            raise
+        raise SignalError(error.step, f"{log.info.source}: {error.problem}") from None
     recorded = (*(step.to_data() for step in applied), *data.pipeline)
     return replace(data, pipeline=recorded, notes=notes + data.notes)
 

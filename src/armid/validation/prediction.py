@@ -43,7 +43,9 @@ class TorquePrediction:
         torque: [N m or N].
         lower, upper: ends of the interval for the torque itself, from the parameters' covariance [N m].
         level: of the interval.
-        residual_rms: error of the fit on its training data per joint: what one measurement adds to that [N m].
+        residual_rms: error of the fit per joint on its training data, as averaged or filtered for the fit [N m].
+        sample_rms: the same for one sample as recorded, without averaging or filtering: what one measurement adds to
+            the interval [N m]; NaN where the fit does not tell.
         measured: torque that a log or data set holds [N m]; None without.
         source: what was predicted.
         notes: what was left out, in words.
@@ -57,6 +59,7 @@ class TorquePrediction:
     upper: Array
     level: float
     residual_rms: Array
+    sample_rms: Array
     measured: Array | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
@@ -75,12 +78,12 @@ class TorquePrediction:
         """A few lines for people."""
         half = 0.5 * (self.upper - self.lower)
         lines = [f"{plural(len(self.time), 'sample')} over {np.ptp(self.time):.4g} s, {self.level:.0%} intervals"]
-        width = max(len(name) for name in self.joints)
+        width, known = max(len(name) for name in self.joints), np.isfinite(self.sample_rms)
         for j, name in enumerate(self.joints):
             lines.append(
                 f"  {name:<{width}}  torque {self.torque[:, j].min():+.3g} to {self.torque[:, j].max():+.3g} N m, "
-                f"± {np.median(half[:, j]):.2g} (largest {half[:, j].max():.2g}); a measurement scatters by "
-                f"{self.residual_rms[j]:.2g}"
+                f"± {np.median(half[:, j]):.2g} (largest {half[:, j].max():.2g})"
+                + (f"; one recorded sample scatters by {self.sample_rms[j]:.2g}" if known[j] else "")
             )
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
@@ -92,6 +95,7 @@ class TorquePrediction:
             "joints": list(self.joints),
             "level": self.level,
             "residual_rms": plain(self.residual_rms),
+            "sample_rms": plain(self.sample_rms),
             "source": self.source,
             "notes": list(self.notes),
             "history": dict(self.history),
@@ -218,6 +222,14 @@ def _holes(known: Array) -> tuple[Array, Array]:
     return first, np.concatenate([known[:1], known[holes + 1], [np.inf]])
 
 
+def _sample_rms(fit: Fit) -> Array:
+    """Error of one sample as recorded: what is left on training data, and what averaging or filtering took away."""
+    taken = fit.history.get("taken_away_rms")
+    if taken is None:
+        return np.full(fit.robot.n_joints, np.nan)
+    return np.hypot(fit.residual_rms, np.asarray(taken, dtype=float))
+
+
 def _wrapped(
     fit: Fit,
     time: Array,
@@ -237,6 +249,7 @@ def _wrapped(
         upper=torque + reach,
         level=level,
         residual_rms=fit.residual_rms,
+        sample_rms=_sample_rms(fit),
         measured=measured,
         source=source,
         notes=notes,

@@ -70,8 +70,8 @@ def validate(
     seen = any(fingerprint(item) in fit.history.get("data_sha256", ()) for item in sets)
     if seen and not allow_training:
         raise TrainingDataError(
-            "these are the data the fit was made from, which prove nothing about other motion; give other data, or "
-            "allow it (allow_training=True, --allow-training)"
+            "these are the data the fit was made from, which prove nothing about other motion; give other data "
+            "(`armid validate --allow-training`, or allow_training=True, accepts them all the same)"
         )
     if low_pass_hz is not None:
         steps = own_pipeline(fit, low_pass_hz)

@@ -17,6 +17,7 @@ from armid.estimation.least_squares import measured_noise
 from armid.estimation.linear import NeedsTriangle, residual_squares, residual_variance, solve, stacked
 from armid.estimation.possible.belief import VAGUE, belief_rows, other_rows, plausible_bodies, typical_sizes
 from armid.estimation.possible.consistency import Bounds, Unknowns
+from armid.estimation.possible.decided import data_share, deciders
 from armid.estimation.possible.plausible import most_plausible
 from armid.estimation.possible.prior import Prior, base_precision
 from armid.estimation.possible.semidefinite import Minimum, minimise
@@ -27,6 +28,9 @@ from armid.signals.dataset import Dataset
 
 MARGIN = 1e-5  # how far inside the possible a solution stays, as a share of the arm's typical link
 RANGE = 1e7  # largest ratio between what the data and what the plausible arm say: noise-free data would exceed it
+HEAVY = 3.0  # times its plausible mass from which a lighter link is looked for
+LIGHTER = (2.0, 3.0, 5.0)  # times its plausible mass that a link may then weigh, tried one after the other
+EQUAL = 3.84  # rise of the squared misfit up to which arms fit equally well: 95 % of a chi-square with one degree
 RANK = 1e-9  # singular values below this share of the largest leave their direction to prior and plausible arm
 
 
@@ -50,7 +54,8 @@ class FeasibleLeastSquares(Estimator):
     Every link's pseudo-inertia, less the second moments of the rotors it carries, is positive definite; rotor inertias,
     friction and stiffness are not negative (Wensing, Kim, Slotine 2018). All standard parameters are unknowns. What
     neither data nor prior decide is taken near a plausible arm: the description's nominal inertias where it has
-    possible ones, else bodies of the arm's proportions, believed to 3000 %.
+    possible ones, else bodies of the arm's proportions, believed to 3000 %. A link more than three times as heavy as
+    plausible is made lighter where the data do not tell the difference, and told where they do.
 
     Attributes:
         noise: ``residual`` weighs joints by their residuals, ``measured`` by the noise the data sets state.
@@ -114,30 +119,21 @@ def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None 
         bodies = plausible_bodies(fit, prior)
         scale = typical_sizes(unknowns, bodies, matrix, target)
         doubt = max(_inflation(fit, triangle), float(np.linalg.norm(matrix * scale, 2)) / RANGE)
-        data = (matrix / doubt, target / doubt)
         beliefs = belief_rows(unknowns, bodies, scale, prior)
-    found = minimise(
-        np.vstack([data[0], beliefs[0]]),
-        np.concatenate([data[1], beliefs[1]]),
-        unknowns.conditions,
-        scale,
-        margin=margin,
-    )
+    task = _Task(fit, prior, (triangle, target), (matrix / doubt, target / doubt), beliefs, bodies, scale, margin)
+    found = task.solve(unknowns)
     _check(found, fit, bounds)
-    start = found.x if prior is not None else _exactly(unknowns, found.x, triangle, target, scale, margin)
-    strengths = [VAGUE if prior is None else prior.of_link(i + 1) or VAGUE for i in range(len(bodies))]
-    weights = [1.0 / strength**2 for strength in strengths]
-    other = other_rows(unknowns, scale, prior)
-    x = most_plausible(unknowns, start, scale, bodies, weights, 1.0 / VAGUE**2, other)
+    x, burdens = _not_too_heavy(task, unknowns, bounds, task.settled(unknowns, found.x))
     values = unknowns.matrix @ x
     squares = residual_squares(fit.factor, values)
     counts = np.maximum(np.array(fit.factor.counts), 1)
-    share = _data_share(data[0] * scale, beliefs[0] * scale)
+    share = data_share(fit, unknowns, x, scale, task.data[0], beliefs[0], prior)
     notes = [
         *_growth(fit, squares),
         *_edges(unknowns, x, scale, margin),
+        *burdens,
         *([] if prior is None else [prior.sentence()]),
-        _deciders(unknowns.names, share, prior),
+        deciders(unknowns.names, share, prior),
         "Intervals do not know of physical limits: they are those of the unconstrained fit"
         + ("." if prior is None else " with the prior."),
     ]
@@ -157,6 +153,88 @@ def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None 
         options={**fit.options, **own, "data_share": dict(zip(unknowns.names, share.round(4).tolist(), strict=True))},
         notes=(*fit.notes, *notes),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is to be minimised: rows of the data in units of their honest standard deviations, and beliefs."""
+
+    fit: Fit
+    prior: Prior | None
+    factor: tuple[Array, Array]
+    data: tuple[Array, Array]
+    beliefs: tuple[Array, Array]
+    bodies: Array
+    scale: Array
+    margin: float
+
+    def solve(self, unknowns: Unknowns) -> Minimum:
+        """The best possible parameters."""
+        rows, target = (np.concatenate(pair) for pair in zip(self.data, self.beliefs, strict=True))
+        return minimise(rows, target, unknowns.conditions, self.scale, margin=self.margin)
+
+    def settled(self, unknowns: Unknowns, x: Array) -> Array:
+        """The most plausible parameters that move like `x`."""
+        if self.prior is None:
+            x = _exactly(unknowns, x, *self.factor, self.scale, self.margin)
+        strengths = [
+            VAGUE if self.prior is None else self.prior.of_link(i + 1) or VAGUE for i in range(len(self.bodies))
+        ]
+        weights = [1.0 / strength**2 for strength in strengths]
+        other = other_rows(unknowns, self.scale, self.prior)
+        return most_plausible(unknowns, x, self.scale, self.bodies, weights, 1.0 / VAGUE**2, other)
+
+    def misfit(self, x: Array) -> float:
+        """Sum of the data's squares, in units of their variance."""
+        return float(np.sum((self.data[0] @ x - self.data[1]) ** 2))
+
+    def burdens(self, unknowns: Unknowns, x: Array) -> dict[int, float]:
+        """How many times as heavy as plausible each link is, where no prior speaks of it."""
+        told = () if self.prior is None else self.prior.links
+        masses = {n: f"m{n}" for n in range(1, len(self.bodies) + 1) if n not in told}
+        return {
+            n: float(x[unknowns.names.index(name)] / self.bodies[n - 1, 3, 3])
+            for n, name in masses.items()
+            if name in unknowns.names
+        }
+
+
+def _not_too_heavy(task: _Task, unknowns: Unknowns, bounds: Bounds | None, x: Array) -> tuple[Array, list[str]]:
+    """Lighter links where those of `x` are implausibly heavy and the data do not tell the difference, else a note.
+
+    At the edge of the possible the data may ask for an inertia that only a very heavy link has, by less than their own
+    noise. Arms count as equally good by the likelihood ratio of one parameter.
+    """
+    burdens = task.burdens(unknowns, x)
+    if max(burdens.values(), default=0.0) <= HEAVY:
+        return x, []
+    for most in LIGHTER:
+        lighter = _no_heavier(task, unknowns, bounds, burdens, most)
+        if lighter is not None and task.misfit(lighter) <= task.misfit(x) + EQUAL:
+            return lighter, []
+    return x, [
+        f"Link {number} would have to weigh {times * task.bodies[number - 1, 3, 3]:.3g} kg, {times:.2g} times what is "
+        "plausible: no lighter one fits the data as well, which are at the edge of the possible."
+        for number, times in burdens.items()
+        if times > LIGHTER[-1]
+    ]
+
+
+def _no_heavier(
+    task: _Task, unknowns: Unknowns, bounds: Bounds | None, burdens: dict[int, float], most: float
+) -> Array | None:
+    """The parameters if no link may weigh more than `most` times what is plausible; bounds the user states go first."""
+    stated = {} if bounds is None else dict(bounds.mass or {})
+    limits: dict[int, tuple[float, float]] = {}
+    while heavy := {number for number, times in burdens.items() if times > most} - {*limits, *stated}:
+        limits |= {number: (0.0, most * float(task.bodies[number - 1, 3, 3])) for number in heavy}
+        narrow = Unknowns(unknowns.model, unknowns.terms, replace(bounds or Bounds(), mass={**limits, **stated}))
+        found = task.solve(narrow)
+        if not found.good:
+            return None
+        x = task.settled(narrow, found.x)
+        burdens = task.burdens(narrow, x)
+    return x if limits else None
 
 
 def _uncertainty(fit: Fit, prior: Prior | None, values: Array, doubt: float) -> tuple[Array, Identifiability]:
@@ -217,14 +295,6 @@ def _check(found: Minimum, fit: Fit, bounds: Bounds | None) -> None:
     raise NotFeasibleError(f"no physically possible parameters were found: {cause}; {way}", fit)
 
 
-def _data_share(data: Array, belief: Array) -> Array:
-    """How much of each parameter the data decide: 1 all, 0 nothing (diagonal of the resolution matrix)."""
-    with one_blas_thread():
-        information = data.T @ data
-        total = information + belief.T @ belief
-        return np.clip(np.diag(np.linalg.solve(total, information)), 0.0, 1.0)
-
-
 def _growth(fit: Fit, squares: Array) -> list[str]:
     counts = np.maximum(np.array(fit.factor.counts), 1)
     before = float(fit.weights @ (counts * fit.residual_rms**2))
@@ -245,11 +315,3 @@ def _edges(unknowns: Unknowns, x: Array, scale: Array, margin: float) -> list[st
     if not names:
         return ["No physical limit is active."]
     return [f"At the edge of the possible: {', '.join(dict.fromkeys(names))}."]
-
-
-def _deciders(names: Sequence[str], share: Array, prior: Prior | None) -> str:
-    other = [name for name, part in zip(names, share, strict=True) if part < 0.5]
-    who = "a plausible arm decides" if prior is None else "prior and plausible arm decide"
-    if not other:
-        return f"The data decide all {len(names)} parameters."
-    return f"The data decide {len(names) - len(other)} of {len(names)} parameters; {who} {', '.join(other)}."

@@ -79,7 +79,14 @@ def _columns(nominal: bool) -> list[Column]:
     columns += [Column("nominal", "kg", "mass in the robot's own file")] if nominal else []
     columns += [Column(f"c{axis}", "mm", f"centre of mass along {axis} of the link's frame") for axis in "xyz"]
     columns += [Column("principal moments", "g m²", "about the centre of mass, smallest first")]
-    return [*columns, Column("decided by the data", words=True, hint="parameters of which the data know at least half")]
+    return [
+        *columns,
+        Column(
+            "decided by the data",
+            words=True,
+            hint="identifiable alone with a small interval, or data that more than halve the prior's variance",
+        ),
+    ]
 
 
 def _rows(fit: Fit, bodies: list[Array]) -> list[Row]:
