@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,16 @@ from armid.errors import ArmidError, DescriptionError
 from armid.estimation.fit import Fit, load_fit
 from armid.logs.recipe import Recipe
 from armid.robot import load_robot
-from armid.robot.provenance import code_hash
 from armid.robot.robot import Robot
 from armid.robot.schema import parse_yaml, read_text
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import Pipeline
 
+#: Parts of armid that decide what an arm-day is: with other code an arm-day is another one.
+CODE = (
+    *("robot", "dynamics", "logs", "signals", "estimation/problem.py", "estimation/torque_model.py"),
+    *("estimation/terms.py", "estimation/linear.py", "fleet/reduce.py", "fleet/pieces.py", "fleet/day.py"),
+)
 SLOW_FLOOR = 0.03  # [rad/s] rows slower than this are left out, the same for every piece of a log
 
 
@@ -55,7 +61,7 @@ class Fleet:
         fit = self.fit
         return {
             "armid": __version__,
-            "code_sha256": code_hash(),
+            "code_sha256": _code_hash(),
             "robot": robot_to_data(self.robot),
             "recipe": None if self.recipe is None else repr(self.recipe),
             "effort": self.effort,
@@ -104,6 +110,17 @@ def load_fleet(path: str | Path) -> Fleet:
         fit=load_fit(_beside(path, str(fit))) if known else None,
         slow_floor=float(floor),
     )
+
+
+@cache
+def _code_hash() -> str:
+    digest = hashlib.sha256()
+    root = Path(str(files("armid")))
+    for part in CODE:
+        for path in sorted((root / part).rglob("*.py")) if (root / part).is_dir() else [root / part]:
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _pipeline(path: Path, signals: Any) -> Pipeline:

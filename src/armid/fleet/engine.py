@@ -1,4 +1,4 @@
-"""Reducing many partitions: in this process, in worker processes, or on a Dask cluster."""
+"""Doing the same to many things: in this process, in worker processes, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from armid.errors import ArmidError, MissingExtraError
 from armid.fleet.day import ArmDay
@@ -16,109 +17,206 @@ from armid.fleet.reduce import reduce_partition
 from armid.fleet.store import Store
 
 FAILURES = 20  # times a task may lose its worker before it is given up
+MISSING_S = 20.0  # how long a worker may be missing before another is started
+WAIT_S = 0.02  # between looks for results
 CONNECT_S = 10.0
 MEMORY = "1.5GB"  # limit per worker process at which Dask starts it anew; the work itself needs far less
+#: Dask lets workers give memory back after every array; to take it again each time costs a third of the work.
+ALLOCATION = {"MALLOC_TRIM_THRESHOLD_": 512 << 20, "MALLOC_MMAP_THRESHOLD_": 256 << 20}
+AHEAD = 4  # tasks per worker that are handed out beforehand; more only fill the scheduler's memory
+LEAST_AHEAD = 32
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the reduction is.
+    """How far the work is.
 
     Attributes:
-        done: partitions that are finished, those kept from earlier runs included.
-        total: partitions in all.
+        stage: what is being done: ``reading logs`` or ``estimating arms``.
+        done: things that are finished, those kept from earlier runs included.
+        total: things in all.
         kept: of those, from earlier runs.
-        seconds_left: until the end, if it goes on like this; None before anything is known.
-        last: the newest arm-day.
+        seconds_left: until the end of the stage, if it goes on like this.
+        last: name of the newest.
     """
 
+    stage: str
     done: int
     total: int
     kept: int
-    seconds_left: float | None
-    last: ArmDay
+    seconds_left: float
+    last: str
 
 
-def arm_days(
-    fleet: Fleet,
-    partitions: Sequence[Partition],
-    store: Store,
-    *,
-    workers: int = 0,
-    scheduler: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> list[ArmDay]:
-    """All arm-days, in the order of the partitions.
-
-    What the store holds is not computed again, and each new arm-day is stored as soon as it is there, by this process:
-    workers need to see the logs, not the store.
-
-    Args:
-        fleet: what all share.
-        partitions: what to reduce.
-        store: of finished arm-days.
-        workers: processes to start; 0 to work in this process.
-        scheduler: address of a Dask scheduler to use instead.
-        progress: told after each partition.
-    """
-    options = fleet.key()
-    keys = [partition.key(options) for partition in partitions]
-    found: dict[str, ArmDay] = {key: day for key in keys if (day := store.get(key)) is not None}
-    todo = [(key, partition) for key, partition in zip(keys, partitions, strict=True) if key not in found]
-    kept, began = len(found), time.monotonic()
-    for number, day in enumerate(_reduced(fleet, todo, workers, scheduler), start=1):
-        store.put(day)
-        found[day.key] = day
-        if progress is not None:
-            left = (time.monotonic() - began) / number * (len(todo) - number)
-            progress(Progress(kept + number, len(keys), kept, left, day))
-    return [found[key] for key in keys]
+Tell = Callable[[Progress], None]
 
 
-def _reduced(
-    fleet: Fleet, todo: Sequence[tuple[str, Partition]], workers: int, scheduler: str | None
-) -> Iterator[ArmDay]:
-    """Arm-days as they are finished."""
-    if not todo:
-        return
-    if workers == 0 and scheduler is None:
-        for key, partition in todo:
-            yield reduce_partition(fleet, partition, key)
-        return
-    with _client(workers, scheduler) as client:
+class Engine:
+    """Where the work is done; open it with `engine`."""
+
+    def __init__(self, client: Any = None, cluster: Any = None) -> None:
+        """Keep the Dask client; None to work in this process.
+
+        Args:
+            client: of the cluster.
+            cluster: processes of our own, which are started anew if they die.
+        """
+        self._client, self._cluster = client, cluster
+        self._wanted = 0 if cluster is None else len(cluster.worker_spec)
+        self._complete = time.monotonic()
+
+    def each(
+        self, function: Callable[[Fleet, Item], Result], fleet: Fleet, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Result]]:
+        """``function(fleet, item)`` of all items, as they are finished, each with its index.
+
+        A worker that dies takes nothing with it but what it was just doing, which another does again.
+        """
+        if self._client is None:
+            yield from ((index, function(fleet, item)) for index, item in enumerate(items))
+            return
         from distributed import as_completed
 
-        shared = client.scatter(fleet, broadcast=True)
-        tasks = [
-            client.submit(reduce_partition, shared, partition, key, key=f"armid-{key}", retries=2, pure=False)
-            for key, partition in todo
-        ]
-        for task in as_completed(tasks):
-            yield task.result()
+        # Every task carries the fleet: data scattered to workers would be lost with the last worker that holds them.
+        key, number = fleet.key(), {}
+        waiting = iter(enumerate(items))
+
+        def handed_out(count: int) -> list[Any]:
+            tasks = []
+            for index, item in islice(waiting, count):
+                task = self._client.submit(_with_known, function, fleet, key, item, pure=False, retries=2)
+                number[task.key] = index
+                tasks.append(task)
+            return tasks
+
+        ahead = max(LEAST_AHEAD, AHEAD * len(self._client.scheduler_info(n_workers=-1)["workers"]))
+        finished = as_completed(handed_out(ahead))
+        while not finished.is_empty():
+            while not finished.has_ready():
+                self._revive()
+                time.sleep(WAIT_S)
+            task = next(finished)
+            result, index = task.result(), number.pop(task.key)
             task.release()
+            for more in handed_out(1):
+                finished.add(more)
+            yield index, result
+
+    def _revive(self) -> None:
+        """Start workers in the place of those that have been missing for a while.
+
+        Dask starts a worker anew that dies at work, but not one that dies while it is being started.
+        """
+        now = time.monotonic()
+        if self._cluster is None or self._there() >= self._wanted:
+            self._complete = now
+        elif now - self._complete > MISSING_S:
+            self._cluster.scale(len(self._cluster.worker_spec) + self._wanted - self._there())
+            self._complete = now
+
+    def _there(self) -> int:
+        return len(self._cluster.scheduler_info["workers"])
 
 
 @contextmanager
-def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
-    """A Dask client: of the user's cluster, or of processes on this machine."""
+def engine(workers: int = 0, scheduler: str | None = None) -> Iterator[Engine]:
+    """Open a place to work.
+
+    Args:
+        workers: processes to start on this machine; 0 to work in this process.
+        scheduler: address of a Dask scheduler to use instead.
+
+    Raises:
+        MissingExtraError: Dask is not installed.
+        ArmidError: the scheduler cannot be reached, or has no workers.
+    """
+    if workers < 0:
+        raise ArmidError(f"--workers {workers}: must be 0 or more")
+    if workers == 0 and scheduler is None:
+        yield Engine()
+        return
     try:
         import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise MissingExtraError("several workers", "fleet") from None
-    with dask.config.set({"distributed.scheduler.allowed-failures": FAILURES}):
+    spawned = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **ALLOCATION}
+    settings = {"distributed.scheduler.allowed-failures": FAILURES, "distributed.nanny.pre-spawn-environ": spawned}
+    with dask.config.set(settings):
         if scheduler is not None:
-            try:
-                client = Client(scheduler, timeout=CONNECT_S)
-            except (OSError, ValueError) as error:
-                raise ArmidError(f"--scheduler {scheduler}: cannot be reached ({error}); is it running?") from None
-            with client:
-                yield client
+            with _connected(Client, scheduler) as client:
+                yield Engine(client)
             return
-        with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, memory_limit=MEMORY, dashboard_address=None, silence_logs=40
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+        cluster = LocalCluster(
+            n_workers=workers, threads_per_worker=1, memory_limit=MEMORY, dashboard_address=":0", silence_logs=50
+        )
+        with cluster, Client(cluster) as client:
+            yield Engine(client, cluster)
+
+
+def arm_days(
+    fleet: Fleet, partitions: Sequence[Partition], store: Store, place: Engine, progress: Tell | None = None
+) -> tuple[list[str], int]:
+    """Reduce all partitions into the store.
+
+    What the store holds is not computed again, and each new arm-day is stored as soon as it is there, by this process:
+    workers need to see the logs, not the store.
+
+    Returns:
+        Keys of the arm-days, in the order of the partitions, and how many were there before.
+    """
+    options = fleet.key()
+    keys = [partition.key(options) for partition in partitions]
+    todo = [(key, partition) for key, partition in zip(keys, partitions, strict=True) if not store.has(key)]
+    clock = Clock("reading logs", len(keys), len(keys) - len(todo), progress)
+    for _, day in place.each(_reduced, fleet, todo):
+        store.put(day)
+        clock.tell(f"{day.robot}, {day.date}")
+    return keys, clock.kept
+
+
+class Clock:
+    """Tells how far a stage is and how long it will take."""
+
+    def __init__(self, stage: str, total: int, kept: int, progress: Tell | None) -> None:
+        """Start it."""
+        self.stage, self.total, self.kept, self._done = stage, total, kept, 0
+        self._progress, self._began = progress, time.monotonic()
+
+    def tell(self, last: str) -> None:
+        """One more is finished."""
+        self._done += 1
+        if self._progress is not None:
+            left = (time.monotonic() - self._began) / self._done * (self.total - self.kept - self._done)
+            self._progress(Progress(self.stage, self.kept + self._done, self.total, self.kept, left, last))
+
+
+def _reduced(fleet: Fleet, item: tuple[str, Partition]) -> ArmDay:
+    key, partition = item
+    return reduce_partition(fleet, partition, key)
+
+
+_KNOWN: dict[str, Fleet] = {}
+
+
+def _with_known(function: Callable[[Fleet, Item], Result], fleet: Fleet, key: str, item: Item) -> Result:
+    """Call with the first fleet of this key that the process has seen: one object, so that its model is made once."""
+    if key not in _KNOWN:
+        _KNOWN.clear()
+        _KNOWN[key] = fleet
+    return function(_KNOWN[key], item)
+
+
+@contextmanager
+def _connected(client: Any, address: str) -> Iterator[Any]:
+    try:
+        made = client(address, timeout=CONNECT_S)
+    except (OSError, ValueError) as error:
+        raise ArmidError(f"--scheduler {address}: cannot be reached ({error}); is it running?") from None
+    with made:
+        if not made.scheduler_info(n_workers=-1)["workers"]:
+            raise ArmidError(f"--scheduler {address}: has no workers; start some with: dask worker {address}")
+        yield made

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from armid.dynamics.threads import one_blas_thread
 from armid.fleet.information import Information
 from armid.robot.inertia import Array
 
 LEAST_ARMS = 5  # below, a spread between arms cannot be told
+MOST_ARMS = 400  # from which the type is learnt; more add little but time
 ITERATIONS, CONVERGED = 400, 1e-6
 FREEDOM = 6.0  # of the t distribution that makes single odd arms count less
 ODD = 0.01  # chance, over the whole fleet, that a sound arm is called unusual
@@ -55,7 +56,8 @@ class FleetEstimate:
         names: parameters.
         mean: of the type.
         mean_covariance: how well the mean is known.
-        spread: covariance between arms.
+        spread: covariance between arms; a mere guess, wide, if `told` is False.
+        told: whether there were enough arms to tell the spread.
         arms: by name.
     """
 
@@ -63,6 +65,7 @@ class FleetEstimate:
     mean: Array
     mean_covariance: Array
     spread: Array
+    told: bool
     arms: Mapping[str, ArmEstimate]
 
 
@@ -78,18 +81,21 @@ def learn(names: Sequence[str], arms: Mapping[str, Information]) -> FleetEstimat
     scale = _scale(information)
     A = np.array([part.matrix * np.outer(scale, scale) for part in information])
     b = np.array([part.vector * scale for part in information])
+    chosen = np.unique(np.linspace(0, len(keys) - 1, min(len(keys), MOST_ARMS)).round().astype(int))
+    told = len(keys) >= LEAST_ARMS
     with one_blas_thread():
         mean, spread = _start(A, b)
-        weight = np.ones(len(keys))
-        for _ in range(ITERATIONS):
+        weight = np.ones(len(chosen))
+        for _ in range(ITERATIONS if told else 0):
             before = mean, spread
-            mean, spread, weight = _step(A, b, mean, spread)
+            mean, spread, weight = _step(A[chosen], b[chosen], mean, spread)
             change = np.abs(mean - before[0]).max() + np.abs(np.diag(spread) - np.diag(before[1])).max()
             if change < CONVERGED * (1.0 + np.abs(mean).max()):
                 break
-        mean_covariance = _mean_covariance(A, spread, weight)
+        mean_covariance = _mean_covariance(A[chosen], spread, weight)
+        count = len(keys) if told else 0
         found = {
-            key: _arm(tuple(names), A[k], b[k], mean, mean_covariance, spread, len(keys)) for k, key in enumerate(keys)
+            key: _arm(tuple(names), A[k], b[k], mean, mean_covariance, spread, count) for k, key in enumerate(keys)
         }
     back = np.outer(scale, scale)
     return FleetEstimate(
@@ -97,6 +103,7 @@ def learn(names: Sequence[str], arms: Mapping[str, Information]) -> FleetEstimat
         mean * scale,
         mean_covariance * back,
         spread * back,
+        told,
         {
             key: ArmEstimate(one.values * scale, one.covariance * back, one.own_share, one.deviation, one.unusual)
             for key, one in found.items()
@@ -112,9 +119,8 @@ def _scale(information: Sequence[Information]) -> Array:
 
 def _start(A: Array, b: Array) -> tuple[Array, Array]:
     """The fleet as one arm, and a wide spread around it."""
-    p = A.shape[1]
     mean = np.linalg.lstsq(A.sum(axis=0), b.sum(axis=0), rcond=1e-12)[0]
-    return mean, np.diag(np.maximum(1.0, 0.3 * np.abs(mean)) ** 2) * np.ones((p, p)) * np.eye(p)
+    return mean, np.diag(np.maximum(1.0, 0.3 * np.abs(mean)) ** 2)
 
 
 def _posteriors(A: Array, b: Array, mean: Array, spread: Array) -> tuple[Array, Array]:
@@ -166,6 +172,7 @@ def _arm(
     # What the data alone would move: under the model values - mean has the covariance spread - posterior.
     moved = np.sqrt(np.maximum(prior - np.diag(covariance) + np.diag(pull @ mean_covariance @ pull.T), 1e-300))
     deviation = np.where(own > 0.05, (values - mean) / moved, 0.0)
-    limit = float(norm.isf(0.5 * ODD / (p * arms)))
+    # The spread is known from as many arms only, so that Student's tails count.
+    limit = float(student.isf(0.5 * ODD / (p * arms), arms - 1)) if arms else np.inf
     odd = [i for i in np.argsort(-np.abs(deviation)) if abs(deviation[i]) > limit]
     return ArmEstimate(values, covariance, own, deviation, tuple(names[i] for i in odd))

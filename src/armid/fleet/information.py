@@ -1,4 +1,4 @@
-"""Arm-days as information: what a day says about the parameters, in the units of the fleet's noise."""
+"""Arm-days as information: what a day says about the parameters, in the units of the arm's noise."""
 
 from __future__ import annotations
 
@@ -6,62 +6,89 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.fleet.day import ArmDay
 from armid.robot.inertia import Array
 
+LOUD = 1.5  # times its arm's usual residual from which on a day counts by its own
+
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x + c) / 2.
+    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x) / 2.
 
     Attributes:
         matrix: A, (parameters, parameters).
         vector: b.
-        power: c.
-        rows: number of torque rows behind it, joints counted singly.
     """
 
     matrix: Array
     vector: Array
-    power: float
-    rows: float
 
     def __add__(self, other: Information) -> Information:
         """What both say together."""
-        return Information(
-            self.matrix + other.matrix,
-            self.vector + other.vector,
-            self.power + other.power,
-            self.rows + other.rows,
-        )
-
-    def mismatch(self, values: Array) -> float:
-        """Weighted sum of squared residuals at given values."""
-        return float(values @ self.matrix @ values - 2.0 * self.vector @ values + self.power)
+        return Information(self.matrix + other.matrix, self.vector + other.vector)
 
 
-def noise_levels(days: Sequence[ArmDay]) -> Array:
-    """Usual rms of the residuals of each joint over the fleet [N m]: the median, which a few bad days do not move."""
-    usable = [day.rms for day in days if day.usable and np.isfinite(day.rms).all()]
-    if not usable:
-        raise ArmidError("no arm-day is usable, so nothing can be estimated; see the problems of each")
-    return np.asarray(np.median(usable, axis=0))
+@dataclass(frozen=True, eq=False)
+class History:
+    """One arm over its usable days.
+
+    Attributes:
+        name: of the arm.
+        days: the arm-days, by date.
+        matrix: A of each day, (days, parameters, parameters).
+        vector: b of each day, (days, parameters).
+        noise: usual rms of the residuals per joint [N m].
+        inflation: by how much their correlation in time enlarges variances, per joint.
+    """
+
+    name: str
+    days: tuple[ArmDay, ...]
+    matrix: Array
+    vector: Array
+    noise: Array
+    inflation: Array
+
+    @property
+    def total(self) -> Information:
+        """All days together, always summed in the order of their dates."""
+        return Information(self.matrix.sum(axis=0), self.vector.sum(axis=0))
+
+    def only(self, keep: NDArray[np.bool_]) -> History:
+        """Some of the days."""
+        days = tuple(day for day, yes in zip(self.days, keep, strict=True) if yes)
+        return History(self.name, days, self.matrix[keep], self.vector[keep], self.noise, self.inflation)
+
+    def scaled(self, scatter: float) -> History:
+        """The same with errors that many times larger."""
+        if scatter == 1.0:
+            return self
+        square = scatter**2
+        parts = self.matrix / square, self.vector / square, self.noise, self.inflation * square
+        return History(self.name, self.days, *parts)
 
 
-def information_of(day: ArmDay, noise: Array) -> Information:
-    """What one day says, weighted by the noise and lessened by the correlation of its residuals in time."""
-    assert day.factor is not None
-    weights = 1.0 / (noise**2 * day.inflation)
-    matrix, vector, power = day.factor.normal_equations(weights)
-    rows = float(np.sum(np.array(day.factor.counts) / day.inflation))
-    return Information(matrix, vector, power, rows)
+def history_of(name: str, days: Sequence[ArmDay]) -> History:
+    """An arm's usable days as information.
 
-
-def summed(parts: Sequence[Information]) -> Information:
-    """The sum, always in the order given, so that it does not depend on who came first."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    Noise and inflation are medians over the arm's days: one day tells them too badly, and a bad day does not move them.
+    """
+    kept = tuple(sorted((day for day in days if day.usable), key=lambda day: day.date))
+    if not kept:
+        raise ArmidError(f"{name}: no day is usable")
+    rms = np.array([day.rms for day in kept])
+    noise = np.nanmedian(np.where(rms > 0.0, rms, np.nan), axis=0)
+    inflation = np.median([day.inflation for day in kept], axis=0)
+    matrices, vectors = [], []
+    with one_blas_thread():
+        for day in kept:
+            assert day.factor is not None
+            own = np.where(day.rms > LOUD * noise, day.rms, noise)
+            matrix, vector, _ = day.factor.normal_equations(1.0 / (own**2 * inflation))
+            matrices.append(matrix)
+            vectors.append(vector)
+    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation)

@@ -64,6 +64,8 @@ def find_partitions(fleet: Fleet) -> list[Partition]:
     """
     system, root = file_system(fleet)
     try:
+        if not system.exists(root):
+            raise ArmidError(f"{fleet.source}: logs: {fleet.logs} is not there; name the folder that holds robot=…")
         found: dict[str, dict[str, Any]] = system.find(root, detail=True)
     except (OSError, ValueError) as error:
         raise ArmidError(f"{fleet.source}: logs: {fleet.logs} cannot be read ({error})") from None

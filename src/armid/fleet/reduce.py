@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,27 @@ from armid.dynamics.threads import set_threads
 from armid.errors import ArmidError
 from armid.estimation.linear import residual_variance, solve
 from armid.estimation.problem import Problem
+from armid.estimation.torque_model import TorqueModel
 from armid.fleet.day import ArmDay
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
-from armid.logs.log import Log, concatenate
+from armid.fleet.pieces import dataset_of, stretches
+from armid.logs.log import Log
 from armid.logs.read import open_log
 from armid.logs.stream import LogStream
-from armid.robot.inertia import Array
+from armid.robot.inertia import Array, change_of_frame
+from armid.robot.robot import inertial_names
 from armid.signals.dataset import Dataset
 from armid.signals.doctor import examine
-from armid.signals.filtering import ROWS_PER_CUTOFF, LowPass
-from armid.signals.kernels import low_pass_kernel
-from armid.signals.pipeline import Pipeline, process
-from armid.signals.problems import SignalError
 
-CHUNK = 16_384  # samples reduced at a time
 DOCTOR_ROWS = 60_000  # samples the log doctor looks at, per file
 LOOKED_AT = 4  # chunks per day whose residuals are looked at
-JUMP_S = 1.0  # a step of time longer than this, or backwards, begins a new stretch
 REVERSAL_S = 0.2  # how long after a change of direction residuals count as those of a reversal
 LAGS = 60
-#: Findings after which a recording means something else than it says, so that it is not used.
-FATAL = (
-    *("degrees", "dead-channel", "mostly-zero", "swapped-joints", "sign-flipped"),
-    *("position-missing", "effort-missing", "other-robot"),
-)
+EPOCH = 3e8  # times beyond this [s] are taken as seconds since 1970
+#: Findings after which a recording means something else than it says, so that it is not used. Signs and exchanged
+#: joints are judged later, in the light of the whole fleet, which is far surer than one log alone.
+FATAL = ("degrees", "dead-channel", "mostly-zero", "position-missing", "effort-missing", "other-robot")
 
 
 def reduce_partition(fleet: Fleet, partition: Partition, key: str = "") -> ArmDay:
@@ -57,7 +52,7 @@ def reduce_partition(fleet: Fleet, partition: Partition, key: str = "") -> ArmDa
         try:
             with local_copy(system, file) as path:
                 day.hashes[name] = _sha256(path)
-                day.add(path, name)
+                day.add(path, name, partition.date)
         except (ArmidError, OSError) as error:
             day.problems.append({"file": name, "reason": str(error)})
     return day.finished(partition, key)
@@ -68,8 +63,9 @@ class _Day:
     """What a day adds up to while its files are read."""
 
     fleet: Fleet
+    payload: tuple[float, ...] | None = None
     factor: CompactFactor | None = None
-    looked_at: list[Problem] = field(default_factory=list)
+    looked_at: list[tuple[Problem, Array]] = field(default_factory=list)
     findings: list[dict[str, Any]] = field(default_factory=list)
     problems: list[dict[str, Any]] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)
@@ -78,14 +74,14 @@ class _Day:
     warmth: Array | None = None
     felt: Array | None = None
 
-    def add(self, path: Path, name: str) -> None:
+    def add(self, path: Path, name: str, date: str) -> None:
         """Add one file; a file that turns out bad on the way leaves nothing behind."""
         fleet = self.fleet
         stream = open_log(path, fleet.recipe, effort=fleet.effort)
         _check_type(stream, fleet)
-        self._examine(stream, name)
-        part = _Day(fleet)
-        for stretch in _stretches(stream, fleet, part):
+        self._examine(stream, name, date)
+        part = _Day(fleet, payload=stream.info.payload)
+        for stretch in stretches(stream, fleet, part.count):
             part._reduce(stretch)
         if part.factor is None:
             raise ArmidError("too short: no stretch is longer than the filter needs")
@@ -96,20 +92,25 @@ class _Day:
             self.warmth = part.warmth if self.warmth is None else self.warmth + part.warmth
             self.felt = part.felt if self.felt is None else self.felt + part.felt
 
-    def _examine(self, stream: LogStream, name: str) -> None:
+    def _examine(self, stream: LogStream, name: str, date: str) -> None:
         first = next(iter(stream.blocks(DOCTOR_ROWS)))
         report = examine(first, self.fleet.robot)
         for finding in report.at_least("warning"):
             data = finding.as_data()
             kept = {key: data.get(key) for key in ("code", "severity", "joint", "what")}
-            self.findings.append({**kept, "file": name})
-        fatal = [finding for finding in report.findings if finding.code in FATAL]
+            self.findings.append({**kept, "channel": data["values"].get("channel"), "file": name})
+        clock = _clock(float(first.time[0]), date)
+        if clock:
+            self.findings.append(
+                {"code": "clock-jump", "severity": "warning", "joint": None, "what": clock, "file": name}
+            )
+        fatal = [f for f in report.findings if f.code in FATAL and (f.severity == "error" or "missing" in f.code)]
         if fatal:
             raise ArmidError(f"{fatal[0].code}: {fatal[0].what}")
 
     def _reduce(self, log: Log) -> None:
         fleet, fit = self.fleet, self.fleet.fit
-        data = _dataset(log, fleet)
+        data = dataset_of(log, fleet)
         problem = Problem(
             fleet.robot,
             data,
@@ -120,9 +121,24 @@ class _Day:
             slow_floor=fleet.slow_floor,
         )
         factor = problem.factor(triangular=True, complete=False)
+        shift = np.zeros(len(problem.names))
+        if self.payload is not None:
+            shift = payload_map(problem.torque_model) @ np.asarray(self.payload, dtype=float)
+            factor = without_payload(factor, shift)
         self.factor = factor if self.factor is None else self.factor + factor
         if len(self.looked_at) < LOOKED_AT:
-            self.looked_at.append(problem)
+            self.looked_at.append((problem, shift))
+
+    def count(self, block: Log) -> None:
+        """Add up samples, time and temperatures of a block."""
+        self.samples += len(block)
+        self.seconds += len(block) / block.rate_hz if len(block) > 1 or block.info.rate_hz else 0.0
+        if "temperature" in block:
+            values = block.for_joints(self.fleet.robot.joint_names)["temperature"]
+            good = np.isfinite(values)
+            total, count = np.where(good, values, 0.0).sum(axis=0), good.sum(axis=0)
+            self.warmth = total if self.warmth is None else self.warmth + total
+            self.felt = count if self.felt is None else self.felt + count
 
     def finished(self, partition: Partition, key: str) -> ArmDay:
         """The arm-day."""
@@ -151,6 +167,39 @@ class _Day:
         )
 
 
+def without_payload(factor: CompactFactor, shift: Array) -> CompactFactor:
+    """The factor of the arm alone, from that of the arm with a known payload, which shifts its parameters.
+
+    Torque is linear: tau - W shift only changes the last column of a triangular factor.
+    """
+    matrices = []
+    for columns, matrix in zip(factor.columns, factor.matrices, strict=True):
+        lighter = matrix.copy()
+        lighter[:, -1] -= matrix[:, :-1] @ shift[columns]
+        matrices.append(lighter)
+    return replace(factor, matrices=tuple(matrices))
+
+
+def payload_map(model: TorqueModel) -> Array:
+    """(columns, 10): what a payload in the tool frame adds to the base parameters, per unit of its parameters."""
+    base, robot = model.model.base, model.robot
+    index = {name: i for i, name in enumerate(base.names)}
+    result = np.zeros((len(model.names), 10))
+    for name, row in zip(inertial_names(robot.n_joints), change_of_frame(robot.tool), strict=True):
+        if name in index:
+            result[: len(base.kept)] += np.outer(base.matrix[:, index[name]], row)
+    return result
+
+
+def _clock(start: float, date: str) -> str:
+    """What is wrong with the clock of a log, if its times are seconds since 1970 and not of the folder's day."""
+    if not start > EPOCH:
+        return ""
+    said = datetime.fromtimestamp(start, UTC)
+    off = (said - datetime.fromisoformat(date).replace(tzinfo=UTC)).total_seconds() / 86400.0
+    return "" if -1.0 <= off <= 2.0 else f"The recorder's clock says {said:%Y-%m-%d}, {off:+.0f} days off."
+
+
 def _check_type(stream: LogStream, fleet: Fleet) -> None:
     """Refuse a log of another type of arm."""
     one, other = stream.info.robot.lower(), fleet.robot.name.lower()
@@ -161,111 +210,16 @@ def _check_type(stream: LogStream, fleet: Fleet) -> None:
         raise ArmidError(f"lacks the joints {', '.join(missing)}, so it is of another type of arm")
 
 
-def _stretches(stream: LogStream, fleet: Fleet, day: _Day) -> Iterator[Log]:
-    """Overlapping pieces of constant length, cut where time jumps; counts and temperatures are added on the way."""
-    plan: _Pieces | None = None
-    kept: Log | None = None
-    for block in stream.blocks(CHUNK):
-        _count(block, fleet, day)
-        for part in _without_jumps(block, kept):
-            log, fresh = part
-            if fresh and kept is not None and plan is not None:
-                yield from plan.rest(kept)
-                kept = None
-            kept = log if kept is None or fresh else concatenate([kept, log])
-            plan = plan or _Pieces.of(kept, fleet)
-            while len(kept) >= plan.length:
-                yield kept.rows(slice(0, plan.length))
-                kept = kept.rows(slice(plan.core, None))
-    if kept is not None and plan is not None:
-        yield from plan.rest(kept)
-
-
-@dataclass(frozen=True)
-class _Pieces:
-    """Lengths in samples: of a piece, of its part that is new, and of what the filters need at each end."""
-
-    core: int
-    margin: int
-    half: int
-    step: int
-
-    @property
-    def length(self) -> int:
-        return self.core - self.step + 2 * (self.half + self.margin) + 1
-
-    @classmethod
-    def of(cls, log: Log, fleet: Fleet) -> _Pieces:
-        strategy = fleet.pipeline.strategy
-        assert isinstance(strategy, LowPass)
-        low_pass = settled(strategy, log.rate_hz)
-        kernel = low_pass_kernel(log.rate_hz, float(low_pass.cutoff_hz), low_pass.order, tail=low_pass.tail)
-        step = int(low_pass.decimate)
-        wide = low_pass_kernel(log.rate_hz, float(low_pass.motion_cutoff_hz or 0.0), low_pass.order, tail=1e-12)
-        margin = -(-(len(wide) // 2 + 8) // step) * step
-        core = max(1, CHUNK // step) * step
-        return cls(core, margin, len(kernel) // 2, step)
-
-    def rest(self, log: Log) -> Iterator[Log]:
-        """The last piece of a stretch, shortened so that its rows go on where those before it ended."""
-        rows = (len(log) - 1 - 2 * (self.half + self.margin)) // self.step + 1
-        if rows >= 1:
-            yield log.rows(slice(0, replace(self, core=rows * self.step).length))
-
-
-def settled(strategy: LowPass, rate_hz: float) -> LowPass:
-    """The low-pass with everything decided that it would decide from a log."""
-    cutoff = float(strategy.cutoff_hz)
-    if strategy.decimate != "auto" and not isinstance(strategy.decimate, int):
-        raise SignalError("LowPass", f"decimate is {strategy.decimate!r}; use a whole number from 1")
-    step = max(1, int(rate_hz / (ROWS_PER_CUTOFF * cutoff))) if strategy.decimate == "auto" else int(strategy.decimate)
-    wide = min(2.0 * cutoff, 0.45 * rate_hz) if strategy.motion_cutoff_hz is None else strategy.motion_cutoff_hz
-    return replace(strategy, decimate=step, motion_cutoff_hz=float(wide))
-
-
-def _dataset(log: Log, fleet: Fleet) -> Dataset:
-    """A piece processed; rows that feel its ends are left to its neighbours."""
-    pieces = _Pieces.of(log, fleet)
-    strategy = fleet.pipeline.strategy
-    assert isinstance(strategy, LowPass)
-    steps = Pipeline((*fleet.pipeline.steps[:-1], settled(strategy, log.rate_hz)))
-    data = process(log, steps, robot=fleet.robot)
-    inner = (data.rows >= pieces.half + pieces.margin) & (data.rows < len(data.q) - pieces.half - pieces.margin)
-    use = None if data.use is None else data.use[inner]
-    return replace(data, rows=data.rows[inner], torque=data.torque[inner], use=use)
-
-
-def _without_jumps(block: Log, before: Log | None) -> Iterator[tuple[Log, bool]]:
-    """Parts of a block in which time goes on, and whether each begins a new stretch."""
-    last = block.time[0] if before is None or not len(before) else before.time[-1]
-    steps = np.diff(np.concatenate([[last], block.time]))
-    cuts = np.flatnonzero((steps > JUMP_S) | (steps < -JUMP_S))
-    edges = [0, *(int(cut) for cut in cuts if cut > 0), len(block)]
-    for index, (begin, end) in enumerate(pairwise(edges)):
-        yield block.rows(slice(begin, end)), index > 0 or 0 in cuts
-
-
-def _count(block: Log, fleet: Fleet, day: _Day) -> None:
-    day.samples += len(block)
-    day.seconds += len(block) / block.rate_hz if len(block) > 1 or block.info.rate_hz else 0.0
-    if "temperature" in block:
-        values = block.for_joints(fleet.robot.joint_names)["temperature"]
-        good = np.isfinite(values)
-        total, count = np.where(good, values, 0.0).sum(axis=0), good.sum(axis=0)
-        day.warmth = total if day.warmth is None else day.warmth + total
-        day.felt = count if day.felt is None else day.felt + count
-
-
-def _residuals(factor: CompactFactor, looked_at: list[Problem]) -> tuple[Array, Array, Array]:
+def _residuals(factor: CompactFactor, looked_at: list[tuple[Problem, Array]]) -> tuple[Array, Array, Array]:
     """Rms, inflation of variances by correlation in time, and reversals against the rest, per joint."""
     weights = 1.0 / residual_variance(factor, solve(factor, np.ones(len(factor.matrices)), rank_tolerance=1e-9).values)
     values = solve(factor, weights, rank_tolerance=1e-9).values
     rms = np.sqrt(residual_variance(factor, values))
     n = len(rms)
     products, turning, steady = np.zeros((LAGS + 1, n)), np.zeros((2, n)), np.zeros((2, n))
-    for problem in looked_at:
+    for problem, shift in looked_at:
         for block in problem.blocks():
-            error, plain = block.residuals(values), block.errors(values)
+            error, plain = block.residuals(values + shift), block.errors(values + shift)
             for lag in range(min(LAGS + 1, len(error))):
                 products[lag] += np.sum(error[lag:] * error[: len(error) - lag], axis=0)
             near = _after_reversals(block.velocity, REVERSAL_S, problem.data[0], block.which)

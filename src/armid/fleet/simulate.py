@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -168,26 +172,64 @@ def simulate_fleet(
     *,
     points: int = 8,
     rate_hz: float = 100.0,
+    workers: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Path:
     """Record every arm on every day into ``robot=…/date=…/log.parquet``; writes fleet.yaml and truth.json too.
 
     A recording that is there already is not made again.
+
+    Args:
+        fleet: the arms.
+        folder: to write to.
+        points: postures the arm drives to on a day.
+        rate_hz: samples per second.
+        workers: processes to start; 0 to work in this one.
+        progress: told what was recorded, and which share of all that is.
+
+    Returns:
+        The fleet file.
     """
-    total, done = len(fleet.arms) * len(fleet.temperature), 0
-    for arm, name in enumerate(fleet.names):
-        for day, date in enumerate(fleet.dates):
-            place = folder / "logs" / f"robot={name}" / f"date={date}"
-            if not (place / "log.parquet").exists():
-                place.mkdir(parents=True, exist_ok=True)
-                write_log(fleet.record(arm, day, points=points, rate_hz=rate_hz), place / "log.parquet")
-            done += 1
-            if progress is not None:
-                progress(f"{name}, {date}", done / total)
+    places = {
+        (arm, day): folder / "logs" / f"robot={name}" / f"date={date}" / "log.parquet"
+        for arm, name in enumerate(fleet.names)
+        for day, date in enumerate(fleet.dates)
+    }
+    todo = [(arm, day, path) for (arm, day), path in places.items() if not path.exists()]
+    done = len(places) - len(todo)
+    for path in _recorded(fleet, todo, points, rate_hz, workers):
+        done += 1
+        if progress is not None:
+            progress(f"{path.parent.parent.name}, {path.parent.name}", done / len(places))
     write_text(folder / "truth.json", json.dumps(fleet.to_data(), indent=2) + "\n")
-    text = f"# A virtual fleet, made by armid fleet simulate.\nrobot: {fleet.robot.source}\nlogs: logs\n"
+    text = f"# A virtual fleet, made by armid fleet simulate.\nrobot: {_from(folder, fleet.robot.source)}\nlogs: logs\n"
     write_text(folder / "fleet.yaml", text)
     return folder / "fleet.yaml"
+
+
+def _recorded(
+    fleet: VirtualFleet, todo: Sequence[tuple[int, int, Path]], points: int, rate_hz: float, workers: int
+) -> Iterator[Path]:
+    """Make recordings, and tell each when it is there."""
+    if workers == 0:
+        for one in todo:
+            yield _record(fleet, points, rate_hz, one)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(partial(_record, fleet, points, rate_hz), todo, chunksize=max(1, min(8, len(todo) // 16)))
+
+
+def _record(fleet: VirtualFleet, points: int, rate_hz: float, one: tuple[int, int, Path]) -> Path:
+    arm, day, path = one
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_log(fleet.record(arm, day, points=points, rate_hz=rate_hz), path)
+    return path
+
+
+def _from(folder: Path, source: str) -> str:
+    """A robot file as the fleet file names it: relative where both lie together, else absolute; or a library name."""
+    path = Path(source)
+    return os.path.relpath(path.resolve(), folder.resolve()) if path.is_file() else source
 
 
 def _varied(truth: Virtual, rng: np.random.Generator) -> Virtual:

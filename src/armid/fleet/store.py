@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 from armid.errors import ArmidError
@@ -26,12 +27,20 @@ class Store:
         except OSError as error:
             raise ArmidError(f"{folder}: cannot be written ({error.strerror}); choose another folder with -o") from None
 
-    def get(self, key: str) -> ArmDay | None:
-        """The arm-day of a key; None if it is not there or damaged."""
+    def has(self, key: str) -> bool:
+        """Whether the arm-day of a key is there, complete as far as its end tells."""
+        return zipfile.is_zipfile(self._path(key))
+
+    def get(self, key: str) -> ArmDay:
+        """The arm-day of a key.
+
+        Raises:
+            ArmidError: it is not there, or damaged.
+        """
         try:
             return ArmDay.load(self._path(key))
-        except (ArmidError, OSError):
-            return None
+        except OSError as error:
+            raise ArmidError(f"{self._path(key)}: cannot be read ({error.strerror})") from None
 
     def put(self, day: ArmDay) -> None:
         """Keep an arm-day; complete or not at all."""

@@ -1,0 +1,253 @@
+"""Change detection: did something about an arm begin to differ, when, by how much, and how sure is that.
+
+An arm's parameters are x before a change and x + g f(d) D after it, D the direction of a watched quantity and f a step
+or a ramp that begins on a day. The generalised likelihood ratio of all quantities, shapes and first days is compared
+with a threshold that simulation of the case without any change gives for a stated rate of false alarms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+import numpy as np
+
+from armid.fleet.information import History, Information
+from armid.fleet.watched import PAYLOAD, Watched
+from armid.robot.inertia import Array
+
+ROUNDS = 3  # changes that are looked for in one arm
+ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart
+RECENT = 14  # of those, the last days, each of which is tried
+VISIBLE = 0.02  # share of a change's information that is left when the arm's own parameters are unknown
+SIMULATED = 100_000
+RESERVE = 0.4  # share of the promised false alarms that the threshold is set for; the rest is for what Gauss forgot
+MOST = 0.05  # largest chance of a false alarm for one arm, however long it is watched
+SEED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One change of one arm.
+
+    Attributes:
+        watched: index of the quantity.
+        shape: ``step`` or ``ramp``.
+        onset: index of the first day, among the arm's days.
+        size, sigma: of a step, or per day of a ramp, as told (relative or in the unit).
+        score: size over sigma; above the threshold.
+    """
+
+    watched: int
+    shape: str
+    onset: int
+    size: float
+    sigma: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Candidates for the course of a change over an arm's days.
+
+    Attributes:
+        courses: (candidates, days).
+        names: ``step`` or ``ramp``.
+        onsets: index of the first day of each.
+    """
+
+    courses: Array
+    names: tuple[str, ...]
+    onsets: tuple[int, ...]
+
+
+def shapes_of(dates: tuple[str, ...]) -> Shapes:
+    """Steps and ramps from each day but the first; a ramp has the value 1 on its first day and grows by 1 a day."""
+    days = np.array([date.fromisoformat(one).toordinal() for one in dates], dtype=float)
+    count = len(days)
+    onsets = np.arange(1, count)
+    if len(onsets) > ONSETS:
+        early = np.linspace(1, count - RECENT - 1, ONSETS - RECENT).round().astype(int)
+        onsets = np.unique(np.concatenate([early, np.arange(count - RECENT, count)]))
+    courses, names, first = [], [], []
+    for onset in onsets:
+        after = np.arange(count) >= onset
+        courses.append(after.astype(float))
+        names.append("step")
+        first.append(int(onset))
+        if after.sum() >= 3:  # with fewer days a ramp is a step
+            courses.append(np.where(after, days - days[onset] + 1.0, 0.0))
+            names.append("ramp")
+            first.append(int(onset))
+    return Shapes(np.array(courses).reshape(len(names), count), tuple(names), tuple(first))
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Scores of all candidates.
+
+    Attributes:
+        score: (candidates, watched); 0 where a candidate cannot be seen.
+        size, sigma: (candidates, watched), in the scale of the deviations.
+    """
+
+    score: Array
+    size: Array
+    sigma: Array
+
+
+class ArmChanges:
+    """The search in one arm's history.
+
+    Args:
+        history: at reference temperature, usual changes integrated out.
+        watched: the quantities.
+        scale: what a deviation of 1 is, (watched,).
+        prior: precision and values of a wide prior, for what the arm's data leave open.
+        payload: (parameters, 10) what a payload adds, for the part of it that is no mass.
+        shift: what temperature did to the parameters on each day, (days, parameters).
+    """
+
+    def __init__(
+        self,
+        history: History,
+        watched: tuple[Watched, ...],
+        scale: Array,
+        prior: Information,
+        payload: Array,
+        shift: Array,
+    ) -> None:
+        self.history, self.watched, self.scale, self._payload, self.shift = history, watched, scale, payload, shift
+        self._D = np.array([one.direction for one in watched]).T * scale
+        self._AD = history.matrix @ self._D
+        self._own = np.einsum("pk,dpk->dk", self._D, self._AD)
+        self._prior = prior
+        self.shapes = shapes_of(tuple(day.date for day in history.days))
+        self._nuisance: list[tuple[Array, Array]] = []  # course (days,), direction (parameters,)
+        self.changes: list[Change] = []
+
+    def scan(self) -> Scan:
+        """Scores of all candidates, changes found so far taken as unknown parts of the arm."""
+        if not self.shapes.names:
+            return Scan(*(np.zeros((0, len(self.watched))) for _ in range(3)))
+        J, _, columns = self._normal()
+        inverse = np.linalg.inv(J)
+        score = self.history.vector - np.einsum("dpq,dq->dp", self.history.matrix, self.fitted())
+        F = self.shapes.courses
+        U = F @ (score @ self._D)
+        V0 = F**2 @ self._own
+        shared = np.einsum("cd,dqk->cqk", F, np.einsum("dpq,dpk->dqk", columns, self._AD))
+        V = V0 - np.einsum("cqk,qr,crk->ck", shared, inverse, shared, optimize=True)
+        seen = VISIBLE * np.maximum(V0, 1e-300) < V
+        safe = np.where(seen, V, 1.0)
+        return Scan(np.where(seen, U / np.sqrt(safe), 0.0), U / safe, 1.0 / np.sqrt(safe))
+
+    def fitted(self) -> Array:
+        """The arm's parameters on each day, changes found so far included, (days, parameters)."""
+        J, right, columns = self._normal()
+        return np.asarray(columns @ np.linalg.solve(J, right))
+
+    def _normal(self) -> tuple[Array, Array, Array]:
+        """Information matrix and vector of arm and changes so far; and per day how both enter, (days, p, p + q)."""
+        days, p = self.history.vector.shape
+        extra = [course[:, None] * direction for course, direction in self._nuisance]
+        columns = np.concatenate(
+            [np.broadcast_to(np.eye(p), (days, p, p)), *(one[:, :, None] for one in extra)], axis=2
+        )
+        J = np.einsum("dpi,dpq,dqj->ij", columns, self.history.matrix, columns, optimize=True)
+        right = np.einsum("dpi,dp->i", columns, self.history.vector)
+        J[:p, :p] += self._prior.matrix
+        right[:p] += self._prior.vector
+        scale = np.sqrt(np.maximum(np.diag(J), 1e-300))
+        J[np.arange(len(J)), np.arange(len(J))] += 1e-12 * scale**2
+        return J, right, columns
+
+    def search(self, threshold: float, spread: Array, least: Array, rounds: int = ROUNDS) -> None:
+        """Find changes one after the other.
+
+        Args:
+            threshold: score above which a change is told.
+            spread: by which scores of each quantity scatter more than they should, (watched,), at least 1.
+            least: sizes below which a change is not worth telling, (watched,), over all days of the change.
+            rounds: most changes to look for.
+        """
+        for _ in range(rounds):
+            found = self.scan()
+            score = np.abs(found.score) / spread
+            total = np.abs(found.size) * np.maximum(self.shapes.courses.max(axis=1, initial=0.0), 1.0)[:, None]
+            score = np.where(total >= least, score, 0.0)
+            if not score.size or score.max() <= threshold:
+                return
+            c, k = (int(i) for i in np.unravel_index(int(np.argmax(score)), score.shape))
+            self._take(c, k, found, float(score[c, k]))
+
+    def _take(self, c: int, k: int, found: Scan, score: float) -> None:
+        """Note a change, and let the arm have it from now on."""
+        course, one = self.shapes.courses[c], self.watched[k]
+        sigma = float(found.sigma[c, k] * abs(found.score[c, k]) / score)
+        self.changes.append(
+            Change(k, self.shapes.names[c], self.shapes.onsets[c], float(found.size[c, k]), sigma, score)
+        )
+        if one.name == PAYLOAD:  # its centre and inertia are unknown too
+            self._nuisance += [(course, column) for column in self._payload.T if np.abs(column).max() > 1e-12]
+        else:
+            self._nuisance.append((course, one.direction * self.scale[k]))
+
+    def healthy(self) -> Information:
+        """What the history says about the arm before its changes, whatever those are."""
+        J, right, _ = self._normal()
+        p = self._D.shape[0]
+        J[:p, :p] -= self._prior.matrix
+        right = right.copy()
+        right[:p] -= self._prior.vector
+        if not self._nuisance:
+            return Information(J[:p, :p], right[:p])
+        size = np.sqrt(np.diag(J)[p:])
+        H, G = J[p:, p:] / np.outer(size, size) + 1e-9 * np.eye(len(size)), J[:p, p:] / size
+        part = np.linalg.solve(H, G.T)
+        return Information(J[:p, :p] - G @ part, right[:p] - part.T @ (right[p:] / size))
+
+    def payload_mass(self, change: Change) -> tuple[float, float]:
+        """Mass of a payload and its standard deviation, its centre free within some decimetres [kg]."""
+        c = next(i for i, o in enumerate(self.shapes.onsets) if o == change.onset and self.shapes.names[i] == "step")
+        course = self.shapes.courses[c]
+        before = Information(self._prior.matrix, self._prior.vector)
+        p = self._D.shape[0]
+        D = self._payload[:, :4]
+        A = self.history.matrix
+        total = A.sum(axis=0) + before.matrix
+        AD = np.einsum("d,dpq->pq", course, A) @ D
+        H = D.T @ AD + np.diag([0.0, *[1.0 / (0.15 * max(abs(change.size), 1e-6)) ** 2] * 3])
+        J = np.block([[total, AD], [AD.T, H]])
+        right = np.concatenate([self.history.vector.sum(axis=0) + before.vector, D.T @ (course @ self.history.vector)])
+        scale = 1.0 / np.sqrt(np.diag(J))
+        inverse = np.linalg.inv(J * np.outer(scale, scale)) * np.outer(scale, scale)
+        return float((inverse @ right)[p]), float(np.sqrt(np.maximum(inverse[p, p], 0.0)))
+
+
+def threshold_for(days: int, watched: int, false_alarms: float) -> float:
+    """Score that one arm without changes exceeds on some day, in any quantity, as rarely as promised.
+
+    Args:
+        days: how long it is watched.
+        watched: how many quantities.
+        false_alarms: promised rate per arm and day.
+    """
+    chance = min(RESERVE * false_alarms * days, MOST) / max(watched, 1)
+    largest = _null(min(days, 4 * ONSETS))
+    return float(np.quantile(largest, 1.0 - chance)) if len(largest) else float("inf")
+
+
+@lru_cache(maxsize=64)
+def _null(days: int) -> Array:
+    """Largest score over all first days and shapes, of many histories in which nothing changes; one quantity."""
+    if days < 2:
+        return np.zeros(0)
+    first = date(2026, 1, 1).toordinal()
+    F = shapes_of(tuple(str(date.fromordinal(first + d)) for d in range(days))).courses
+    F = F - F.mean(axis=1, keepdims=True)  # the arm's own level is unknown
+    F = F / np.linalg.norm(F, axis=1, keepdims=True)
+    rng = np.random.default_rng(SEED)
+    largest = [np.abs(rng.standard_normal((size, days)) @ F.T).max(axis=1) for size in [SIMULATED // 20] * 20]
+    return np.concatenate(largest)

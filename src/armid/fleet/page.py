@@ -1,0 +1,76 @@
+"""The fleet page: one HTML file that shows a whole fleet at a glance and each arm's history, and needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from armid.fleet.page_data import fleet_numbers, page_data
+from armid.fleet.page_sections import address, counted, course, looked, unusual, verdict, watch
+from armid.fleet.page_tables import arms, problems, provenance, usual
+from armid.report.html import text
+from armid.report.page import asset, frame
+from armid.robot.write import write_text
+
+PACKAGE = "armid.fleet"
+STYLES = ("fleet.css",)
+SCRIPTS = ("numbers.js", "draw.js", "course.js", "map.js", "arm.js", "fleet.js")
+SECTIONS = (verdict, watch, course, unusual, arms, problems, usual, provenance)
+REPORT = "report.html"
+BESIDE = 200  # arms to look at that the table of contents names
+
+
+def fleet_page(data: Mapping[str, Any]) -> str:
+    """The page.
+
+    Args:
+        data: of a fleet, as `FleetResult.to_data` gives it and fleet.json holds it.
+    """
+    numbers = fleet_numbers(data)
+    sections = [section for make in SECTIONS if (section := make(numbers)) is not None]
+    robot, dates = data["robot"], data["dates"]
+    period = [dates[0], dates[-1]] if len(dates) > 1 else list(dates)
+    subtitle = ", ".join(filter(None, (robot["title"], " to ".join(period))))
+    return frame(
+        f"{robot['name']}: fleet of {counted(len(data['arms']), 'arm')}",
+        subtitle,
+        sections,
+        {"fleet": page_data(numbers)},
+        (asset("page.js"), asset(*SCRIPTS, package=PACKAGE)),
+        style=asset(*STYLES, package=PACKAGE),
+        contents=_beside(data),
+        after='<article id="one" hidden></article><div id="tip" role="status" hidden></div>',
+    )
+
+
+def save_fleet_page(data: Mapping[str, Any], path: str | Path) -> None:
+    """Write the page; the file is either complete or not there.
+
+    Reports of single arms that lie beside their fits (`armid report robots/NAME/fit.json`) are linked.
+
+    Args:
+        data: of a fleet, as `FleetResult.to_data` gives it.
+        path: of the page, in the folder of fleet.json.
+    """
+    folder = Path(path).parent
+    arms = [{**arm, "report": _report(folder, arm["fit"])} for arm in data["arms"]]
+    write_text(Path(path), fleet_page({**data, "arms": arms}))
+
+
+def _report(folder: Path, fit: str | None) -> str | None:
+    """The report beside an arm's fit, relative to the page; None if there is none."""
+    if fit is None:
+        return None
+    beside = PurePosixPath(fit).with_name(REPORT)
+    return str(beside) if (folder / beside).is_file() else None
+
+
+def _beside(data: Mapping[str, Any]) -> str:
+    """Arms to look at, beside the text, so that one can go from one to the next."""
+    names = list(looked(data))
+    if not names:
+        return ""
+    items = "".join(f'<li><a href="{text(address(name))}">{text(name)}</a></li>' for name in names[:BESIDE])
+    more = f'<li class="more">and {len(names) - BESIDE} more</li>' if len(names) > BESIDE else ""
+    return f'<div class="beside"><p>Want a look</p><ul>{items}{more}</ul></div>'

@@ -1,0 +1,293 @@
+"""The whole fleet at once: what is usual, which days do not count, what has changed, and what arms have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armid.dynamics.threads import one_blas_thread
+from armid.errors import ArmidError
+from armid.estimation.torque_model import TorqueModel
+from armid.fleet.changes import ArmChanges, Change, threshold_for
+from armid.fleet.day import ArmDay
+from armid.fleet.days import HELD
+from armid.fleet.hierarchy import FleetEstimate, learn
+from armid.fleet.information import History, Information, history_of
+from armid.fleet.judge import misfit, suspect, wrong_torques
+from armid.fleet.reduce import payload_map
+from armid.fleet.reversals import reversal_changes, reversal_scatter
+from armid.fleet.usual import Deviations, Usual, as_usual, deviations, learn_usual, posterior, scatter_of
+from armid.fleet.watched import PAYLOAD, Watched, scales, watched_of
+from armid.robot.inertia import Array
+
+WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
+MISFIT = 3.0  # times the noise that residuals may be before a day is said not to fit
+LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
+SCATTER_ARMS = 8  # arms from which the scatter of scores is taken from the fleet
+LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
+
+DaysOf = Callable[[str], Sequence[ArmDay]]
+
+
+@dataclass
+class ArmSurvey:
+    """What the survey found about one arm.
+
+    Attributes:
+        name: of the arm.
+        dates: of its usable days.
+        used: which of them count.
+        wrong: dates on which a torque has the wrong sign or is dead, by kind and joint.
+        series: deviations of the days that count, temperature taken off.
+        changes: with the first day, and the mass of a payload.
+        reversals: changes of residuals at reversals, with the first day.
+        misfits: joint, size and date of days that nothing explains.
+        noise: usual rms of the residuals per joint [N m].
+        temperature: mean over joints of each day that counts [°C].
+        scatter: by how much the arm's days scatter more than they should.
+        scale: what a deviation of 1 meant while changes were looked for, per watched quantity.
+    """
+
+    name: str
+    dates: tuple[str, ...]
+    used: NDArray[np.bool_]
+    wrong: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    series: Deviations | None = None
+    changes: list[tuple[Change, str, tuple[float, float] | None]] = field(default_factory=list)
+    reversals: list[tuple[Change, str]] = field(default_factory=list)
+    misfits: list[tuple[int, float, str]] = field(default_factory=list)
+    noise: Array = field(default_factory=lambda: np.zeros(0))
+    temperature: Array = field(default_factory=lambda: np.zeros(0))
+    scatter: float = 1.0
+    scale: Array = field(default_factory=lambda: np.ones(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What the survey found.
+
+    Attributes:
+        watched: quantities that are followed.
+        usual: their usual changes.
+        estimate: of the type and of each arm, before any change.
+        arms: by name.
+        threshold: score above which a change is told, for the longest history.
+        scatter: of scores, per watched quantity; 1 is as it should be.
+    """
+
+    watched: tuple[Watched, ...]
+    usual: Usual
+    estimate: FleetEstimate
+    arms: Mapping[str, ArmSurvey]
+    threshold: float
+    scatter: Array
+
+
+class Surveyor:
+    """Goes over the fleet several times, arm by arm.
+
+    Args:
+        model: of the type of arm.
+        names: arms with usable days.
+        days: gives the arm-days of an arm.
+        total: number of arm-days.
+        false_alarms: promised rate per arm and day.
+    """
+
+    def __init__(self, model: TorqueModel, names: Sequence[str], days: DaysOf, total: int, false_alarms: float) -> None:
+        self.model, self.watched, self.false_alarms = model, watched_of(model), false_alarms
+        self._days, self._keep = days, total <= HELD
+        self._kept: dict[str, History] = {}
+        self._payload = payload_map(model)
+        self.arms = {name: self._start(name) for name in sorted(names)}
+
+    def _start(self, name: str) -> ArmSurvey:
+        history = self._history(name)
+        doubtful = np.array([suspect(day) for day in history.days])
+        used = ~doubtful if not doubtful.all() else np.ones(len(doubtful), dtype=bool)
+        return ArmSurvey(name, tuple(day.date for day in history.days), used, noise=history.noise)
+
+    def _history(self, name: str) -> History:
+        if name not in self._kept:
+            history = history_of(name, self._days(name))
+            if not self._keep:
+                return history
+            self._kept[name] = history
+        return self._kept[name]
+
+    def used(self, name: str) -> History:
+        """The days of an arm that count."""
+        arm = self.arms[name]
+        return self._history(name).only(arm.used).scaled(arm.scatter)
+
+    def survey(self) -> Survey:
+        """Do it all."""
+        with one_blas_thread():
+            first = self._judged(self._learnt())
+            sound = list(self.arms)
+            for _ in range(2):  # what is usual is learnt again without the arms that have changed
+                usual = self._usual(first, sound)
+                scatter = self._scatter(first, usual)
+                healthy = {name: self._changes(name, first, usual, scatter) for name in self.arms}
+                left = [name for name, arm in self.arms.items() if not arm.changes]
+                if len(left) == len(sound) or len(left) < LEAST_SOUND:
+                    break
+                sound = left
+            estimate = learn(self.model.names, healthy)
+            for name in self.arms:
+                self._series(name, estimate, usual)
+                self._sizes(name)
+        self._reversals()
+        longest = max(len(arm.dates) for arm in self.arms.values())
+        limit = threshold_for(longest, self._tests, self.false_alarms)
+        return Survey(self.watched, usual, estimate, self.arms, limit, scatter)
+
+    @property
+    def _tests(self) -> int:
+        """Quantities that are tested on one arm."""
+        return len(self.watched) + self.model.robot.n_joints
+
+    def _learnt(self) -> FleetEstimate:
+        found = {name: self.used(name).total for name, arm in self.arms.items() if arm.used.any()}
+        if not found:
+            raise ArmidError("no arm-day is usable, so nothing can be estimated; see the problems of each")
+        return learn(self.model.names, found)
+
+    def _judged(self, first: FleetEstimate) -> FleetEstimate:
+        """Leave out days whose torques are wrong, and take in those that the log doctor suspected without reason."""
+        changed = False
+        for name, arm in self.arms.items():
+            history = self._history(name)
+            used = np.ones(len(arm.dates), dtype=bool)
+            for index, day in enumerate(history.days):
+                for kind, joint in wrong_torques(day, first.mean):
+                    used[index] = False
+                    arm.wrong.setdefault((kind, joint), []).append(day.date)
+            changed |= bool((used != arm.used).any())
+            arm.used = used
+        return self._learnt() if changed else first
+
+    def _usual(self, first: FleetEstimate, sound: Sequence[str]) -> Usual:
+        """What is usual, from arms that are sound; and how much each arm scatters beyond that."""
+        parts = {}
+        for name, arm in self.arms.items():
+            if arm.used.sum() > 1:
+                history = self._history(name).only(arm.used)
+                values, covariance = posterior(history.total, first, WIDE)
+                parts[name] = deviations(history, self.watched, values, covariance, first.mean)
+        if not set(sound) & set(parts):
+            none = np.full(len(self.watched), np.nan)
+            return Usual(none, none, none, np.zeros(len(self.watched)))
+        usual = learn_usual([part for name, part in parts.items() if name in set(sound)], self.watched)
+        for name, part in parts.items():
+            self.arms[name].scatter = scatter_of(part, usual)
+        return usual
+
+    def _searcher(self, name: str, first: FleetEstimate, usual: Usual) -> ArmChanges:
+        history = self.used(name)
+        values, covariance = posterior(history.total, first, WIDE)
+        found = deviations(history, self.watched, values, covariance, first.mean)
+        corrected, shift = as_usual(history, self.watched, usual, found)
+        return ArmChanges(corrected, self.watched, found.scale, _prior(first), self._payload, shift)
+
+    def _scatter(self, first: FleetEstimate, usual: Usual) -> Array:
+        """By how much scores scatter more than they should, from the median over the fleet: model errors show here."""
+        scores = [
+            self._searcher(name, first, usual).scan().score for name, arm in self.arms.items() if arm.used.sum() > 2
+        ]
+        if len(scores) < SCATTER_ARMS:
+            return np.ones(len(self.watched))
+        pooled = np.concatenate(scores)
+        return np.array([max(1.0, _robust(column[column != 0.0])) for column in pooled.T])
+
+    def _changes(self, name: str, first: FleetEstimate, usual: Usual, scatter: Array) -> Information:
+        arm = self.arms[name]
+        if not arm.used.any():
+            return Information(*(np.zeros_like(one) for one in (first.spread, first.mean)))
+        arm.changes = []
+        for _ in range(2):
+            searcher = self._searcher(name, first, usual)
+            limit = threshold_for(int(arm.used.sum()), self._tests, self.false_alarms)
+            searcher.search(limit, scatter, self._least(name))
+            if not self._leave_out_misfits(arm, searcher):
+                break
+        days, arm.scale = searcher.history.days, searcher.scale
+        for change in searcher.changes:
+            mass = None
+            if self.watched[change.watched].name == PAYLOAD and change.shape == "step":
+                mass = searcher.payload_mass(change)
+            arm.changes.append((change, days[change.onset].date, mass))
+        return searcher.healthy()
+
+    def _least(self, name: str) -> Array:
+        """Changes that are not worth telling."""
+        noise = self._history(name).noise
+        least = [
+            LEAST_SHARE if one.relative else 0.0 if one.joint is None else LEAST_NOISE * float(noise[one.joint])
+            for one in self.watched
+        ]
+        return np.array(least)
+
+    def _leave_out_misfits(self, arm: ArmSurvey, searcher: ArmChanges) -> bool:
+        """Single days that nothing explains no longer count; True if there were some."""
+        index = np.flatnonzero(arm.used)
+        values = searcher.fitted() + searcher.shift
+        bad = []
+        for k, day in enumerate(searcher.history.days):
+            times = misfit(day, values[k], searcher.history.noise)
+            joint = int(np.argmax(times))
+            if times[joint] > MISFIT:
+                bad.append(k)
+                arm.misfits.append((joint, float(times[joint]), day.date))
+        if not bad or len(bad) > len(index) // 2:
+            return False
+        arm.used[index[bad]] = False
+        return True
+
+    def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
+        arm, own = self.arms[name], estimate.arms[name]
+        if not arm.used.any():
+            return
+        history = self.used(name)
+        arm.temperature = np.array([day.temperature.mean() for day in history.days])
+        found = deviations(history, self.watched, own.values, own.covariance, estimate.mean)
+        arm.series = Deviations(found.values - usual.expected(found.warmth), found.variance, found.warmth, found.scale)
+
+    def _sizes(self, name: str) -> None:
+        """Tell changes as a share of the arm's value before them, which is known only now."""
+        arm = self.arms[name]
+        if arm.series is None:
+            return
+        told = []
+        for change, since, mass in arm.changes:
+            ratio = float(arm.scale[change.watched] / arm.series.scale[change.watched])
+            told.append((replace(change, size=ratio * change.size, sigma=ratio * change.sigma), since, mass))
+        arm.changes = told
+
+    def _reversals(self) -> None:
+        days = {name: self.used(name).days for name in self.arms}
+        scatter = reversal_scatter(days)
+        for name, arm in self.arms.items():
+            limit = threshold_for(len(days[name]), self._tests, self.false_alarms)
+            arm.reversals = [(one, days[name][one.onset].date) for one in reversal_changes(days[name], scatter, limit)]
+
+    def day_to_day(self, name: str, survey: Survey) -> Array:
+        """Covariance of an arm's parameters from day to day, (parameters, parameters)."""
+        scale = scales(self.watched, survey.estimate.arms[name].values, survey.estimate.mean)
+        D = np.array([one.direction for one in self.watched]).T * (scale * survey.usual.day_to_day)
+        return np.asarray(D @ D.T)
+
+
+def _prior(first: FleetEstimate) -> Information:
+    """The fleet's knowledge of an arm, with a wide berth, as information."""
+    spread = WIDE**2 * (first.spread + first.mean_covariance)
+    size = np.sqrt(np.diag(spread))
+    matrix = np.linalg.inv(spread / np.outer(size, size)) / np.outer(size, size)
+    return Information(matrix, matrix @ first.mean)
+
+
+def _robust(scores: Array) -> float:
+    return float(np.median(np.abs(scores)) / 0.6745) if len(scores) else 1.0

@@ -1,0 +1,146 @@
+"""The watch list: which arms to look at, and why, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from armid.fleet.changes import Change
+from armid.fleet.result import plain
+from armid.fleet.watched import PAYLOAD, Watched
+
+ORDER = ("sign", "dead", "payload", "misfit", "friction", "load", "offset", "reversal", "data", "unusual")
+SHOWN = 4  # parameters that the sentence about an unusual arm names
+
+
+@dataclass(frozen=True)
+class Watch:
+    """One reason to look at one arm.
+
+    Attributes:
+        arm: its name.
+        kind: see `armid.fleet.result`.
+        sentence: for people.
+        since, until: dates; `until` is None if it lasts.
+        joint: number, from 1; None if it is of no single joint.
+        parameter: watched quantity; None if it is of none.
+        shape: ``step`` or ``ramp``; None if it is of neither.
+        size, size_sigma: of a step, or per day of a ramp; None if there is none.
+        unit: of the size; ``1`` for a share.
+        score: how sure, in standard deviations; None where that has no meaning.
+    """
+
+    arm: str
+    kind: str
+    sentence: str
+    since: str | None = None
+    until: str | None = None
+    joint: int | None = None
+    parameter: str | None = None
+    shape: str | None = None
+    size: float | None = None
+    size_sigma: float | None = None
+    unit: str | None = None
+    score: float | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        numbers = {name: getattr(self, name) for name in ("size", "size_sigma", "score")}
+        return {**asdict(self), **{name: None if one is None else plain(one, 4) for name, one in numbers.items()}}
+
+
+def ordered(entries: Sequence[Watch]) -> list[Watch]:
+    """The most pressing first: what makes data wrong, then changes by how sure they are."""
+    return sorted(entries, key=lambda one: (ORDER.index(one.kind), -(one.score or 0.0), one.arm, one.since or ""))
+
+
+def change_entry(arm: str, change: Change, one: Watched, since: str, mass: tuple[float, float] | None) -> Watch:
+    """A change of a watched quantity; `mass` of a payload is better known than the change says."""
+    size, sigma = (change.size, change.sigma) if mass is None else mass
+    unit = "1" if one.relative else one.unit
+    if one.name == PAYLOAD:
+        sentence = _payload(size, change.shape, since)
+    else:
+        sentence = f"{one.what} {_course(size, change.shape, one)} since {since}"
+    joint = None if one.joint is None else one.joint + 1
+    return Watch(
+        *(arm, one.kind, sentence, since, None, joint, one.name),
+        *(change.shape, size, sigma, unit, change.score),
+    )
+
+
+def reversal_entry(arm: str, change: Change, since: str) -> Watch:
+    """Residuals at reversals that have grown."""
+    sentence = (
+        f"residuals of joint {change.watched + 1} just after reversals are {1.0 + change.size:.2g} times what they "
+        f"were since {since}: play in the gear?"
+    )
+    return Watch(
+        *(arm, "reversal", sentence, since, None, change.watched + 1, f"reversal{change.watched + 1}"),
+        *("step", change.size, change.sigma, "1", change.score),
+    )
+
+
+def torque_entries(arm: str, found: dict[tuple[str, int], list[str]], dates: Sequence[str]) -> list[Watch]:
+    """Torques with the wrong sign, or dead: dates by kind and joint."""
+    words = {"sign": "torque of joint {} has the wrong sign", "dead": "torque of joint {} is dead"}
+    return [
+        Watch(arm, kind, f"{words[kind].format(joint + 1)} {_when(since, until)}", since, until, joint + 1)
+        for (kind, joint), on in found.items()
+        for since, until in runs(on, dates)
+    ]
+
+
+def finding_entries(arm: str, found: dict[tuple[str, int | None, str], list[str]], dates: Sequence[str]) -> list[Watch]:
+    """What the log doctor said."""
+    return [
+        Watch(arm, kind, f"{words} {_when(since, until)}", since, until, None if joint is None else joint + 1)
+        for (kind, joint, words), on in found.items()
+        for since, until in runs(on, dates)
+    ]
+
+
+def misfit_entry(arm: str, joint: int, times: float, since: str, until: str | None) -> Watch:
+    """Days that nothing else explains."""
+    when = _when(since, until)
+    sentence = f"torque of joint {joint + 1} does not fit the arm's own model {when} ({times:.2g} times the noise)"
+    return Watch(arm, "misfit", sentence, since, until, joint + 1, size=times, unit="1")
+
+
+def unusual_entry(arm: str, names: Sequence[str], deviations: Sequence[float]) -> Watch:
+    """An arm that is not like the others."""
+    parts = [f"{name} ({far:+.1f} standard deviations)" for name, far in zip(names, deviations, strict=True)]
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    sentence = f"is unlike the other arms in {', '.join(parts[:SHOWN])}{more}"
+    return Watch(arm, "unusual", sentence, parameter=names[0], score=abs(deviations[0]))
+
+
+def runs(on: Sequence[str], dates: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Stretches of days of an arm on which something holds: first day, and last day or None if it lasts."""
+    marked = [day in set(on) for day in dates]
+    found: list[tuple[str, str | None]] = []
+    for index, day in enumerate(dates):
+        if marked[index] and (index == 0 or not marked[index - 1]):
+            last = next((i for i in range(index, len(dates)) if not marked[i]), len(dates)) - 1
+            found.append((day, None if last == len(dates) - 1 else dates[last]))
+    return found
+
+
+def _when(since: str, until: str | None) -> str:
+    return f"since {since}" if until is None else f"on {since}" if until == since else f"from {since} to {until}"
+
+
+def _course(size: float, shape: str, one: Watched) -> str:
+    amount = f"{100.0 * abs(size):.2g} %" if one.relative else f"{abs(size):.2g} {one.unit}"
+    if shape == "ramp":
+        return f"{'rises' if size > 0.0 else 'falls'} by {amount} a day"
+    return f"is {amount} {'higher' if size > 0.0 else 'lower'}"
+
+
+def _payload(size: float, shape: str, since: str) -> str:
+    if shape == "ramp":
+        return f"mass in the hand {'grows' if size > 0.0 else 'shrinks'} by {abs(size):.2g} kg a day since {since}"
+    if size > 0.0:
+        return f"carries about {size:.2g} kg that nobody told of since {since}"
+    return f"is about {-size:.2g} kg lighter in the hand than it was since {since}"

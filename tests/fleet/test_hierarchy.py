@@ -1,0 +1,73 @@
+"""Learning across arms: better for arms that move little, honest intervals, odd arms named and few others."""
+
+import numpy as np
+import pytest
+
+from armid.fleet.hierarchy import learn
+from armid.fleet.information import Information
+
+P = 12
+
+
+def drawn(seed, arms=40, poor=10, odd=None):
+    """Arms from a type with a mean and a spread, each with its own data; the first ones hardly show half of it."""
+    rng = np.random.default_rng(seed)
+    size = np.logspace(-2, 2, P)
+    mean = rng.normal(0.0, 3.0, P) * size
+    sd = 0.05 * np.abs(mean) + 1e-3 * size
+    root = rng.normal(size=(P, P))
+    correlation = root @ root.T
+    d = np.sqrt(np.diag(correlation))
+    spread = (0.5 * np.eye(P) + 0.5 * correlation / np.outer(d, d)) * np.outer(sd, sd)
+    truth = rng.multivariate_normal(mean, spread, arms)
+    if odd is not None:
+        truth[odd, 3] += 12.0 * sd[3]
+    parts = {}
+    for arm in range(arms):
+        W = rng.normal(size=(200, P)) / sd * 0.3
+        if arm < poor:
+            W[:, P // 2 :] *= 0.02
+        tau = W @ truth[arm] + rng.normal(size=200)
+        parts[f"arm{arm:03d}"] = Information(W.T @ W, W.T @ tau)
+    return truth, sd, parts
+
+
+def test_poor_arms_gain_and_intervals_stay_honest():
+    """Errors of arms that move little shrink at least twofold; 95 % intervals of all hold the truth as they say."""
+    inside, fleet, alone = [], [], []
+    for seed in range(12):
+        truth, sd, parts = drawn(seed)
+        found = learn([f"p{i}" for i in range(P)], parts)
+        for index, (name, part) in enumerate(sorted(parts.items())):
+            one = found.arms[name]
+            inside.append(np.abs(one.values - truth[index]) < 1.96 * one.sigma)
+            if index < 10:
+                own = np.linalg.lstsq(part.matrix, part.vector, rcond=None)[0]
+                fleet.append(((one.values - truth[index]) / sd)[P // 2 :])
+                alone.append(((own - truth[index]) / sd)[P // 2 :])
+    assert 0.92 <= np.mean(inside) <= 0.98
+    assert np.sqrt(np.mean(np.square(alone))) > 2.0 * np.sqrt(np.mean(np.square(fleet)))
+
+
+def test_an_odd_arm_is_named_with_its_parameter():
+    """Twelve standard deviations off in one parameter: named; of the others, none or nearly none."""
+    others = 0
+    for seed in range(10):
+        _, _, parts = drawn(seed, odd=20)
+        found = learn([f"p{i}" for i in range(P)], parts)
+        assert "p3" in found.arms["arm020"].unusual
+        others += sum(bool(one.unusual) for name, one in found.arms.items() if name != "arm020")
+    assert others <= 2  # 390 sound arms; 0.1 are expected
+
+
+@pytest.mark.parametrize("arms", [1, 3])
+def test_few_arms_keep_their_own(arms):
+    """A spread cannot be told from three arms; each keeps what its data say."""
+    _, _, parts = drawn(0, arms=arms, poor=0)
+    found = learn([f"p{i}" for i in range(P)], parts)
+    assert not found.told
+    for name, part in parts.items():
+        own = np.linalg.solve(part.matrix, part.vector)
+        sigma = np.sqrt(np.diag(np.linalg.inv(part.matrix)))
+        assert np.all(np.abs(found.arms[name].values - own) < 0.5 * sigma)
+        assert not found.arms[name].unusual
