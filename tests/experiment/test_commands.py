@@ -123,7 +123,7 @@ def test_on_the_virtual_robot(capsys):
         (("friction", "pa10", "--law", "coulomb"), "--law coulomb"),
         (("friction", "pa10", "--seconds", "0"), "--seconds 0"),
         (("friction", "pa10", "-o", "/no/such/folder/x.json"), "no folder"),
-        (("friction", "pa10", "--pictures", "/no/such/folder"), "make it first"),
+        (("friction", "pa10", "--pictures", "LOGS/bare.yaml"), "it is a file"),
         (("friction", "LOGS/bare.yaml"), "give a LOG"),
         (("warmup", "LOGS/bare.yaml"), "give a LOG"),
         (("stiffness", "LOGS/bare.yaml"), "give a LOG"),
