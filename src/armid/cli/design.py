@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import on_line
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
 
@@ -190,11 +191,11 @@ class _Display:
         else:
             best = f"best {now.cost:.3f}  condition {now.condition:.3g}  feasible"
         text = f"start {now.done}/{now.total}  {best}  {seconds:.0f} s, {left:.0f} s left"
-        terminal = sys.stderr.isatty()
-        sys.stderr.write(f"\r{text:<78}" if terminal else f"{text}\n")
-        if terminal and now.done == now.total:
-            sys.stderr.write("\n")
-        sys.stderr.flush()
+        if sys.stderr.isatty():
+            on_line(text + "\n" if now.done == now.total else text)
+        else:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 def _as_data(plan: Plan) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import duration, on_line
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
 
@@ -103,7 +104,10 @@ def _identify(options: argparse.Namespace) -> int:
         files = [str(folder / "fleet.json"), *(str(folder / arm["fit"]) for arm in result.arms if arm["fit"])]
         print_json({**result.to_data(), "files": files})
     else:
-        sys.stdout.write(f"{result.summary()}\nwrote {folder / 'fleet.json'}, and {folder / 'robots'}/NAME/fit.json\n")
+        sys.stdout.write(
+            f"{result.summary()}\nwrote {folder / 'fleet.html'} (open it in a browser), {folder / 'fleet.json'} and "
+            f"{folder / 'robots'}/NAME/fit.json\n"
+        )
     return 0 if result.good else 1
 
 
@@ -155,24 +159,18 @@ class _Display:
     def __call__(self, now: Progress) -> None:
         kept = f", {now.kept} known from before" if now.kept else ""
         self._show(
-            f"{now.stage}: {now.done} of {now.total}{kept}, {_duration(now.seconds_left)} left ({now.last})",
+            f"{now.stage}: {now.done} of {now.total}{kept}, {duration(now.seconds_left)} left ({now.last})",
             now.done == now.total,
         )
 
     def recorded(self, text: str, share: float) -> None:
         left = (time.monotonic() - self._began) * (1.0 / max(share, 1e-9) - 1.0)
-        self._show(f"recording: {100.0 * share:.0f} %, {_duration(left)} left ({text})", share >= 1.0)
+        self._show(f"recording: {100.0 * share:.0f} %, {duration(left)} left ({text})", share >= 1.0)
 
     def _show(self, text: str, finished: bool) -> None:
         if self._live:
-            sys.stderr.write(f"\r\x1b[K{text[:110]}" + ("\n" if finished else ""))
+            on_line(text + "\n" if finished else text)
         elif time.monotonic() - self._last > EVERY_S:
             self._last = time.monotonic()
             sys.stderr.write(text + "\n")
         sys.stderr.flush()
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90.0:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"

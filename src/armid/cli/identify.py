@@ -13,6 +13,7 @@ from armid.cli.given import check_friction, friction_entries
 from armid.cli.log_options import add_log_options, check_output, datasets_from, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError, UnknownNameError, in_words
+from armid.progress import part, tell
 
 if TYPE_CHECKING:
     from armid.estimation.compensation import Compensation
@@ -74,21 +75,27 @@ def run(options: argparse.Namespace) -> int:
         from armid.estimation.possible.prior_file import parse_prior
 
         prior = parse_prior(options.prior, robot)
-    sets = datasets_from(logs_from(options), _pipeline(options.signals), robot)
-    fit = identify(
-        robot,
-        sets,
-        method=options.method,
-        friction=friction,
-        prior=prior,
-        known=_fixed(options.fix),
-        compensation=compensation,
-    )
+    known, pipeline = _fixed(options.fix), _pipeline(options.signals)
+    with part(0.0, 0.1):
+        logs = logs_from(options)
+    with part(0.1, 0.3):
+        sets = datasets_from(logs, pipeline, robot)
+    with part(0.3, 0.98):
+        fit = identify(
+            robot,
+            sets,
+            method=options.method,
+            friction=friction,
+            prior=prior,
+            known=known,
+            compensation=compensation,
+        )
     fit = replace(
         fit,
         options={**fit.options, "friction": friction, "command": kept_options(options)},
         history={**fit.history, "files_sha256": hashes([*options.logs, *_extra_files(options)])},
     )
+    tell("done", 1.0)
     if options.output:
         fit.save(options.output)
     _report(fit, options)

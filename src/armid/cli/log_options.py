@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.errors import ArmidError
+from armid.progress import tell
 
 if TYPE_CHECKING:
     from armid.logs import Log
@@ -37,8 +38,13 @@ def logs_from(options: argparse.Namespace) -> list[Log]:
     if options.recipe is not None:
         recipe = Recipe.load(options.recipe)
         groups = [options.logs] if recipe.join == "columns" else [[path] for path in options.logs]
-        return [read_log(group, recipe, effort=options.effort) for group in groups]
-    return [read_log(path, effort=options.effort) for path in options.logs]
+    else:
+        recipe, groups = None, [[path] for path in options.logs]
+    logs = []
+    for number, group in enumerate(groups):
+        tell(f"reading {group[0]}", number / len(groups))
+        logs.append(read_log(group if recipe is not None else group[0], recipe, effort=options.effort))
+    return logs
 
 
 def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Dataset]:
@@ -46,7 +52,8 @@ def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Data
     from armid.signals import process
 
     sets: list[Dataset] = []
-    for log in logs:
+    for number, log in enumerate(logs):
+        tell(f"processing {Path(log.info.source).name}", number / len(logs))
         _check_robot(log, robot)
         data = process(log, pipeline, robot=robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline

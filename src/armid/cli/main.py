@@ -36,7 +36,9 @@ from armid.cli import (
     validate,
     warmup,
 )
+from armid.cli.display import SILENT_S, Display
 from armid.errors import ArmidError, ArmidWarning
+from armid.progress import listening
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS = (
@@ -66,8 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run armid with `arguments` (default: the process's own); returns the exit code."""
     options = parser().parse_args(arguments)
     _speak(options.quiet)
+    silent = options.quiet or getattr(options, "json", False)
     try:
-        code: int = options.run(options)
+        with Display(after_s=SILENT_S, stay=False) as shown, listening(None if silent else shown):
+            code: int = options.run(options)
         sys.stdout.flush()
     except ArmidError as error:
         sys.stderr.write(f"armid: error: {error}\n")

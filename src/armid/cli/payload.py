@@ -10,6 +10,7 @@ from typing import Any
 
 from armid.cli.log_options import add_log_options, check_output, hashes, logs_from
 from armid.cli.options import add_json_option, print_json
+from armid.progress import tell
 
 _EPILOG = (
     "A plan for it, moving few joints in a small space: armid design ROBOT --parameters payload --joints 3,4,5,6 "
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
         requirement=_requirement(options),
         gain=options.gain,
     )
+    tell("done", 1.0)
     chosen = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
     found = replace(found, options=chosen, history={**found.history, "files_sha256": hashes(inputs)})
     written = []

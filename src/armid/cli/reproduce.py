@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import on_line
 from armid.cli.options import add_json_option, print_json
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class _Display:
             if self._live:
                 minutes = sum(self._left.values()) / 60.0
                 text = f"{news.paper} {news.experiment}: {news.line} (about {minutes:.0f} min of work left)"
-                sys.stderr.write(f"\r\x1b[K{text[:110]}")
-                sys.stderr.flush()
+                on_line(text)
             return
         self._left.pop((news.paper, news.experiment), None)
         worse = sum(row.verdict == "worse" for row in news.outcome.rows)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import Display
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
 
@@ -87,17 +88,16 @@ class _Display:
     """One line per stage, and what is being done where the terminal can show it."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._stage = Display(stay=False)
 
     def now(self, text: str, share: float) -> None:
-        if self._live:
-            sys.stderr.write(f"\r\x1b[K{text[:80]} {100 * share:3.0f} %")
-            sys.stderr.flush()
+        self._stage(text, share)
 
     def ended(self, stage: Done) -> None:
-        start = "\r\x1b[K" if self._live else ""
+        self._stage.clear()
+        self._stage = Display(stay=False)
         state = "unchanged" if stage.kept else f"{stage.seconds:.1f} s"
-        sys.stderr.write(f"{start}{stage.title}: {state}\n")
+        sys.stderr.write(f"{stage.title}: {state}\n")
         sys.stderr.flush()
 
 

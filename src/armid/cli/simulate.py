@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import display
 from armid.cli.log_options import check_output
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
-from armid.cli.single_joint import display
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:

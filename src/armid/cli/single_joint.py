@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,30 +100,6 @@ def posture_data(posture: Posture) -> dict[str, Any]:
         "gravity_torque": posture.torque if posture.torque == posture.torque else None,
         "reason": posture.reason,
     }
-
-
-class Display:
-    """One line that updates on a terminal, plain lines now and then elsewhere."""
-
-    def __init__(self, what: str = "") -> None:
-        self._what, self._began, self._told = what, time.monotonic(), 0.0
-
-    def __call__(self, text: str, share: float) -> None:
-        """Tell what is done and which share of it."""
-        seconds = time.monotonic() - self._began
-        left = seconds / share * (1.0 - share) if share > 0.0 else 0.0
-        line = f"{self._what}{text}  {100 * share:.0f} %  {seconds:.0f} s, at most {left:.0f} s left"
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{line:<78}" + ("\n" if share >= 1.0 else ""))
-        elif share >= 1.0 or seconds - self._told > 30.0:
-            self._told = seconds
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-
-def display(options: argparse.Namespace, what: str = "") -> Display | None:
-    """Progress for people, unless they do not want it."""
-    return None if options.quiet or options.json else Display(what)
 
 
 def finish(

@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import display
 from armid.cli.given import check_friction, friction_entries
 from armid.cli.log_options import logs_from
 from armid.cli.options import robot_from
 from armid.cli.single_joint import (
     add_options,
     check_outputs,
-    display,
     finish,
     joints_from,
     numbered,

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.display import display
 from armid.cli.log_options import check_output, hashes
 from armid.cli.options import add_json_option, print_json
-from armid.cli.single_joint import check_pictures, display
+from armid.cli.single_joint import check_pictures
 from armid.errors import ArmidError, UnknownNameError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any
 from armid.cli.log_options import add_log_options, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
+from armid.progress import part, tell
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -47,13 +48,14 @@ def run(options: argparse.Namespace) -> int:
             f"{names}: the fit was made from it, so that it proves nothing about other motion; give another log, or "
             "--allow-training"
         )
-    check = validate(
-        fit,
-        logs_from(options),
-        thresholds=_thresholds(options),
-        allow_training=options.allow_training,
-        low_pass_hz=options.low_pass,
-    )
+    thresholds = _thresholds(options)
+    with part(0.0, 0.3):
+        logs = logs_from(options)
+    with part(0.3, 0.95):
+        check = validate(
+            fit, logs, thresholds=thresholds, allow_training=options.allow_training, low_pass_hz=options.low_pass
+        )
+    tell("done", 1.0)
     check = replace(
         check,
         same_as_training=check.same_as_training or bool(same),

@@ -16,10 +16,10 @@ from armid.control.tool_poses import tool_path
 from armid.control.track import NoisyDrives, track
 from armid.control.tracking import TrackingComparison
 from armid.estimation.fit import Fit
-from armid.experiment.driving import Progress
 from armid.experiment.settings import Sensors
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
+from armid.progress import Progress
 from armid.robot.robot import Robot
 
 CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")

@@ -13,8 +13,9 @@ from armid.control.reference import Reference
 from armid.control.tracking import Computing, Tracking
 from armid.dynamics.kinematics import tool_frame
 from armid.experiment.drive import Arm, Recording, State, Timing
-from armid.experiment.driving import Progress, check_arm, move_to
+from armid.experiment.driving import check_arm, move_to
 from armid.logs.log import LogInfo
+from armid.progress import Progress
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from armid.estimation.problem import EstimationError
 from armid.estimation.search import BoxSearch, Objective, SearchResult
+from armid.progress import tell
 from armid.robot.inertia import Array
 
 
@@ -41,7 +42,8 @@ class BeeColony(BoxSearch):
             raise EstimationError(f"limit is {self.limit} and iterations {self.iterations}; both must be 1 or more")
         hive = _Hive(objective, low, high, self.colony, np.random.default_rng(self.seed))
         curve = [hive.best_cost]
-        for _ in range(self.iterations):
+        for iteration in range(self.iterations):
+            tell(f"{iteration} of {self.iterations} iterations, best {hive.best_cost:.4g}", iteration / self.iterations)
             for source in range(hive.sources):  # employed bees
                 hive.visit(source)
             fitness = 1.0 / (1.0 + hive.costs)  # (8)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import differential_evolution
 
 from armid.estimation.search import BoxSearch, Objective, SearchResult
+from armid.progress import tell
 from armid.robot.inertia import Array
 
 
@@ -38,6 +39,8 @@ class DifferentialEvolution(BoxSearch):
             found = objective(values)
             evaluations += len(found)
             best.append(min(float(found.min()), best[-1] if best else np.inf))
+            text = f"{len(best)} of at most {self.iterations} generations, best {best[-1]:.4g}"
+            tell(text, len(best) / (self.iterations + 2))
             return found
 
         result: Any = differential_evolution(

@@ -16,6 +16,7 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import Problem
 from armid.estimation.terms import KINDS, FrictionTerm
 from armid.estimation.uncertainty import residuals_of
+from armid.progress import part, tell
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -63,11 +64,12 @@ class FrictionSearch(Estimator):
         chosen: list[Candidate] = []
         delay_s = np.zeros(robot.n_joints)
         reasons: list[str] = []
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             terms = tuple(c for c in chosen if isinstance(c, FrictionTerm))
             problem = replace(self.estimator, terms=terms, delay_s=tuple(delay_s)).problem(robot, data)
             problem = problem.with_terms(terms, load_values=fit.load_values or _values(fit))
-            chosen, coefficients, reasons = self._chosen(problem, fit)
+            with part(number / ROUNDS, (number + 0.9) / ROUNDS):
+                chosen, coefficients, reasons = self._chosen(problem, fit)
             moved = np.zeros(robot.n_joints)
             for candidate in chosen:
                 if isinstance(candidate, Delay):
@@ -107,9 +109,10 @@ class FrictionSearch(Estimator):
         if gains.sum() - PRICE * len(delays) <= standard_error(gains):
             delays = []
         per_joint: list[tuple[Candidate, ...]] = [()] * problem.robot.n_joints
-        for _ in range(SWEEPS):
+        for sweep in range(SWEEPS):
             before = list(per_joint)
-            for joint in range(problem.robot.n_joints):
+            for joint, name in enumerate(problem.robot.joint_names):
+                tell(f"choosing the friction of {name}", (sweep + joint / problem.robot.n_joints) / SWEEPS)
                 others = [*delays, *(c for j, own in enumerate(per_joint) if j != joint for c in own)]
                 combinations = self._combinations(candidates, joint)
                 per_joint[joint] = _best(bench, others, combinations, weights, effective, self.dissipative)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,10 +14,9 @@ from armid.excitation.polynomial import quintic, rest_to_rest_durations
 from armid.excitation.sequence import DEFAULT_ACCELERATION, DEFAULT_VELOCITY, PACE
 from armid.experiment.drive import Arm, Recording
 from armid.logs.log import Log
+from armid.progress import Progress
 from armid.robot.inertia import Array
 from armid.robot.robot import Limits, Robot
-
-Progress = Callable[[str, float], None]
 
 CHUNK_S = 10.0  # of motion that is sent before progress is told
 

@@ -15,7 +15,6 @@ from armid.excitation.trapezoid import random_points, trapezoidal
 from armid.experiment.drive import Arm
 from armid.experiment.driving import (
     ExperimentError,
-    Progress,
     check_arm,
     joined,
     move_to,
@@ -25,6 +24,7 @@ from armid.experiment.driving import (
     to_log,
 )
 from armid.logs.log import Log
+from armid.progress import Progress
 from armid.robot.robot import Limits, Robot
 
 

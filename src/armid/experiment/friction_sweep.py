@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from armid.experiment.drive import Arm
 from armid.experiment.driving import (
     ExperimentError,
-    Progress,
     check_arm,
     joined,
     move_to,
@@ -23,6 +22,7 @@ from armid.experiment.gravity_free import Posture, gravity_free
 from armid.experiment.strokes import drive_strokes
 from armid.experiment.warm_up import exercise
 from armid.logs.log import Log
+from armid.progress import Progress
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 

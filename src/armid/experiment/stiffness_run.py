@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from armid.experiment.drive import Arm
 from armid.experiment.driving import (
     ExperimentError,
-    Progress,
     check_arm,
     joint_number,
     move_to,
@@ -21,6 +20,7 @@ from armid.experiment.driving import (
 from armid.experiment.gravity_free import Posture, gravity_loaded
 from armid.experiment.strokes import drive_strokes, longest_steady
 from armid.logs.log import Log
+from armid.progress import Progress
 from armid.robot.robot import Robot
 
 MODERATE = 0.2  # of the joint's largest speed

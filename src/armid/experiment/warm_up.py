@@ -14,7 +14,6 @@ from armid.excitation.sequence import programme
 from armid.experiment.drive import Arm, Recording
 from armid.experiment.driving import (
     ExperimentError,
-    Progress,
     check_arm,
     joined,
     joint_number,
@@ -26,6 +25,7 @@ from armid.experiment.driving import (
 )
 from armid.experiment.gravity_free import gravity_free
 from armid.logs.log import Log
+from armid.progress import Progress
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 

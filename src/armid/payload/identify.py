@@ -22,6 +22,7 @@ from armid.payload.joint import JointSolution, solve_jointly
 from armid.payload.reference import compared
 from armid.payload.regression import LoadedProblem
 from armid.payload.words import advice_for, notes_for, reasons_for
+from armid.progress import tell
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, to_com
 from armid.signals.dataset import Dataset
 from armid.validation.comparison import Comparison, compare
@@ -69,12 +70,15 @@ def identify_payload(
     given, bare = _listed(logs), _listed(empty)
     if not given:
         raise ArmidError("there is no log with the payload; give at least one")
+    tell("processing the logs", 0.1)
     data, without = _processed(fit, given), _processed(fit, bare, own=True)
+    tell("estimating", 0.5)
     solution = _solved(fit, data, without)
     marginal = np.linalg.inv(np.linalg.inv(solution.information)[:10, :10])
     parameters = possible_body(solution.payload, 0.5 * (marginal + marginal.T))
     values, covariance = _loaded(fit, solution, parameters)
     made = attached(fit, parameters, values, covariance)
+    tell("comparing torques", 0.8)
     pairs = [(compare(made, item), compare(fit, item)) for item in data]
     total = solution.covariance[:10, :10] + gain**2 * np.outer(solution.payload, solution.payload)
     found = _Found(fit, solution, parameters, pairs, total, values)

@@ -11,6 +11,7 @@ from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.excitation.plan import Plan
 from armid.logs.log import Log
+from armid.progress import tell
 from armid.report.evidence import Evidence
 from armid.report.page import plotly_script, render
 from armid.report.section import Section
@@ -64,9 +65,13 @@ def build(evidence: Evidence, *, title: str | None = None) -> Report:
     """
     plotly_script()  # before the work
     robot = evidence.fit.robot
-    sections = tuple(section for make in SECTIONS if (section := make(evidence)) is not None)
+    sections = []
+    for number, make in enumerate(SECTIONS):
+        tell(f"section {number + 1} of {len(SECTIONS)}", number / len(SECTIONS))
+        if (section := make(evidence)) is not None:
+            sections.append(section)
     subtitle = robot.title or f"{robot.n_joints} joints, {len(evidence.fit.names)} parameters"
-    return Report(title or f"{robot.name}: identified dynamics", subtitle, sections, _data(evidence))
+    return Report(title or f"{robot.name}: identified dynamics", subtitle, tuple(sections), _data(evidence))
 
 
 def report(

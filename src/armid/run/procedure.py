@@ -12,12 +12,13 @@ from typing import Any
 from armid._version import __version__
 from armid.errors import ArmidError
 from armid.estimation.fit import load_fit
+from armid.progress import Progress
 from armid.robot.serial import robot_digest
 from armid.robot.write import write_text
 from armid.run import work
 from armid.run.checks import check_settings
 from armid.run.settings import Settings
-from armid.run.stages import Done, Progress, Stage, Workplace, carry_out
+from armid.run.stages import Done, Stage, Workplace, carry_out
 from armid.run.verdict import numbers_that_matter
 from armid.validation.validation import load_validation
 

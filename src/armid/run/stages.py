@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
+from armid.progress import Progress, listening
 from armid.robot.provenance import code_hash, file_hash
 from armid.robot.write import write_text
 from armid.run.settings import Settings
 
-Progress = Callable[[str, float], None]
 _MARKS = ".stages"  # folder with one small file per finished stage
 
 
@@ -99,7 +99,8 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
             mark.unlink(missing_ok=True)
             place.progress(stage.title, 0.0)
             start = time.perf_counter()
-            stage.work(place)
+            with listening(place.progress):
+                stage.work(place)
             seconds = time.perf_counter() - start
             files = {name: file_hash(place / name) for name in stage.writes}
             write_text(mark, json.dumps({"key": key, "files": files, "seconds": round(seconds, 2)}) + "\n")
