@@ -15,14 +15,13 @@ from scipy.stats import norm
 from armid._version import __version__
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
-from armid.errors import ArmidError, in_words
 from armid.estimation.compensation import Compensation
 from armid.estimation.identifiability import Identifiability
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.torque_model import TorqueModel
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
-from armid.robot.schema import read_text
+from armid.robot.schema import read_result
 from armid.robot.serial import robot_from_data, robot_to_data
 from armid.robot.write import write_text
 
@@ -240,17 +239,7 @@ class Fit:
 
 def load_fit(path: str | Path) -> Fit:
     """Read a fit that `Fit.save` wrote."""
-    text = read_text(Path(path))
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ArmidError(f"{path}: is not JSON ({error}); write it with armid identify") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ArmidError(f'{path}: is not a fit with format "{FORMAT}"; write it with armid identify')
-    try:
-        return Fit.from_data(data)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew") from None
+    return read_result(path, "a fit", FORMAT, "armid identify", Fit.from_data)
 
 
 def _factor_to_data(factor: CompactFactor) -> dict[str, Any]:

@@ -204,5 +204,5 @@ def _reasons(
             without = bench.scores([c for c in chosen if c not in own], weights).rms
             what = "; ".join(KINDS[c.kind][2] for c in own if isinstance(c, FrictionTerm))
             change = f"goes from {without[joint]:.3g} to {full[joint]:.3g} N m"
-            reasons.append(f"Joint {robot.joint_names[joint]}: {what}. Its error on held-out data {change}.")
+            reasons.append(f"{robot.joint_names[joint]}: {what}. Its error on held-out data {change}.")
     return reasons

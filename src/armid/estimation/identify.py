@@ -91,7 +91,8 @@ def identify(
     if method in ("wls", "feasible"):
         return found if method == "wls" else feasible_fit(found, prior=prior)
     extra = {"terms": found.terms, "delay_s": tuple(found.delay_s), "load_values": found.load_values}
-    reasons = [note for note in found.notes if note.startswith(("Joint ", "Torque lags"))]
+    told = ("Torque lags", *(f"{name}: " for name in robot.joint_names))
+    reasons = [note for note in found.notes if note.startswith(told)]
     return plan.final(robot, data, extra).with_notes(*reasons)
 
 

@@ -128,7 +128,7 @@ def motion_figure(
                 axis.plot(t[thin], np.asarray(commanded[column])[thin, j], **theme.LINES["nominal"])
             axis.plot(t[thin], curve[thin], **theme.LINES["predicted" if commanded is None else "measured"])
             top, bottom = curve.max(), curve.min()
-            room = 0.25 * max(top - bottom, 1e-9)
+            room = 0.25 * max(top - bottom, 1e-3)  # a joint at rest is a line, not its rounding
             axis.set_ylim(bottom - room, top + room)
             for bound in (bounds[column][0][j], bounds[column][1][j]):
                 if bottom - room < bound < top + room:

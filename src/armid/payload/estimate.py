@@ -14,7 +14,7 @@ from armid._version import __version__
 from armid.errors import ArmidError
 from armid.payload.reference import ReferenceValue
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, tensor, to_com
-from armid.robot.schema import read_text
+from armid.robot.schema import read_result
 from armid.robot.write import write_text
 from armid.validation.metrics import plain
 
@@ -311,16 +311,7 @@ _TEXTS = ("fit_sha256", "data_sha256", "reasons", "notes", "advice")
 
 def load_payload(path: str | Path) -> PayloadEstimate:
     """Read what `PayloadEstimate.save` wrote."""
-    try:
-        data = json.loads(read_text(Path(path)))
-    except (ValueError, RecursionError) as error:
-        raise ArmidError(f"{path}: is not JSON ({error}); write it with armid payload -o") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ArmidError(f'{path}: is not a payload with format "{FORMAT}"; write it with armid payload -o')
-    try:
-        return PayloadEstimate.from_data(data)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise ArmidError(f"{path}: is damaged ({type(error).__name__}: {error}); write it anew") from None
+    return read_result(path, "a payload", FORMAT, "armid payload -o", PayloadEstimate.from_data)
 
 
 def _number(value: float | None, missing: float) -> float:

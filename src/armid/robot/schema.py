@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import reprlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import yaml
 
-from armid.errors import DescriptionError, nearest
+from armid.errors import ArmidError, DescriptionError, in_words, nearest
 from armid.robot.inertia import Array
 from armid.robot.quantities import number
+
+Result = TypeVar("Result")
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 4, 80, 80
@@ -51,6 +54,31 @@ def read_text(path: Path) -> str:
         raise DescriptionError(str(path), "", "is not a text file, which is needed here") from None
     except OSError as error:
         raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
+
+
+def read_result(
+    path: str | Path, what: str, form: str, command: str, build: Callable[[dict[str, Any]], Result]
+) -> Result:
+    """What `build` makes of a JSON file that armid wrote.
+
+    Args:
+        path: the file.
+        what: what it holds, for messages: a fit.
+        form: its entry ``format``.
+        command: what writes such files: armid identify.
+        build: makes the result from the file's data.
+    """
+    text = read_text(Path(path))
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArmidError(f"{path}: is not JSON ({error}); write it with {command}") from None
+    if not isinstance(data, dict) or data.get("format") != form:
+        raise ArmidError(f'{path}: is not {what} with format "{form}"; write it with {command}')
+    try:
+        return build(data)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew with {command}") from None
 
 
 def parse_yaml(text: str, source: str) -> Fields:

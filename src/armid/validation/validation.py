@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from armid._version import __version__
-from armid.errors import ArmidError, in_words
 from armid.robot.inertia import Array, Indices
-from armid.robot.schema import read_text
+from armid.robot.schema import read_result
 from armid.robot.write import write_text
 from armid.validation.metrics import JointMetrics, plain
 from armid.validation.reference import ReferenceRow
@@ -178,16 +177,7 @@ class Validation:
 
 def load_validation(path: str | Path) -> Validation:
     """Read a validation that `Validation.save` wrote."""
-    try:
-        data = json.loads(read_text(Path(path)))
-    except (ValueError, RecursionError) as error:
-        raise ArmidError(f"{path}: is not JSON ({error}); write it with armid validate") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ArmidError(f'{path}: is not a validation with format "{FORMAT}"; write it with armid validate')
-    try:
-        return Validation.from_data(data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew") from None
+    return read_result(path, "a validation", FORMAT, "armid validate", Validation.from_data)
 
 
 def _number(value: float | None) -> float:

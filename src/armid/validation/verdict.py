@@ -58,7 +58,7 @@ def reasons_for(joints: Sequence[JointMetrics], limits: Thresholds, relative: fl
         joint = joints[index]
         noise = "its noise is unknown" if not np.isfinite(joint.noise_ratio) else f"{joint.noise_ratio:.1f}× the noise"
         result.append(
-            f"Joint {joint.name}: the error is {joint.nrms_moving:.1%} of the torque's spread while moving, above "
+            f"{joint.name}: the error is {joint.nrms_moving:.1%} of the torque's spread while moving, above "
             f"{limits.nrms_moving:.0%}, and {noise}."
         )
     if limits.relative_error is not None and not relative <= limits.relative_error:
@@ -84,7 +84,7 @@ def advice_for(
         causes = sorted(causes, key=lambda cause: -cause[0])
         named = [words for share, words in causes if share >= TELLING][:2]
         for words in named or [_unexplained(look)]:
-            advice.append(f"Joint {look.name}: {words}")
+            advice.append(f"{look.name}: {words}")
     if bad and fit.identifiability.poor:
         advice.append(
             f"The training data were poor (condition number {fit.identifiability.condition:.3g}): record a trajectory "
