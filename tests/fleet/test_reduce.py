@@ -38,6 +38,28 @@ def test_pieces_are_the_whole(fleet, monkeypatch):
         np.testing.assert_allclose(theirs, mine, atol=1e-10 * np.abs(mine).max(), rtol=0.0)
 
 
+def test_files_that_go_on_in_one_another_are_one_log(fleet, tmp_path):
+    """A day's log in three files gives the factor and residuals of one file; a bad file in between costs its rows."""
+    whole = reduced(fleet)
+    path = next((tmp_path / "logs").rglob("*.parquet"))
+    log = read_log(path)
+    path.unlink()
+    parts = (slice(0, 700), slice(700, 1900), slice(1900, None))
+    for number, rows in enumerate(parts):
+        write_log(log.rows(rows), path.with_name(f"part{number}.parquet"))
+    split = reduced(fleet)
+    assert (split.factor.counts, split.samples, split.problems) == (whole.factor.counts, whole.samples, ())
+    for joint in range(4):
+        mine, theirs = whole.factor.gram(joint), split.factor.gram(joint)
+        np.testing.assert_allclose(theirs, mine, atol=1e-10 * np.abs(mine).max(), rtol=0.0)
+    np.testing.assert_allclose(split.inflation, whole.inflation, rtol=1e-9)
+    path.with_name("part1.parquet").write_bytes(b"PAR1 damaged")
+    broken = reduced(fleet)
+    assert [problem["file"] for problem in broken.problems] == ["part1.parquet"]
+    assert broken.samples == whole.samples - 1200
+    assert 0.2 * whole.factor.counts[1] < broken.factor.counts[1] < 0.6 * whole.factor.counts[1]
+
+
 def test_time_that_jumps_is_no_motion(fleet, tmp_path):
     """A clock that is set an hour back and a day forward within a file costs a few rows and changes no value."""
     whole = reduced(fleet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from armid.fleet.description import Fleet
 from armid.logs.log import Log, concatenate
-from armid.logs.stream import LogStream
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import ROWS_PER_CUTOFF, LowPass
 from armid.signals.kernels import low_pass_kernel
@@ -21,24 +20,45 @@ CHUNK = 16_384  # samples reduced at a time
 JUMP_S = 1.0  # a step of time longer than this, or backwards, begins a new stretch
 
 
-def stretches(stream: LogStream, fleet: Fleet, seen: Callable[[Log], None]) -> Iterator[Log]:
-    """Overlapping pieces of constant length, cut where time jumps; every block is shown to `seen` on the way."""
-    plan: _Pieces | None = None
+@dataclass
+class Stretch:
+    """Rows that wait for those that follow them, so that they can be given out in overlapping pieces of one length.
+
+    Attributes:
+        fleet: with the signal processing.
+        kept: rows that wait.
+        plan: lengths of the pieces.
+    """
+
+    fleet: Fleet
     kept: Log | None = None
-    for block in stream.blocks(CHUNK):
-        seen(block)
-        for part in _without_jumps(block, kept):
-            log, fresh = part
-            if fresh and kept is not None and plan is not None:
-                yield from plan.rest(kept)
-                kept = None
-            kept = log if kept is None or fresh else concatenate([kept, log])
-            plan = plan or _Pieces.of(kept, fleet)
-            while len(kept) >= plan.length:
-                yield kept.rows(slice(0, plan.length))
-                kept = kept.rows(slice(plan.core, None))
-    if kept is not None and plan is not None:
-        yield from plan.rest(kept)
+    plan: _Pieces | None = None
+
+    def grow(self, block: Log) -> Iterator[Log]:
+        """Pieces that are complete with the rows of a block; where time jumps, a new stretch begins."""
+        for log, fresh in _without_jumps(block, self.kept):
+            if fresh:
+                yield from self.end()
+            self.kept = log if self.kept is None else concatenate([self.kept, log])
+            self.plan = self.plan or _Pieces.of(self.kept, self.fleet)
+            while len(self.kept) >= self.plan.length:
+                yield self.kept.rows(slice(0, self.plan.length))
+                self.kept = self.kept.rows(slice(self.plan.core, None))
+
+    def end(self) -> Iterator[Log]:
+        """The last piece, if there are rows for one; nothing is kept."""
+        if self.kept is not None and self.plan is not None:
+            yield from self.plan.rest(self.kept)
+        self.kept = None
+
+    def goes_on_in(self, block: Log) -> bool:
+        """Whether a block is the next of the same stretch: same joints, channels and meaning, and time goes on."""
+        if self.kept is None or block.joints != self.kept.joints or set(block.channels) != set(self.kept.channels):
+            return False
+        mine, others = self.kept.info, block.info
+        if (mine.effort, mine.side, mine.rate_hz) != (others.effort, others.side, others.rate_hz):
+            return False
+        return bool(0.0 < block.time[0] - self.kept.time[-1] <= JUMP_S)
 
 
 @dataclass(frozen=True)

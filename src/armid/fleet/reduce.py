@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,18 @@ from armid.dynamics.threads import set_threads
 from armid.errors import ArmidError
 from armid.estimation.linear import residual_variance, solve
 from armid.estimation.problem import Problem
-from armid.estimation.torque_model import TorqueModel
 from armid.fleet.day import ArmDay
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
-from armid.fleet.pieces import dataset_of, stretches
+from armid.fleet.recording import LOOKED_AT, Recording
 from armid.logs.log import Log
 from armid.logs.read import open_log
 from armid.logs.stream import LogStream
-from armid.robot.inertia import Array, change_of_frame
-from armid.robot.robot import inertial_names
+from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.doctor import examine
 
 DOCTOR_ROWS = 60_000  # samples the log doctor looks at, per file
-LOOKED_AT = 4  # chunks per day whose residuals are looked at
 REVERSAL_S = 0.2  # how long after a change of direction residuals count as those of a reversal
 LAGS = 60
 EPOCH = 3e8  # times beyond this [s] are taken as seconds since 1970
@@ -63,7 +60,7 @@ class _Day:
     """What a day adds up to while its files are read."""
 
     fleet: Fleet
-    payload: tuple[float, ...] | None = None
+    recording: Recording | None = None
     factor: CompactFactor | None = None
     looked_at: list[tuple[Problem, Array]] = field(default_factory=list)
     findings: list[dict[str, Any]] = field(default_factory=list)
@@ -79,20 +76,30 @@ class _Day:
         fleet = self.fleet
         stream = open_log(path, fleet.recipe, effort=fleet.effort)
         _check_type(stream, fleet)
-        self._examine(stream, name, date)
-        part = _Day(fleet, payload=stream.info.payload)
-        for stretch in stretches(stream, fleet, part.count):
-            part._reduce(stretch)
-        if part.factor is None:
-            raise ArmidError("too short: no stretch is longer than the filter needs")
-        self.factor = part.factor if self.factor is None else self.factor + part.factor
-        self.looked_at = (self.looked_at + part.looked_at)[:LOOKED_AT]
-        self.samples, self.seconds = self.samples + part.samples, self.seconds + part.seconds
-        if part.warmth is not None and part.felt is not None:
-            self.warmth = part.warmth if self.warmth is None else self.warmth + part.warmth
-            self.felt = part.felt if self.felt is None else self.felt + part.felt
+        first = self._examine(stream, name, date)
+        if self.recording is None or not self.recording.goes_on_in(first):
+            self.close()
+            self.recording = Recording(fleet, payload=stream.info.payload)
+        self.recording = self.recording.grown(stream, name)
 
-    def _examine(self, stream: LogStream, name: str, date: str) -> None:
+    def close(self) -> None:
+        """Add the recording that has been read, one file or several that go on in one another, if it is any good."""
+        recording, self.recording = self.recording, None
+        if recording is None:
+            return
+        try:
+            factor = recording.end()
+        except ArmidError as error:
+            self.problems += [{"file": name, "reason": str(error)} for name in recording.files]
+            return
+        self.factor = factor if self.factor is None else self.factor + factor
+        self.looked_at = (self.looked_at + recording.looked_at)[:LOOKED_AT]
+        self.samples, self.seconds = self.samples + recording.samples, self.seconds + recording.seconds
+        if recording.warmth is not None and recording.felt is not None:
+            self.warmth = recording.warmth if self.warmth is None else self.warmth + recording.warmth
+            self.felt = recording.felt if self.felt is None else self.felt + recording.felt
+
+    def _examine(self, stream: LogStream, name: str, date: str) -> Log:
         first = next(iter(stream.blocks(DOCTOR_ROWS)))
         report = examine(first, self.fleet.robot)
         for finding in report.at_least("warning"):
@@ -107,41 +114,11 @@ class _Day:
         fatal = [f for f in report.findings if f.code in FATAL and (f.severity == "error" or "missing" in f.code)]
         if fatal:
             raise ArmidError(f"{fatal[0].code}: {fatal[0].what}")
-
-    def _reduce(self, log: Log) -> None:
-        fleet, fit = self.fleet, self.fleet.fit
-        data = dataset_of(log, fleet)
-        problem = Problem(
-            fleet.robot,
-            data,
-            terms=() if fit is None else fit.terms,
-            delay_s=None if fit is None else fit.delay_s,
-            load_values=None if fit is None else fit.load_values,
-            slow_share=0.0,
-            slow_floor=fleet.slow_floor,
-        )
-        factor = problem.factor(triangular=True, complete=False)
-        shift = np.zeros(len(problem.names))
-        if self.payload is not None:
-            shift = payload_map(problem.torque_model) @ np.asarray(self.payload, dtype=float)
-            factor = without_payload(factor, shift)
-        self.factor = factor if self.factor is None else self.factor + factor
-        if len(self.looked_at) < LOOKED_AT:
-            self.looked_at.append((problem, shift))
-
-    def count(self, block: Log) -> None:
-        """Add up samples, time and temperatures of a block."""
-        self.samples += len(block)
-        self.seconds += len(block) / block.rate_hz if len(block) > 1 or block.info.rate_hz else 0.0
-        if "temperature" in block:
-            values = block.for_joints(self.fleet.robot.joint_names)["temperature"]
-            good = np.isfinite(values)
-            total, count = np.where(good, values, 0.0).sum(axis=0), good.sum(axis=0)
-            self.warmth = total if self.warmth is None else self.warmth + total
-            self.felt = count if self.felt is None else self.felt + count
+        return first
 
     def finished(self, partition: Partition, key: str) -> ArmDay:
         """The arm-day."""
+        self.close()
         n = self.fleet.robot.n_joints
         unknown = np.full(n, np.nan)
         rms, inflation, reversal = unknown, np.ones(n), unknown
@@ -165,30 +142,6 @@ class _Day:
             key=key,
             about={"files_sha256": self.hashes},
         )
-
-
-def without_payload(factor: CompactFactor, shift: Array) -> CompactFactor:
-    """The factor of the arm alone, from that of the arm with a known payload, which shifts its parameters.
-
-    Torque is linear: tau - W shift only changes the last column of a triangular factor.
-    """
-    matrices = []
-    for columns, matrix in zip(factor.columns, factor.matrices, strict=True):
-        lighter = matrix.copy()
-        lighter[:, -1] -= matrix[:, :-1] @ shift[columns]
-        matrices.append(lighter)
-    return replace(factor, matrices=tuple(matrices))
-
-
-def payload_map(model: TorqueModel) -> Array:
-    """(columns, 10): what a payload in the tool frame adds to the base parameters, per unit of its parameters."""
-    base, robot = model.model.base, model.robot
-    index = {name: i for i, name in enumerate(base.names)}
-    result = np.zeros((len(model.names), 10))
-    for name, row in zip(inertial_names(robot.n_joints), change_of_frame(robot.tool), strict=True):
-        if name in index:
-            result[: len(base.kept)] += np.outer(base.matrix[:, index[name]], row)
-    return result
 
 
 def _clock(start: float, date: str) -> str:

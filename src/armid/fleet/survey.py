@@ -17,7 +17,7 @@ from armid.fleet.days import HELD
 from armid.fleet.hierarchy import FleetEstimate, learn
 from armid.fleet.information import History, Information, history_of
 from armid.fleet.judge import misfit, suspect, wrong_torques
-from armid.fleet.reduce import payload_map
+from armid.fleet.recording import payload_map
 from armid.fleet.reversals import reversal_changes, reversal_scatter
 from armid.fleet.usual import Deviations, Usual, as_usual, deviations, learn_usual, posterior, scatter_of
 from armid.fleet.watched import PAYLOAD, Watched, scales, watched_of

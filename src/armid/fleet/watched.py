@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.dynamics.parameters import FRICTION
 from armid.estimation.torque_model import TorqueModel
-from armid.fleet.reduce import payload_map
+from armid.fleet.recording import payload_map
 from armid.robot.inertia import Array
 
 PAYLOAD = "payload"
