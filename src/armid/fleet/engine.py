@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from itertools import islice
 from typing import Any, TypeVar
 
+from armid._version import __version__
 from armid.errors import ArmidError, MissingExtraError
 from armid.fleet.day import ArmDay
 from armid.fleet.description import Fleet
@@ -219,4 +221,16 @@ def _connected(client: Any, address: str) -> Iterator[Any]:
     with made:
         if not made.scheduler_info(n_workers=-1)["workers"]:
             raise ArmidError(f"--scheduler {address}: has no workers; start some with: dask worker {address}")
+        _check_installation(made, address)
         yield made
+
+
+def _check_installation(client: Any, address: str) -> None:
+    """Whether the workers have this version of armid; asked by a function that they have in any case."""
+    advice = f"install armid[fleet] {__version__} where they run"
+    try:
+        found = set(client.run(metadata.version, "armid").values())
+    except ModuleNotFoundError:
+        raise ArmidError(f"--scheduler {address}: a worker has no armid; {advice}") from None
+    if found != {__version__}:
+        raise ArmidError(f"--scheduler {address}: its workers have armid {', '.join(sorted(found))}; {advice}")

@@ -62,7 +62,9 @@ def watched_of(model: TorqueModel) -> tuple[Watched, ...]:
         found.append(Watched(name, kind[0], words, joint, unit, kind[2], np.eye(len(model.names))[index]))
     mass = payload_map(model)[:, 0]
     if np.abs(mass).max(initial=0.0) > 1e-9:
-        found.append(Watched(PAYLOAD, PAYLOAD, "mass in the hand", None, "kg", False, mass))
+        found.append(
+            Watched(PAYLOAD, PAYLOAD, "mass in the hand (as if at the tool's origin)", None, "kg", False, mass)
+        )
     return tuple(found)
 
 
