@@ -211,12 +211,16 @@ def _not_too_heavy(task: _Task, unknowns: Unknowns, bounds: Bounds | None, x: Ar
     for most in LIGHTER:
         lighter = _no_heavier(task, unknowns, bounds, burdens, most)
         if lighter is not None and task.misfit(lighter) <= task.misfit(x) + EQUAL:
-            return lighter, []
-    return x, [
+            return lighter, _heavy(task, task.burdens(unknowns, lighter))
+    return x, _heavy(task, burdens)
+
+
+def _heavy(task: _Task, burdens: dict[int, float]) -> list[str]:
+    return [
         f"Link {number} would have to weigh {times * task.bodies[number - 1, 3, 3]:.3g} kg, {times:.2g} times what is "
         "plausible: no lighter one fits the data as well, which are at the edge of the possible."
         for number, times in burdens.items()
-        if times > LIGHTER[-1]
+        if times > 1.01 * HEAVY
     ]
 
 
