@@ -16,9 +16,10 @@ from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
+from armid.estimation.noise import correlation_of, noise_covariance
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.terms import FrictionTerm
-from armid.estimation.uncertainty import correlated_covariance, residuals_of
+from armid.estimation.uncertainty import residuals_of
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -154,15 +155,19 @@ def honest_covariance(problem: Problem, solution: Solution, weights: Array) -> t
     """Covariance of a weighted least-squares solution, and what it accounts for.
 
     White residuals: the inverse information matrix, Swevers (11), scaled to the residuals. Residuals that are
-    correlated in time: the sandwich with their long-run variance, which is larger.
+    correlated in time, by themselves or by the filter: the sandwich of `noise_covariance`, which is larger.
     """
     look = residuals_of(problem, solution.values)
     used = solution.counts.sum()
     reduced = float(weights @ solution.squares) / max(used - len(solution.values), 1)
-    if look.lag == 0:
+    if look.lag == 0 and all(dataset.kernel is None for dataset in problem.data):
         return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
-    covariance = correlated_covariance(problem, solution.values, weights, solution.inverse, look.lag)
-    return covariance, f"Residuals are correlated over about {look.lag} rows; intervals account for that."
+    found = correlation_of(problem, solution.values)
+    if found.autocovariance.shape[1] == 1 and found.lag == 0:
+        return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
+    covariance = noise_covariance(problem, solution.values, weights, solution.inverse, found, len(solution.values))
+    rows = found.lag or found.autocovariance.shape[1] - 1
+    return covariance, f"Residuals are correlated over about {rows} rows; intervals account for that."
 
 
 def solve_with(problem: Problem, weights: Array, **options: Any) -> tuple[CompactFactor, Solution]:

@@ -1,4 +1,4 @@
-"""Covariance of estimates: from white noise, Swevers (11), or from residuals that are correlated in time."""
+"""What the residuals of a fit look like: their size, and how they are correlated."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
     for block in problem.blocks(ENOUGH):
         error = block.residuals(values)
         power += np.sum(error**2, axis=0)
-        products += _products(error, lags)
+        products += products_of(error, lags)
         cross += error.T @ error
         counts += block.use.T.astype(float) @ block.use
     used = np.diag(counts)
@@ -57,7 +57,7 @@ def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
     return Residuals(rms, lag_of(mean, float(used.min())), mean, correlation)
 
 
-def _products(error: Array, lags: int) -> Array:
+def products_of(error: Array, lags: int) -> Array:
     """Sums over the rows of error(t) error(t + lag), (lags + 1, joints), through the power spectrum."""
     size = next_fast_len(len(error) + lags, real=True)
     power = np.abs(rfft(error, size, axis=0)) ** 2
@@ -70,31 +70,3 @@ def lag_of(autocorrelation: Array, count: float) -> int:
     small = np.flatnonzero(np.abs(autocorrelation[1:]) < max(noise, 0.05))
     first = int(small[0]) + 1 if len(small) else len(autocorrelation) - 1
     return 0 if float(np.abs(autocorrelation[1 : first + 1]).sum()) < WHITE else 2 * first
-
-
-def correlated_covariance(problem: Problem, values: Array, weights: Array, inverse: Array, lag: int) -> Array:
-    """Covariance A^-1 B A^-1 with B the long-run variance of the scores (Newey-West), A the information matrix.
-
-    The score of a row sums over joints, so that correlation between joints counts too. B is taken from pieces of long
-    data and scaled to all of them.
-
-    Args:
-        problem: the regression.
-        values: estimates.
-        weights: per joint, as in the fit.
-        inverse: A^-1.
-        lag: rows over which scores are taken to be correlated.
-    """
-    middle = np.zeros_like(inverse)
-    rows, total = 0, sum(len(dataset) for dataset in problem.data)
-    with one_blas_thread():
-        for block in problem.blocks(ENOUGH):
-            error = block.residuals(values)
-            scores = np.einsum("rj,rjp->rp", weights * error, block.regressor)
-            rows += len(scores)
-            middle += scores.T @ scores
-            for k in range(1, min(lag, len(scores) - 1) + 1):
-                lagged = scores[:-k].T @ scores[k:]
-                middle += (1.0 - k / (lag + 1.0)) * (lagged + lagged.T)
-    spent = len(values) / max(total * problem.robot.n_joints, 1)
-    return np.asarray(total / max(rows, 1) / max(1.0 - spent, 1e-3) * inverse @ middle @ inverse)

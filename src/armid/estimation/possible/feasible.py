@@ -28,7 +28,8 @@ from armid.signals.dataset import Dataset
 
 MARGIN = 1e-5  # how far inside the possible a solution stays, as a share of the arm's typical link
 RANGE = 1e7  # largest ratio between what the data and what the plausible arm say: noise-free data would exceed it
-HEAVY = 3.0  # times its plausible mass from which a lighter link is looked for
+HEAVY = 2.0  # times its plausible mass from which a lighter link is looked for
+TOLD = 3.0  # times its plausible mass from which a link is told
 LIGHTER = (2.0, 3.0, 5.0)  # times its plausible mass that a link may then weigh, tried one after the other
 EQUAL = 3.84  # rise of the squared misfit up to which arms fit equally well: 95 % of a chi-square with one degree
 RANK = 1e-9  # singular values below this share of the largest leave their direction to prior and plausible arm
@@ -54,8 +55,8 @@ class FeasibleLeastSquares(Estimator):
     Every link's pseudo-inertia, less the second moments of the rotors it carries, is positive definite; rotor inertias,
     friction and stiffness are not negative (Wensing, Kim, Slotine 2018). All standard parameters are unknowns. What
     neither data nor prior decide is taken near a plausible arm: the description's nominal inertias where it has
-    possible ones, else bodies of the arm's proportions, believed to 3000 %. A link more than three times as heavy as
-    plausible is made lighter where the data do not tell the difference, and told where they do.
+    possible ones, else bodies of the arm's proportions, believed to 3000 %. A link more than twice as heavy as
+    plausible is made lighter where the data do not tell the difference, and told where it stays above three times.
 
     Attributes:
         noise: ``residual`` weighs joints by their residuals, ``measured`` by the noise the data sets state.
@@ -220,7 +221,7 @@ def _heavy(task: _Task, burdens: dict[int, float]) -> list[str]:
         f"Link {number} would have to weigh {times * task.bodies[number - 1, 3, 3]:.3g} kg, {times:.2g} times what is "
         "plausible: no lighter one fits the data as well, which are at the edge of the possible."
         for number, times in burdens.items()
-        if times > 1.01 * HEAVY
+        if times > TOLD
     ]
 
 

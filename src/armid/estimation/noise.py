@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_toeplitz
+from scipy.signal import oaconvolve
 
+from armid.dynamics.threads import one_blas_thread
 from armid.estimation.problem import Problem
-from armid.estimation.uncertainty import ENOUGH, lag_of
+from armid.estimation.uncertainty import ENOUGH, lag_of, products_of
 from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 
@@ -39,9 +41,8 @@ def correlation_of(problem: Problem, values: Array) -> Correlation:
     n = problem.robot.n_joints
     products, counts, rows = np.zeros((LAGS + 1, n)), np.zeros(n), 0
     for block in problem.blocks(ENOUGH):
-        error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
-        for lag in range(min(LAGS, len(error) - 1) + 1):
-            products[lag] += np.sum(error[: len(error) - lag] * error[lag:], axis=0)
+        error = block.residuals(values)
+        products += products_of(error, LAGS)
         counts += block.use.sum(axis=0)
         rows += len(error)
     share = sum(len(dataset) for dataset in problem.data) / max(rows, 1)
@@ -96,46 +97,44 @@ def noise_covariance(
 ) -> Array:
     """Covariance of ``project @ scores``, with scores the sums over rows and joints of weight, residual and regressor.
 
-    The long-run variance of the scores (Newey, West) sees residuals whose size depends on the motion, but is too small
-    for slow correlation and few rows. So it is enlarged to what a stationary correlation by autoregression gives, where
-    that is more, and for the share of independent rows that the parameters take up.
+    The long-run variance of the scores (Newey, West) sees residuals whose size depends on the motion, and correlation
+    between joints, but is too small for slow correlation and few rows. So each variance is enlarged to what a
+    stationary correlation by autoregression or by the data's own filter gives, where that is more, and all for the
+    share of independent rows that the parameters take up. Pieces of long data stand for all of them.
 
     Args:
         problem: the regression.
         values: its solution.
         weights: 1 / variance per joint.
-        project: (wanted, columns).
+        project: (wanted, columns); the inverse information matrix for the covariance of the values.
         found: correlation of the residuals.
         spent: effective number of parameters.
     """
     size = len(project)
-    by_scores, by_model = np.zeros((size, size)), np.zeros((size, size))
+    by_scores, by_model = np.zeros((size, size)), np.zeros(size)
     rows, total = 0, sum(len(dataset) for dataset in problem.data)
-    for block in problem.blocks(ENOUGH):
-        error = np.where(block.use, block.torque - block.regressor @ values, 0.0)
-        turned = np.einsum("rjp,kp->jrk", block.regressor * block.use[:, :, None], project, optimize=True)
-        turned *= weights[:, None, None]
-        scores = np.einsum("rj,jrk->rk", error, turned)
-        rows += len(scores)
-        by_scores += scores.T @ scores
-        for k in range(1, min(found.lag, len(scores) - 1) + 1):
-            lagged = scores[:-k].T @ scores[k:]
-            by_scores += (1.0 - k / (found.lag + 1.0)) * (lagged + lagged.T)
-        for joint, autocovariance in enumerate(found.autocovariance):
-            if weights[joint] > 0.0:
-                by_model += _stationary(turned[joint], autocovariance)
-    if not found.lag and found.autocovariance.shape[1] == 1:
-        by_scores = by_model  # white: the information itself is surer than a sum of squared scores
-    ratio = np.diag(by_model)[:10] / np.maximum(np.diag(by_scores)[:10], 1e-300)
-    growth = max(1.0, float(np.median(ratio)))
+    with one_blas_thread():
+        for block in problem.blocks(ENOUGH):
+            error = block.residuals(values)
+            scores = np.zeros((len(error), size))
+            for joint, autocovariance in enumerate(found.autocovariance):
+                if weights[joint] > 0.0:
+                    turned = (block.regressor[:, joint] * (weights[joint] * block.use[:, joint, None])) @ project.T
+                    scores += error[:, joint, None] * turned
+                    by_model += _stationary(turned, autocovariance)
+            rows += len(scores)
+            by_scores += scores.T @ scores
+            for k in range(1, min(found.lag, len(scores) - 1) + 1):
+                lagged = scores[:-k].T @ scores[k:]
+                by_scores += (1.0 - k / (found.lag + 1.0)) * (lagged + lagged.T)
+    growth = np.sqrt(np.maximum(by_model / np.maximum(np.diag(by_scores), 1e-300), 1.0))
     taken = min(spent / max(found.independent, 1.0), 1.0 - FEWEST)
-    return np.asarray(total / max(rows, 1) * growth / (1.0 - taken) * by_scores)
+    return np.asarray(total / max(rows, 1) / (1.0 - taken) * by_scores * np.outer(growth, growth))
 
 
 def _stationary(rows: Array, autocovariance: Array) -> Array:
-    """Sum over lags of autocovariance times the rows' products at that lag."""
-    result = autocovariance[0] * rows.T @ rows
-    for k in range(1, min(len(autocovariance), len(rows))):
-        lagged = autocovariance[k] * rows[:-k].T @ rows[k:]
-        result += lagged + lagged.T
-    return np.asarray(result)
+    """Variance of the columns' products with a stationary noise: autocovariance times products at each lag, summed."""
+    half = autocovariance[: len(rows)]
+    kernel = np.concatenate([half[:0:-1], half])
+    smooth = oaconvolve(rows, kernel[:, None], mode="same", axes=0) if len(kernel) > 1 else half[0] * rows
+    return np.asarray(np.einsum("rk,rk->k", rows, smooth))
