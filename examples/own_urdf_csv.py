@@ -15,7 +15,6 @@ joints: [turn, lift, bend, twist]
 effort: joint torque
 columns: {time: t_ms, position: "q{1..4}", effort: "tau{1..4}"}
 units: {time: ms, position: deg}
-rate: 200
 robot: little_arm
 """
 

@@ -128,26 +128,16 @@ def test_examples_run(page, desk, capsys):
     names = names_in_use(desk)
     if page.stem == "logs":
         controller_files(desk)
+    if page.stem == "your-own-arm":
+        ((_, recipe),) = blocks(page, "yaml")
+        (desk / "recipe.yaml").write_text(recipe)
     for language, code in blocks(page, "bash", "python"):
         if language == "python":
             exec(compile(code, f"{page.name}", "exec"), names)
             continue
         for words in commands(code):
-            _bring_csv(desk, words)
             expected = 1 if shlex.join(["armid", *words]) in NEGATIVE else 0
             assert main(words) == expected, f"{shlex.join(words)}: {capsys.readouterr().err}"
-
-
-def _bring_csv(desk, words):
-    """monday.csv and recipe.yaml of your-own-arm: the reader's own recording, made from the one before."""
-    if "monday.csv" not in words or (desk / "monday.csv").exists():
-        return
-    log = armid.read_log(desk / "monday.parquet")
-    table = np.column_stack([1e3 * log.time, np.degrees(log["position"]), log["effort"]])
-    names = "t_ms,q1,q2,q3,q4,tau1,tau2,tau3,tau4"
-    np.savetxt(desk / "monday.csv", table, fmt="%.8g", delimiter=",", header=names, comments="")
-    (recipe,) = (code for _, code in blocks(ROOT / "docs" / "your-own-arm.md", "yaml"))
-    (desk / "recipe.yaml").write_text(recipe)
 
 
 def test_every_page_is_in_the_contents():

@@ -213,7 +213,7 @@ def check_weights(name, seed):
 
 
 def test_links_are_not_heavier_than_the_data_ask_for(monkeypatch):
-    """Link 2 of the PA-10 comes out at 46 kg where no attention is paid; an arm that fits as well is a third lighter."""
+    """Link 2 of the PA-10 comes out at 46 kg where no attention is paid; one a third lighter fits as well."""
     assert check_weights("pa10", 0)[1] < 32.0
     monkeypatch.setattr(feasible, "HEAVY", np.inf)
     assert check_weights("pa10", 0)[1] > 45.0

@@ -22,17 +22,21 @@ class Display:
         what: stands before every text.
         after_s: how long the work lasts before anything is shown [s].
         stay: whether the last line stays on the terminal.
+        most: whether the work may end before its share is 1, so that the remaining time is a bound.
     """
 
-    def __init__(self, what: str = "", *, after_s: float = 0.0, stay: bool = True) -> None:
-        self._what, self._after_s, self._stay = what, after_s, stay
-        self._began, self._printed = time.monotonic(), 0.0
+    def __init__(self, what: str = "", *, after_s: float = 0.0, stay: bool = True, most: bool = False) -> None:
+        self._what, self._after_s, self._stay, self._left = what, after_s, stay, "at most" if most else "about"
+        self._began = self._phase = time.monotonic()
+        self._printed = 0.0
         self._now: tuple[str, float] | None = None
         self._shown, self._ended, self._lock = False, threading.Event(), threading.Lock()
 
     def __call__(self, text: str, share: float) -> None:
         """Tell what is done and which share of it."""
         with self._lock:
+            if self._now is not None and share < self._now[1]:
+                self._phase = time.monotonic()  # another phase, whose share begins anew
             self._now = (text, share)
             self._show()
             if share >= 1.0:
@@ -66,7 +70,8 @@ class Display:
         text, share = self._now
         line = f"{self._what}{text}  {100 * share:.0f} %  {duration(seconds)}"
         if 0.0 < share < 1.0:
-            line += f", about {duration(seconds / share * (1.0 - share))} left"
+            so_far = time.monotonic() - self._phase
+            line += f", {self._left} {duration(so_far / share * (1.0 - share))} left"
         last = share >= 1.0 and self._stay
         if sys.stderr.isatty():
             on_line(line + "\n" if last else line)
@@ -83,9 +88,9 @@ class Display:
             sys.stderr.flush()
 
 
-def display(options: argparse.Namespace, what: str = "") -> Display | None:
+def display(options: argparse.Namespace, what: str = "", *, most: bool = False) -> Display | None:
     """Progress of an experiment, unless the user does not want it."""
-    return None if options.quiet or options.json else Display(what)
+    return None if options.quiet or options.json else Display(what, most=most)
 
 
 def on_line(text: str) -> None:

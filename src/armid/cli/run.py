@@ -91,6 +91,9 @@ class _Display:
         self._stage = Display(stay=False)
 
     def now(self, text: str, share: float) -> None:
+        if share == 0.0:
+            self._stage.clear()
+            self._stage = Display(stay=False, most=text == "warm-up")
         self._stage(text, share)
 
     def ended(self, stage: Done) -> None:

@@ -84,7 +84,7 @@ def _experiment(robot: Robot, joints: list[int], options: argparse.Namespace) ->
         cycle_s=options.cycle or 10.0,
         threshold=options.threshold,
         longest_s=options.longest,
-        progress=display(options),
+        progress=display(options, most=True),
     )
 
 

@@ -136,9 +136,10 @@ class Fit:
         """A table for people."""
         lines = [f"{self.robot.name}: {len(self.names)} parameters, {self.method}", self.identifiability.verdict]
         lower, upper = self.interval()
-        width = max(len(name) for name in self.names)
+        labels = [name if self.expression(name) == name else f"{name}R" for name in self.names]  # R: a combination
+        width = max(len(label) for label in labels)
         units = self.torque_model.units
-        for i, name in enumerate(self.names):
+        for i, name in enumerate(labels):
             mark = "" if self.identifiability.classes[i] == "determined" else f"  {self.identifiability.classes[i]}"
             half = 0.5 * (upper[i] - lower[i])
             lines.append(f"  {name:<{width}} {self.values[i]:>12.5g} ± {half:<9.2g} {units[i]}{mark}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armid.estimation.linear import Solution, free_combinations
 from armid.robot.inertia import Array
@@ -50,19 +51,29 @@ def _condition_without_friction(names: tuple[str, ...], solution: Solution) -> f
 
 def identifiability(names: tuple[str, ...], solution: Solution, sigma: Array) -> Identifiability:
     """Judge a solution by the standard deviations `sigma` of its values."""
-    relative = np.where(solution.values != 0.0, sigma / np.maximum(np.abs(solution.values), 1e-300), np.inf)
-    classes = np.where(relative <= DETERMINED, "determined", "weak")
     free = np.sum(solution.directions[solution.rank :] ** 2, axis=0) > 0.1
-    classes = np.where(free, "undetermined", classes)
     weak = solution.singular_values < WEAK * solution.singular_values[0]
     words = free_combinations(names, solution.directions[weak][::-1][:5])
-    condition = solution.condition
     poor = _condition_without_friction(names, solution) > POOR_CONDITION or solution.rank < len(names)
+    found = Identifiability(solution.singular_values, solution.condition, (), tuple(words), poor, "")
+    return _judged(found, free, solution.values, sigma)
+
+
+def judged_again(found: Identifiability, values: Array, sigma: Array) -> Identifiability:
+    """The same data judged for other values, such as those of the nearest arm that can exist."""
+    return _judged(found, np.array(found.classes) == "undetermined", values, sigma)
+
+
+def _judged(found: Identifiability, free: NDArray[np.bool_], values: Array, sigma: Array) -> Identifiability:
+    relative = np.where(values != 0.0, sigma / np.maximum(np.abs(values), 1e-300), np.inf)
+    classes = np.where(free, "undetermined", np.where(relative <= DETERMINED, "determined", "weak"))
     count = int(np.sum(classes == "determined"))
-    verdict = f"{count} of {len(names)} parameters are determined to 30 % or better; condition number {condition:.3g}"
-    if poor:
+    verdict = f"{count} of {len(classes)} parameters are determined (σ of 30 % or less); condition number "
+    verdict += f"{found.condition:.3g}"
+    if found.poor:
         verdict += (
-            f", so the data are poor: least known is {words[0]}. Do not trust single values, or predictions for other "
-            "motion; give a prior (--prior), or record a designed trajectory (armid design --given this fit)"
+            f", so the data are poor: least known is {found.combinations[0]}. Do not trust single values, or "
+            "predictions for other motion; give a prior (--prior), or record a designed trajectory (armid design "
+            "--given this fit)"
         )
-    return Identifiability(solution.singular_values, condition, tuple(classes), tuple(words), poor, verdict)
+    return replace(found, classes=tuple(classes.tolist()), verdict=verdict)

@@ -125,6 +125,8 @@ class Figure:
     def html(self) -> str:
         """Where the script is to draw it, with its legend."""
         keys = "".join(f'<span class="key {role}"><i></i>{text(words)}</span>' for role, words in self.legend.items())
+        if self.held_out:
+            keys += '<span class="key held"><i></i>pale ground: data that the fit has not seen</span>'
         same = any(block.same_heights is not None for block in self.blocks)
         button = '<button type="button" class="scale" aria-pressed="false">same scale for all joints</button>'
         hint = f'<span class="hint">{text(self.hint)}</span>' if self.hint else ""

@@ -33,7 +33,9 @@ def percent(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return DASH
     value = 100.0 * share
-    if value == 0.0 or abs(value) >= 99.5:
+    if abs(value) < 1e-6:  # rounding of the computer
+        return "0 %"
+    if abs(value) >= 99.5:
         return f"{value:.0f} %"
     return f"{value:.1f} %" if abs(value) >= 1.0 else f"{short(value, 2)} %"
 

@@ -33,7 +33,7 @@ class Outcome:
         good: the validation's verdict.
         numbers: those that matter, by stable names; shares are fractions, lengths in m.
         report: the page to open.
-        note: what could not be exported and why; empty otherwise.
+        note: warnings of the log doctor, and what could not be exported and why; empty if there are none.
     """
 
     folder: Path
@@ -79,7 +79,7 @@ def run(
     done = carry_out(stages_of(settings), place, tell or (lambda stage: None))
     check = load_validation(folder / "validation.json")
     numbers = numbers_that_matter(folder, load_fit(folder / "fit.json"), check)
-    outcome = Outcome(folder, tuple(done), check.good, numbers, folder / "report.html", work.export_note(folder))
+    outcome = Outcome(folder, tuple(done), check.good, numbers, folder / "report.html", work.notes_of(folder))
     about = {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()}
     write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
     return outcome

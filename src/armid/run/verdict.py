@@ -23,6 +23,7 @@ def numbers_that_matter(folder: Path, fit: Fit, check: Validation) -> dict[str, 
         "parameters": len(classes),
         "parameters_determined": classes.count("determined"),
         "relative_error": check.relative_error,
+        "relative_error_moving": check.relative_error_moving,
         "worst_joint": worst.name,
         "worst_nrms_moving": worst.nrms_moving,
         "noisiest_joint": None if loudest is None else loudest.name,
@@ -45,7 +46,7 @@ def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Five of the numbers, each as what it is and how much."""
     n = numbers
     yield "parameters determined by the data", f"{n['parameters_determined']} of {n['parameters']}"
-    yield "held-out torque error, all joints", f"{100 * n['relative_error']:.2g} % of the torque"
+    yield "held-out torque error, all joints", f"{100 * n['relative_error_moving']:.2g} % of the torque"
     yield "worst joint while it moves", f"{100 * n['worst_nrms_moving']:.2g} % ({n['worst_joint']})"
     if n["largest_noise_ratio"] is not None:
         yield "largest error over noise", f"{n['largest_noise_ratio']:.2g} ({n['noisiest_joint']})"

@@ -291,10 +291,18 @@ def export(place: Workplace) -> None:
         write_text(folder / _NOT_EXPORTED, "\n".join(said) + "\n")
 
 
-def export_note(folder: Path) -> str:
-    """What an export could not write, and why."""
+def notes_of(folder: Path) -> str:
+    """What the log doctor warns of, and what an export could not write and why; a line each."""
+    logs = json.loads((folder / "inspection.json").read_text(encoding="utf-8"))["logs"]
+    codes = [f["code"] for log in logs.values() for f in log["findings"] if f["severity"] != "info"]
+    lines = []
+    if codes:
+        named = ", ".join(dict.fromkeys(codes))
+        lines.append(f"log doctor: {len(codes)} warning{'s'[: len(codes) > 1]} ({named}); the report says more")
     path = folder / "exports" / _NOT_EXPORTED
-    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+    if path.is_file():
+        lines.append(path.read_text(encoding="utf-8").strip())
+    return "\n".join(lines)
 
 
 def track(place: Workplace) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armid.logs.log import Log
+import numpy as np
+
+from armid.logs.log import Log, LogError
 from armid.logs.stream import LogStream
 from armid.robot.robot import Robot
 from armid.signals.choice import chosen_steps
@@ -17,6 +19,9 @@ from armid.signals.problems import SignalError
 from armid.signals.steps import Notes, Preparation, Step, Strategy, step_from_data
 
 PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
+
+RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
+ENOUGH_STEPS = 20  # samples from which timestamps tell a rate
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ def process(
     steps = Pipeline.of(pipeline)
     if isinstance(log, LogStream):
         return _process_stream(log, steps, robot)
+    _check_rate(log)
     log, notes = _for_robot(log, steps, robot)
     applied: list[Step] = []
     for step in steps.steps:
@@ -113,6 +119,26 @@ def process(
         raise SignalError(error.step, f"{log.info.source}: {error.problem}") from None
     recorded = (*(step.to_data() for step in applied), *data.pipeline)
     return replace(data, pipeline=recorded, notes=notes + data.notes)
+
+
+def _check_rate(log: Log) -> None:
+    """Refuse a log whose timestamps contradict its stated rate, by the usual step and by the mean of most steps.
+
+    Lost samples change the mean only, timestamps that alternate the usual step only: neither is a contradiction.
+    """
+    stated = log.info.rate_hz
+    if stated is None or len(log) < ENOUGH_STEPS:
+        return
+    steps = np.diff(log.time)
+    low, high = np.percentile(steps, [5.0, 95.0])
+    found = (float(np.median(steps)), float(steps[(steps >= low) & (steps <= high)].mean()))
+    if all(step > 0.0 and abs(stated * step - 1.0) > RATE_TOLERANCE for step in found):
+        raise LogError(
+            log.info.source,
+            "rate",
+            f"is stated as {stated:.5g} Hz, but the timestamps say {1.0 / found[1]:.5g} Hz; correct the rate or the "
+            "unit of time in the recipe, or leave the rate out",
+        )
 
 
 def choose(log: Log) -> tuple[Pipeline, Notes]:
@@ -143,6 +169,7 @@ def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> 
     def blocks() -> Iterable[Log]:
         nonlocal notes
         for block in stream.blocks():
+            _check_rate(block)
             converted, notes = _for_robot(block, steps, robot)
             yield converted
 

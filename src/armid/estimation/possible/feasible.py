@@ -12,7 +12,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.identifiability import Identifiability, identifiability
+from armid.estimation.identifiability import Identifiability, identifiability, judged_again
 from armid.estimation.least_squares import measured_noise
 from armid.estimation.linear import NeedsTriangle, residual_squares, residual_variance, solve, stacked
 from armid.estimation.possible.belief import VAGUE, belief_rows, other_rows, plausible_bodies, typical_sizes
@@ -245,7 +245,7 @@ def _no_heavier(
 def _uncertainty(fit: Fit, prior: Prior | None, values: Array, doubt: float) -> tuple[Array, Identifiability]:
     """Covariance and identifiability of the unconstrained problem; with a prior they count it in."""
     if prior is None:
-        return fit.covariance, fit.identifiability
+        return fit.covariance, judged_again(fit.identifiability, values, fit.sigma)
     try:
         solution = solve(fit.factor, fit.weights / doubt**2, prior=base_precision(fit.torque_model, prior))
     except NeedsTriangle:

@@ -1,5 +1,6 @@
 "use strict";
-// Tables sort by their heads and say where columns are cut off; the table of contents follows the reader.
+// Tables sort by their heads, numbers from the largest and words from A, and say where columns are cut off; the table
+// of contents follows the reader.
 (() => {
   // One pair of listeners serves all tables, also those that are made later.
   const originals = new WeakMap();
@@ -8,11 +9,13 @@
     const body = head.closest("table").tBodies[0];
     if (!originals.has(body)) originals.set(body, [...body.rows]);
     const original = originals.get(body);
-    const next = { none: "descending", descending: "ascending", ascending: "none" }[head.getAttribute("aria-sort")];
+    const column = heads.indexOf(head);
+    const words = original.length > 0 && !("sort" in original[0].cells[column].dataset);
+    const turns = words ? ["none", "ascending", "descending"] : ["none", "descending", "ascending"];
+    const next = turns[(turns.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
     heads.forEach((other) => other.setAttribute("aria-sort", "none"));
     head.setAttribute("aria-sort", next);
     const sign = next === "ascending" ? 1 : -1;
-    const column = heads.indexOf(head);
     body.append(...(next === "none" ? original : original.slice().sort((a, b) => sign * compare(a, b, column))));
   }
   const headOf = (event) => event.target.closest?.("table.sortable .head")?.closest("th");

@@ -57,7 +57,7 @@ def _rows(fit: Fit) -> list[Row]:
     for i, name in enumerate(fit.names):
         kind = fit.identifiability.classes[i]
         value, sigma = float(fit.values[i]), float(fit.sigma[i])
-        share = percent(float(relative[i])) if relative[i] < 10.0 else "> 1000 %"
+        share = percent(float(relative[i])) if relative[i] < 10.0 else ">1000\u00a0%"
         rows.append(
             Row(
                 (
@@ -68,17 +68,10 @@ def _rows(fit: Fit) -> list[Row]:
                     Cell(kind, float(("determined", "weak", "undetermined").index(kind))),
                     Cell(fit.expression(name), code=True),
                 ),
-                _mark(kind, float(relative[i])),
+                "" if kind == "determined" else f"{kind}: the data do not tell it",
             )
         )
     return rows
-
-
-def _mark(kind: str, relative: float) -> str:
-    """Why a row is to be looked at; a determined value that physical limits moved to nearly nothing counts too."""
-    if kind != "determined":
-        return f"{kind}: the data do not tell it"
-    return "" if relative <= DETERMINED else "its standard deviation is large against its value"
 
 
 def _together(unit: str) -> str:
