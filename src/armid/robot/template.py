@@ -37,7 +37,7 @@ def description_for(source: Path, target: Path) -> str:
         f"  file: {json.dumps(relative, ensure_ascii=False)}\n"
         f"  # joints, in order: {', '.join(robot.joint_names)}\n"
     )
-    return _text(source.stem, rows, robot, robot.n_joints)
+    return _text(robot.name or source.stem, rows, robot, robot.n_joints)
 
 
 def _text(name: str, kinematics: str, robot: Robot | None, joints: int) -> str:

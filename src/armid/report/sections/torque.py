@@ -63,12 +63,13 @@ def _no_nominal(evidence: Evidence) -> str:
 
 
 def _sentence(check: Validation) -> str:
-    ordered = sorted((j for j in check.joints if np.isfinite(j.nrms)), key=lambda joint: joint.nrms)
+    ordered = sorted((j for j in check.joints if np.isfinite(j.nrms_moving)), key=lambda joint: joint.nrms_moving)
     if not ordered:
         return "No joint has a torque that varies."
     best, worst = ordered[0], ordered[-1]
     start = "On training data, " if check.same_as_training else ""
-    words = f"{start}{len(check.joints)} joints, NRMS {percent(best.nrms)} ({best.name}) to {percent(worst.nrms)}"
+    words = f"{start}{len(check.joints)} joints, NRMS while moving {percent(best.nrms_moving)} ({best.name}) to "
+    words += percent(worst.nrms_moving)
     look = check.residuals[[joint.name for joint in check.joints].index(worst.name)]
     words += f" ({worst.name})"
     if look.reversal_rms > 1.5 * look.elsewhere_rms:
@@ -122,7 +123,7 @@ def _block(check: Validation, curves: Curves, j: int, unit: str) -> Block:
     x_range = [0.0, float(np.nanmax(curves.time))]
     noise = f" · {joint.noise_ratio:.1f}× noise" if np.isfinite(joint.noise_ratio) else ""
     upper = Panel(
-        unit, traces, corner=f"RMS {short(joint.rms)} {unit} · NRMS {percent(joint.nrms)}{noise}",
+        unit, traces, corner=f"moving: RMS {short(joint.rms_moving)} {unit} · NRMS {percent(joint.nrms_moving)}{noise}",
         y_range=own, same_range=same, x_range=x_range,
     )  # fmt: skip
     lower = Panel(
