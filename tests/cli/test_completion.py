@@ -2,10 +2,14 @@
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from armid.cli import main
+from armid.cli.completion import VALUES as VALUES_WRITTEN
+
+PROGRAM = [sys.executable, "-c", "import sys; from armid.cli import main; sys.exit(main())"]
 
 
 def complete(script, *words, folder):
@@ -19,7 +23,7 @@ def complete(script, *words, folder):
         'printf "%s\\n" "${COMPREPLY[@]}"',
     ]
     done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return done.stdout.splitlines() if done.stdout.strip() else []
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -45,6 +49,93 @@ def test_unknown_shell_is_refused(capsys):
         main(["completion", "tcsh"])
     assert end.value.code == 2
     assert "bash, zsh, fish" in capsys.readouterr().err.replace("'", "")
+
+
+VALUES = {  # what is typed, what is offered
+    "identify a b --method": "feasible wls ols svd ml robust tls iv abc de",
+    "identify a b --friction": "auto linear root stribeck asymmetry load",
+    "identify a b --effort": "joint torque|motor torque|current|none",
+    "design pa10 --criterion": "d-optimal a-optimal e-optimal condition condition-raw condition-and-sigma",
+    "design pa10 --to": "csv ros urscript",
+    "design pa10 --seed": "",
+    "design pa10 --gravity 0 0": "",
+    "export fit.json --to": "urdf mjcf c python yaml",
+    "run pa10 --to urdf": "urdf mjcf c python yaml none",
+    "friction pa10 --grid": "pa10 powerball",
+    "stiffness pa10 --friction": "a file.json",
+    "completion": "bash zsh fish",
+    "fleet": "identify simulate",
+    "fleet identify --workers": "",
+    "check": "--help --json --quiet",
+}
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script for bash."""
+    done = subprocess.run([*PROGRAM, "completion", "bash"], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize("typed", VALUES)
+def test_values_of_options_and_arguments(script, tmp_path, typed):
+    """Only what can stand there is offered: choices, no files where none can be named, nothing for a number."""
+    (tmp_path / "a file.json").write_text("{}")
+    offered = complete(script, "armid", *typed.split(), "", folder=tmp_path)
+    wanted = VALUES[typed]
+    assert offered == (wanted.split("|") if "|" in wanted else [wanted] if "a file" in wanted else wanted.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_nested_actions_lists_and_equals_signs(script, tmp_path):
+    """Options of an action within a command, the next word of a comma list, and --option=value as bash splits it."""
+    assert complete(script, "armid", "fleet", "identify", "--w", folder=tmp_path) == ["--workers"]
+    assert complete(script, "armid", "fleet", "simulate", "--fau", folder=tmp_path) == ["--faults"]
+    assert complete(script, "armid", "export", "f", "--to", "urdf,m", folder=tmp_path) == ["urdf,mjcf"]
+    assert complete(script, "armid", "identify", "--method", "=", "w", folder=tmp_path) == ["wls"]
+    assert complete(script, "armid", "model", "--gravity", "0", "0", "-9.81", "pa", folder=tmp_path) == ["pa10"]
+
+
+def test_written_values_are_those_there_are():
+    """The table that spares the shell a long import agrees with the packages."""
+    from armid.cli.friction import _LAWS
+    from armid.cli.track import CONTROLLERS
+    from armid.dynamics.views import _GENERAL
+    from armid.estimation.identify import METHODS
+    from armid.estimation.terms import KINDS
+    from armid.excitation.criteria import CRITERIA
+    from armid.excitation.export_plan import KINDS as EXPORTS
+    from armid.export import FORMATS
+    from armid.logs.log import EFFORTS
+
+    real = {
+        "--method": METHODS,
+        "--friction": ("auto", "linear", *KINDS),
+        "--criterion": CRITERIA,
+        "--controller": CONTROLLERS,
+        "--law": _LAWS,
+        "--view": _GENERAL,
+        "--effort": EFFORTS,
+        "design --to": EXPORTS,
+        "export --to": FORMATS,
+        "run --to": (*FORMATS, "none"),
+    }
+    assert {name: [w.replace("+", " ") for w in VALUES_WRITTEN[name].split()] for name in real} == {
+        name: list(names) for name, names in real.items()
+    }
+
+
+def test_fish_tells_actions_from_commands(capsys):
+    """`identify` is a command and an action of fleet, with options of their own."""
+    main(["completion", "fish"])
+    lines = capsys.readouterr().out.splitlines()
+    workers = [line for line in lines if " -l workers " in line]
+    assert len(workers) == 2
+    assert all("__fish_seen_subcommand_from fleet; and __fish_seen" in line for line in workers)
+    method = next(line for line in lines if " -l method " in line)
+    assert "identify; and not __fish_seen_subcommand_from fleet'" in method
+    assert method.endswith("-x -a 'feasible wls ols svd ml robust tls iv abc de'")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

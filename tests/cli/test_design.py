@@ -1,6 +1,9 @@
 """`armid design`: a certified plan in a file, its exports and pictures beside it, one sentence for every mistake."""
 
+import io
 import json
+import os
+import re
 import sys
 
 import numpy as np
@@ -60,8 +63,10 @@ def test_urscript_and_progress(armid, tmp_path):
         "design", "powerball", "--starts", 1, "--budget", 2, "-o", tmp_path / "plan.csv", "--to", "urscript,csv"
     )
     assert result.code == 0
-    assert result.err.startswith("start 1/1  best ")
-    assert "  feasible  " in result.err
+    told = re.fullmatch(r"start 1/1  \d+ s, 0 s left  best so far: (log det \S+), (condition number \S+)\n", result.err)
+    assert told is not None, result.err
+    assert told[1] in result.out
+    assert told[2] in result.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.csv", "plan.csv.csv", "plan.csv.script"]
     assert load_plan(tmp_path / "plan.csv").robot == "powerball"
 
@@ -98,7 +103,7 @@ BAD = {  # options, words of the sentence
     "radius": (["--collisions", "0"], ["the radius of links", "must be positive"]),
     "floor": (["--floor", "nan"], ["height of nan m"]),
     "unseen": (["--joints", "1"], ["the motion cannot tell", "let more joints move"]),
-    "folder": (["-o", "."], ["it is a folder"]),
+    "folder": (["-o", "."], ["is a folder; name a file"]),
     "box out of reach": (["--box", "5", "5", "5", "6", "6", "6"], ["no trajectory keeps all limits", "tool box"]),
     "exports without plan": (["--to", "csv"], ["--to needs -o PLAN"]),
     "pictures without plan": (["--pictures"], ["--pictures needs -o PLAN"]),
@@ -120,6 +125,60 @@ def test_bad_input(armid, tmp_path, monkeypatch, name):
     assert result.err.count("\n") == 1
     assert all(word in result.err for word in words), result.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_places_without_permission(armid, tmp_path, monkeypatch):
+    """Found out before the search: a folder, or a file in it, that may not be written."""
+    import armid.excitation as excitation
+
+    def never(*arguments, **options):
+        raise AssertionError("the search began")
+
+    monkeypatch.setattr(excitation, "design", never)
+    target = tmp_path / "plan.json"
+    target.write_text("{}")
+    allowed = os.access
+    for denied in (tmp_path, target):
+        monkeypatch.setattr(
+            os, "access", lambda path, mode, denied=denied, **more: path != denied and allowed(path, mode, **more)
+        )
+        result = armid("design", *FAST, "-o", target)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"armid: error: {target}: cannot be written (you may not ")
+        assert f"{denied})" in result.err
+        assert result.err.count("\n") == 1
+
+
+class Terminal(io.StringIO):
+    """Standard error as a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_interruption_on_a_terminal(armid, monkeypatch):
+    """The first start is told at once, the line is cleared, and the result says that the search was stopped."""
+    import armid.excitation.search as search
+
+    real, calls = search.solve, []
+
+    def interrupted(*arguments, **options):
+        calls.append(screen.getvalue())
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    screen = Terminal()
+    monkeypatch.setattr(search, "solve", interrupted)
+    monkeypatch.setattr(search, "available_threads", lambda: 1)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "50")
+    result = armid("design", "ir361", "--starts", 6)
+    assert result.code == 0
+    assert calls[0] == "\r\x1b[Kstart 1/11"
+    assert re.fullmatch(r"start 3/11  \d+ s, \d+ s left  best so far: .*", calls[2].split("\r\x1b[K")[-1])
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert "the search was stopped after 2 of 11 starts" in result.out
 
 
 def test_pictures_without_matplotlib(armid, tmp_path, monkeypatch):
@@ -157,7 +216,7 @@ def test_progress_without_a_feasible_plan(armid):
     """What is broken, and by how much, is told while the search goes on."""
     result = armid("design", *FAST, "--box", 5, 5, 5, 6, 6, 6)
     assert result.code == 2
-    assert "start 1/1  nothing feasible yet, limits broken by " in result.err
+    assert re.match(r"start 1/1  \d+ s, 0 s left  nothing feasible yet, limits broken by ", result.err)
 
 
 def test_collisions_floor_and_given(armid, tmp_path):

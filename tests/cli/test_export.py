@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 
 import pytest
 
@@ -90,6 +91,25 @@ def test_a_file_that_is_not_kept(armid, fits, tmp_path, monkeypatch):
     again = armid("export", fits / "fit.json", "--to", "python,yaml", "-o", tmp_path)
     assert again.code == 1
     assert "planar_dynamics.py: was not kept, because it cannot be used (ValueError: no)" in again.out
+
+
+def test_folder_without_permission(armid, fits, tmp_path, monkeypatch):
+    """Found out before the proofs, also for a folder that would have to be made."""
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode, **more: path != tmp_path and allowed(path, mode, **more))
+    for folder in (tmp_path, tmp_path / "new" / "deep"):
+        result = armid("export", fits / "fit.json", "--to", "c", "-o", folder)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"armid: error: {folder}: cannot be written (you may not ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_masses_are_told(armid, fits, tmp_path):
+    """EXPORT.md of a fit by `armid identify` says which masses the data decide, and no springs that are not there."""
+    assert armid("export", fits / "fit.json", "--to", "mjcf,c", "-o", tmp_path).code == 0
+    text = (tmp_path / "EXPORT.md").read_text("utf-8")
+    assert "decided by the data" in text
+    assert "spring" not in text
 
 
 def test_base_parameters_for_programs(armid, fits, tmp_path):

@@ -355,9 +355,39 @@ def test_interruption_keeps_the_best(robot, workers):
         if len(seen) == 1:
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    made = design(robot, starts=200, workers=workers, progress=interrupt)
+    made = design(robot, starts=200, workers=workers, progress=interrupt, keep_on_interrupt=True)
     assert made.certified
     assert 1 <= len(seen) < 100
+    assert made.options["stopped"] == f"after {seen[-1].done} of 205 starts"
+    assert f"the search was stopped after {seen[-1].done} of 205 starts" in made.summary()
+
+
+@pytest.mark.parametrize(("keep", "after"), [(False, 1), (True, 0)])
+def test_interruption_is_the_callers(robot, monkeypatch, keep, after):
+    """Ctrl-C is raised where nobody asked to keep a plan, and where no start has ended."""
+    import armid.excitation.search as module
+
+    real, calls = module.solve, []
+
+    def counted(*arguments, **options):
+        calls.append(1)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, "solve", counted)
+    with pytest.raises(KeyboardInterrupt):
+        design(robot, starts=5, workers=1, keep_on_interrupt=keep)
+    assert len(calls) == after + 1
+
+
+def test_progress_and_plan_tell_the_same_figures(robot):
+    """Log det and condition number of the last report are those of the plan."""
+    seen = []
+    made = design(robot, starts=2, workers=1, progress=seen.append)
+    assert seen[-1].log_det == pytest.approx(made.conditioning.log_det, abs=0.005)
+    assert seen[-1].condition == pytest.approx(made.conditioning.condition, rel=0.005)
+    assert "stopped" not in made.options
 
 
 def test_plans_of_any_content_can_be_saved(robot, tmp_path):

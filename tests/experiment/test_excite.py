@@ -67,6 +67,13 @@ def test_a_trajectory_that_is_not_periodic_is_recorded_once(arm):
     assert log.duration == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize(("periods", "words"), [(1, "recording 1 period"), (2, "recording 2 periods")])
+def test_progress_says_what_is_recorded(arm, periods, words):
+    told = set()
+    excite(arm, series(), periods=periods, progress=lambda text, share: told.add(text))
+    assert words in told
+
+
 def test_payload_is_noted(arm):
     """Ten numbers end up in the log; another count is refused."""
     assert excite(arm, series(), payload=[1.0] * 10).info.payload == (1.0,) * 10

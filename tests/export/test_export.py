@@ -36,6 +36,39 @@ def test_the_sidecar(home, tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize(
+    ("decided", "words"),
+    [
+        ([], "No link's mass is decided by the data: the masses in these files are one possible choice"),
+        ([2], "Only of {1} the mass is decided by the data: the other masses are one possible choice"),
+        ([1, 2, 3, 4], "The mass of every link is decided by the data."),
+    ],
+)
+def test_which_masses_are_measured(home, tmp_path, decided, words):
+    """EXPORT.md says which masses the data decide, by the shares of the fit; nothing where the fit does not tell."""
+    fit = small_fit(home)
+    links = [joint.link_name for joint in fit.robot.joints]
+    shares = {f"m{number}": 0.9 if number in decided else 0.1 for number, _ in enumerate(links, start=1)}
+    fit = replace(fit, options={**fit.options, "data_share": shares})
+    export(fit, ["yaml"], tmp_path)
+    assert words.format(*links) in (tmp_path / "EXPORT.md").read_text("utf-8")
+    untold = replace(fit, options={key: value for key, value in fit.options.items() if key != "data_share"})
+    assert "decided by the data" not in export(untold, ["yaml"], tmp_path).summary()
+
+
+def test_only_what_the_arm_has_is_held(home):
+    """Springs stand among what a file holds only for an arm with springs, delays only where there are any."""
+    from armid.export.holds import holds
+
+    plain, sprung = arm_of(small_fit(home), complete=True), arm_of(library_fit("ir361"), complete=True)
+    assert not plain.robot.springs
+    for form in FORMATS:
+        assert "spring" not in holds(plain, form)
+        assert ("spring" in holds(sprung, form)) == (form in ("mjcf", "c", "python"))
+    late = replace(plain, fit=replace(plain.fit, delay_s=np.full(plain.robot.n_joints, 0.002)))
+    assert ("delays" in holds(plain, "c"), "delays" in holds(late, "c")) == (bool(np.any(plain.fit.delay_s)), True)
+
+
 def test_the_same_fit_gives_the_same_bytes(home, tmp_path):
     """Nothing depends on time or place."""
     for folder in ("a", "b"):

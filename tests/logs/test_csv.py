@@ -66,8 +66,8 @@ def test_empty_cells_are_nan(tmp_path):
         ("", "is empty"),
         ("  \n\n", "is empty"),
         ("# nothing\n", "is empty"),
-        ("t,q,tau\n", "holds no samples"),
-        ("t,q,tau\n0,1,2\n1,x,3\n", "line 3, column 'q': 'x' is not a number"),
+        ("t,q,tau\n", "holds no samples; check that rows of numbers follow its header"),
+        ("t,q,tau\n0,1,2\n1,x,3\n", "line 3, column 'q': 'x' is not a number; correct the cell, or empty it"),
         ("0,1,2\n1,2,3\n\n2,3,1_0\n", "line 4, column '3': '1_0' is not a number"),
         ("t,q,tau\n0,1,2\n1,2\n", "line 3: has 2 of 3 columns; is the file cut off?"),
         ("t,q\n0,1\n", "columns.effort: there is no column 3; it has the columns 1 to 2"),
@@ -113,7 +113,7 @@ def test_tables_without_recipe(tmp_path):
     path.write_text("time,position.a,effort.a\n0,1,2\n1,2,3\n")
     with pytest.raises(LogError, match="effort: is not explained in the file; say what was measured"):
         read_log(path)
-    with pytest.raises(LogError, match="effort: is 'torque', did you mean"):
+    with pytest.raises(LogError, match="effort: is 'torque'; use one of: joint torque"):
         read_log(path, effort="torque")
     log = read_log(path, effort="motor torque")
     assert (log.joints, log.info.effort, log.info.source) == (("a",), "motor torque", str(path))

@@ -174,9 +174,10 @@ def test_files_one_after_the_other_and_side_by_side(tmp_path):
         (
             "",
             {"effort": None},
-            "effort: is missing; say what was measured: joint torque, motor torque, current, or none",
+            "effort: is missing; say what was measured: 'joint torque' (N m after the gear), 'motor torque' (N m",
         ),
-        ("", {"effort": "torque"}, "effort: is 'torque', did you mean"),
+        ("", {"effort": "torque"}, "effort: is 'torque'; say what was measured: 'joint torque' (N m after the gear), "),
+        ("", {"effort": "3"}, "effort: is 3; say what was measured"),
         ("", {"joints": None}, "joints: is missing"),
         ("", {"joints": "[a, a]"}, "joints: must be the robot's joint names"),
         ("", {"joints": "[]"}, "joints: must be the robot's joint names"),
@@ -298,5 +299,8 @@ def test_recipes_that_cannot_be_opened(tmp_path):
         with pytest.raises(ArmidError) as caught:
             read_log(f"{tmp_path}/{name}")
         assert "\n" not in str(caught.value)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(LogError, match=r"folder: is a folder; name the recipe itself, a \.yaml file"):
+        Recipe.load(tmp_path / "folder")
     with pytest.raises(LogError, match="files: is missing; name the files there, or give them beside the recipe"):
         read_log(tmp_path / "n.yaml")

@@ -115,6 +115,16 @@ def test_numbers_as_names_are_not_ignored(load):
     assert robot.simplifications["2007"].zero == {"mx1"}
 
 
+def test_folders_and_files_without_ending_are_refused(tmp_path):
+    """A folder is called one, not a file with the ending ''."""
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(DescriptionError, match="arm: is a folder; name the file that describes the robot"):
+        load_robot(tmp_path / "arm")
+    with pytest.raises(DescriptionError, match=r"file: has no ending that says what it is; armid reads \.yaml"):
+        load_robot(tmp_path / "file")
+
+
 def test_messages_stay_short(load):
     """A large value in the wrong place is not printed in full: aliases could make it endless."""
     value = ["lol"] * 10

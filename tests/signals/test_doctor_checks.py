@@ -5,7 +5,9 @@ import pytest
 
 from armid.logs.log import Log, LogInfo
 from armid.signals.doctor import examine
+from armid.signals.doctor.dynamics import _mistaken
 from armid.signals.doctor.noise import noise_level, quantum, spikes
+from armid.signals.doctor.wiring import Mistake
 
 RATE = 200.0
 
@@ -141,6 +143,24 @@ def test_half_a_sample_of_lag_is_no_fault():
     log = swinging()
     backward = np.vstack([log["velocity"][:1], np.diff(log["position"], axis=0) * RATE])
     assert codes(swinging(velocity=backward)) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "words"),
+    [
+        ("flip", "both", "all channels of a have the other sign"),
+        ("flip", "motion", "position and velocity of a have the other sign"),
+        ("flip", "effort", "the effort of a has the other sign"),
+        ("swap", "both", "all channels of a are exchanged with those of b"),
+        ("swap", "effort", "the effort of a is exchanged with that of b"),
+    ],
+)
+def test_wiring_is_told_in_plain_words(kind, of, words):
+    """Singular, plural, and no powers of ten: exp(2 * 5.48 / 2) is 240."""
+    mistake = Mistake(kind, (0,) if kind == "flip" else (0, 1), of, np.zeros(2))
+    first = next(_mistaken(mistake, 2.0 * 5.48, ("a", "b")))
+    assert "fits 240 times better" in first.what
+    assert first.what.endswith(f"if {words}.")
 
 
 def test_standstill_is_told_with_its_limits():

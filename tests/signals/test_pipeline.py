@@ -124,6 +124,17 @@ class TestAutomatic:
 
 
 class TestLowPass:
+    def test_a_log_that_is_too_short_for_the_filter(self):
+        """The error says how long a log must be, and that a higher cut-off needs less."""
+        log = single_run(rate=200.0).rows(slice(0, 59))
+        with pytest.raises(SignalError, match=r"too short .* 59 samples and \d+ \(1\.\d+ s\) are the least.*--signals"):
+            process(log, LowPass(cutoff_hz=5.0))
+
+    @pytest.mark.parametrize(("step", "word"), [(2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (21, "21st")])
+    def test_rows_that_are_kept_are_told_in_words(self, step, word):
+        notes = process(single_run(), LowPass(decimate=step)).notes
+        assert any(f"every {word} row is kept" in note for note in notes)
+
     def test_torque_and_regressor_agree_after_the_kernel(self):
         """Torque filtered equals the model's torque filtered, friction steps included: to 1e-3 of its range."""
         log = single_run(rate=1000.0)
@@ -292,10 +303,10 @@ class TestRobot:
         np.testing.assert_allclose(data.torque, process(log.for_joints(robot.joint_names)).torque)
 
     def test_currents_need_gains(self):
-        """Without them the error names both ways to give them; with them the torque is their product."""
+        """Without them the error names all ways to give them; with them the torque is their product."""
         _, log = periodic_log(7, joints=2, periods=3)
         current = log.with_channels({"current": log["effort"], "effort": None}, effort="current")
-        with pytest.raises(LogError, match=r"CurrentToTorque.*current_gain"):
+        with pytest.raises(LogError, match=r"current_gain in the recipe.*drives\.current_gain.*CurrentToTorque"):
             process(current)
         data = process(current, [CurrentToTorque(gains=(2.0, (0.0, 3.0))), PeriodicAverage()])
         np.testing.assert_allclose(data.torque, process(log, PeriodicAverage()).torque * [2.0, 3.0])
@@ -370,5 +381,5 @@ def test_log_shorter_than_the_filter_is_named():
     t = 0.01 * np.arange(50)
     info = LogInfo(("a",), "joint torque", rate_hz=100.0, source="short.csv")
     log = Log(t, {"position": np.sin(t)[:, None], "effort": np.cos(t)[:, None]}, info)
-    with pytest.raises(SignalError, match=r"short\.csv: .*the log 50"):
+    with pytest.raises(SignalError, match=r"short\.csv: .*it has 50 samples"):
         process(log, LowPass(cutoff_hz=1.0))

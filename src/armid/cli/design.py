@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.display import on_line
+from armid.cli.display import duration, on_line
+from armid.cli.log_options import check_output
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
 
@@ -113,18 +115,21 @@ def run(options: argparse.Namespace) -> int:
     given = None
     if options.given is not None:
         given, what["noise"] = given_information(options.given, robot, shape, what)
-    plan = design(
-        robot,
-        shape,
-        criterion=criterion(options.criterion),
-        given=given,
-        constraints=_constraints(robot, limits, options),
-        **what,
-        starts=_positive("--starts", options.starts),
-        budget=options.budget,
-        seed=options.seed,
-        progress=None if options.quiet or options.json else _Display(),
-    )
+    display = None if options.quiet or options.json else _Display(_positive("--starts", options.starts))
+    with display or nullcontext():
+        plan = design(
+            robot,
+            shape,
+            criterion=criterion(options.criterion),
+            given=given,
+            constraints=_constraints(robot, limits, options),
+            **what,
+            starts=_positive("--starts", options.starts),
+            budget=options.budget,
+            seed=options.seed,
+            progress=display,
+            keep_on_interrupt=True,
+        )
     if not plan.certified and not options.allow_violation:
         worst = plan.certificate.worst
         raise ArmidError(
@@ -145,10 +150,7 @@ def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
     for option, given in (("--to", options.to is not None), ("--pictures", options.pictures)):
         if given and not options.output:
             raise ArmidError(f"{option} needs -o PLAN: its files are written beside the plan, under the same name")
-    if options.output and Path(options.output).is_dir():
-        raise ArmidError(f"{options.output}: cannot be written (it is a folder); name a file, such as plan.json")
-    if options.output and not Path(options.output).parent.is_dir():
-        raise ArmidError(f"{options.output}: cannot be written (there is no folder {Path(options.output).parent})")
+    check_output(options.output, [options.robot, *([options.given] if options.given else [])])
     if options.to is not None:
         from armid.excitation.export_plan import check_kinds
 
@@ -178,10 +180,28 @@ def _write(plan: Plan, robot: Robot, options: argparse.Namespace) -> list[Path]:
 
 
 class _Display:
-    """One line that updates on a terminal, a line per start elsewhere."""
+    """On a terminal one line that updates, with the start that is being searched; a line per ended start elsewhere.
 
-    def __init__(self) -> None:
-        self._began = time.monotonic()
+    Figures are those of the plan's summary, by the same names. Used as a context, it clears a line that did not come to
+    its end, so that results or an error stand alone.
+    """
+
+    def __init__(self, starts: int) -> None:
+        from armid.excitation.search import searches
+
+        self._began, self._live, self._open = time.monotonic(), sys.stderr.isatty(), False
+        self._total = searches(starts)
+
+    def __enter__(self) -> _Display:
+        if self._live:
+            on_line(f"start 1/{self._total}")
+            self._open = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
     def __call__(self, now: Standing) -> None:
         seconds = time.monotonic() - self._began
@@ -189,10 +209,11 @@ class _Display:
         if not now.cost < float("inf"):
             best = f"nothing feasible yet, limits broken by {100 * now.violation:.3g} %"
         else:
-            best = f"best {now.cost:.3f}  condition {now.condition:.3g}  feasible"
-        text = f"start {now.done}/{now.total}  {best}  {seconds:.0f} s, {left:.0f} s left"
-        if sys.stderr.isatty():
-            on_line(text + "\n" if now.done == now.total else text)
+            best = f"best so far: log det {now.log_det:.2f}, condition number {now.condition:.3g}"
+        self._open = self._live and now.done < now.total
+        text = f"start {now.done + self._open}/{now.total}  {duration(seconds)}, {duration(left)} left  {best}"
+        if self._live:
+            on_line(text if self._open else text + "\n")
         else:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
@@ -208,6 +229,7 @@ def _as_data(plan: Plan) -> dict[str, Any]:
         "sigma_min": figures["sigma_min"],
         "log_det": figures["log_det"],
         "seconds": plan.seconds,
+        "stopped": plan.options.get("stopped"),
     }
 
 

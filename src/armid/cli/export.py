@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.log_options import hashes
+from armid.cli.log_options import check_folder, hashes
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
 from armid.progress import tell
@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     folder = Path(options.output)
     if folder.exists() and not folder.is_dir():
         raise ArmidError(f"{folder}: is a file; name a folder with -o")
+    check_folder(folder)
     fit = load_fit(options.fit)
     done = export(
         fit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,27 @@ def check_output(path: str | None, inputs: Sequence[str] = ()) -> None:
         raise ArmidError(f"{path}: is a folder; name a file for -o")
     if path and not Path(path).absolute().parent.is_dir():
         raise ArmidError(f"{path}: cannot be written (there is no folder {Path(path).parent})")
+    if path:
+        _check_allowed(path, Path(path).absolute())
+
+
+def check_folder(path: str | Path) -> None:
+    """Find out before long work whether a folder, which may have to be made, can be written to."""
+    there = Path(path).absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise ArmidError(f"{path}: cannot be a folder ({there} is a file); name another one")
+    _check_allowed(path, there)
+
+
+def _check_allowed(path: str | Path, there: Path) -> None:
+    """Refuse what the user has no right to write: a file that is there, or anything in its folder."""
+    folder = there if there.is_dir() else there.parent
+    if there.exists() and not os.access(there, os.W_OK):
+        raise ArmidError(f"{path}: cannot be written (you may not change {there}); choose another place")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ArmidError(f"{path}: cannot be written (you may not write to {folder}); choose another place")
 
 
 def hashes(paths: Sequence[str]) -> dict[str, str]:

@@ -41,6 +41,7 @@ from armid.errors import ArmidError, ArmidWarning
 from armid.progress import listening
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
+RESUMED = dict.fromkeys((run.__name__, fleet.__name__, reproduce.__name__), "; the same command goes on from here")
 _COMMANDS = (
     *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
     *(payload, track, export, report),
@@ -50,7 +51,9 @@ _COMMANDS = (
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    result = argparse.ArgumentParser(
+    from armid.cli.arguments import Parser
+
+    result = Parser(
         prog="armid",
         description="Find out how a robot arm really moves: from a description and recorded motion to a dynamic model.",
         epilog="`armid COMMAND --help` explains a command. Start with: armid robots; armid model pa10",
@@ -80,8 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has gone (`armid model pa10 | head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except OSError as error:
+        sys.stderr.write(
+            f"armid: error: {error.filename or 'the result'}: cannot be written or read ({error.strerror})\n"
+        )
+        return BAD_INPUT
     except KeyboardInterrupt:
-        sys.stderr.write("armid: interrupted\n")
+        start = "\r\x1b[K" if sys.stderr.isatty() else ""
+        sys.stderr.write(f"{start}armid: interrupted{RESUMED.get(options.run.__module__, '')}\n")
         return 130
     return code
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from armid.cli.log_options import add_log_options, check_output, hashes, logs_from
+from armid.cli.log_options import add_log_options, check_folder, check_output, hashes, logs_from
 from armid.cli.options import add_json_option, print_json
 from armid.progress import tell
 
@@ -112,4 +112,5 @@ def _folder(path: str | None) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArmidError(f"--pictures {path}: cannot be made ({error.strerror})") from None
+    check_folder(folder)
     return folder

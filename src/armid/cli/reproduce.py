@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.display import on_line
+from armid.cli.log_options import check_folder
 from armid.cli.options import add_json_option, print_json
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.papers.reproduce import PAPERS, reproduce
 
+    check_folder(options.output)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
     result = reproduce(
         papers,

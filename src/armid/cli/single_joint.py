@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid._version import __version__
-from armid.cli.log_options import add_log_options, check_output, kept_options
+from armid.cli.log_options import add_log_options, check_folder, check_output, kept_options
 from armid.cli.options import add_json_option, add_robot_options, print_json
 from armid.errors import ArmidError
 
@@ -53,6 +53,7 @@ def check_pictures(folder: str | None) -> None:
     except OSError as error:
         reason = "it is a file" if Path(folder).is_file() else error.strerror
         raise ArmidError(f"{folder}: cannot be made a folder for pictures ({reason}); name another one") from None
+    check_folder(folder)
 
 
 def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:

@@ -56,6 +56,7 @@ def design(
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | None = None,
+    keep_on_interrupt: bool = False,
     **options: Any,
 ) -> Plan:
     """Design a trajectory that makes the parameters visible, inside every limit.
@@ -69,6 +70,8 @@ def design(
         seed: of the random starts.
         workers: processes (default: one per processor).
         progress: called after every start.
+        keep_on_interrupt: return the best plan so far when Ctrl-C ends the search, and say so in its options; without
+            it, and before a start has ended, the KeyboardInterrupt is the caller's.
         options: criterion, parameters, limits and the rest, as in `design_problem`.
 
     Returns:
@@ -88,14 +91,17 @@ def design(
             f"{robot.name}: the motion cannot tell {', '.join(hidden[:_NAMED])}{' …' if hidden[_NAMED:] else ''}; "
             "choose other parameters (`armid model` shows which there are) or let more joints move"
         )
-    x = best_of(problem, seeds, iterations, began + (np.inf if budget is None else budget), workers, progress)
-    if x is None:
+    deadline = began + (np.inf if budget is None else budget)
+    found = best_of(problem, seeds, iterations, deadline, workers, progress, keep_on_interrupt)
+    if found.x is None:
         raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {binding_constraint(problem, seeds[0])}")
-    x = _shrunk(problem, x, options.get("limits") or robot.limits)
+    x = _shrunk(problem, found.x, options.get("limits") or robot.limits)
     trajectory = series_of(problem.variables, x)
     used = _with_defaults(options)
     criterion, rate_hz = problem.criterion, used["rate_hz"]
-    search = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
+    search: dict[str, Any] = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
+    if found.interrupted:
+        search["stopped"] = f"after {found.done} of {found.total} starts"
     information, samples = problem.sharp_information(x), problem.samples
     return Plan(
         robot=robot.name,

@@ -38,7 +38,7 @@ class Plan:
         conditioning: figures of the information matrix.
         certificate: margins to all limits.
         seconds: time the search took.
-        options: everything needed to repeat it, the seed included.
+        options: everything needed to repeat it, the seed included; ``stopped`` where an interruption ended the search.
     """
 
     robot: str
@@ -71,6 +71,8 @@ class Plan:
             + (f"(joint {m.joint}; {m.guarantee})" if m.joint else f"({m.guarantee})")
             for m in self.certificate.margins
         ]
+        if "stopped" in self.options:
+            lines.append(f"the search was stopped {self.options['stopped']}; a longer one may find a better plan")
         lines.append("all limits are kept" if self.certified else "LIMITS ARE BROKEN: do not run this plan")
         return "\n".join(lines)
 

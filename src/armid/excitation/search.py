@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.synchronize import Event
+from types import FrameType
+from typing import Protocol
 
 import numpy as np
 
@@ -32,6 +35,7 @@ _SHRINKINGS = 10
 _LOOK, _NEW_INSTANTS = 1000, 15  # instants at which broken constraints are looked for, and enforced from then on
 _WAY_BACK = (1.0, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.0)
 _POSTURES, _ROOMY = 200, 0.02  # tried to start from where the middle has less room than this share of a range
+_POLL_S = 0.2  # between looks for an interruption
 _UNSEEN = 1e-8  # singular values of unit columns below this are round-off
 
 
@@ -42,7 +46,8 @@ class Outcome:
     Attributes:
         x: the solution, None if nothing feasible was found.
         cost: of the solution.
-        condition: its condition number.
+        condition: its condition number, with the true sign of velocity.
+        log_det: log det of its information, with the true sign of velocity.
         violation: 0 for a solution; otherwise the smallest that was seen of the largest violation of a constraint, as
             a share of its range.
     """
@@ -50,6 +55,7 @@ class Outcome:
     x: Array | None
     cost: float = np.inf
     condition: float = np.inf
+    log_det: float = -np.inf
     violation: float = 0.0
 
     @property
@@ -64,7 +70,8 @@ class Standing:
 
     Attributes:
         done, total: searches that have ended, and how many there are.
-        cost, condition: of the best so far; infinite while nothing feasible was found.
+        cost: of the best so far; infinite while nothing feasible was found.
+        condition, log_det: of the best so far, as `Plan.conditioning` gives them.
         violation: of the best so far: 0 if it keeps all limits, otherwise the largest violation as a share of a range.
     """
 
@@ -72,7 +79,24 @@ class Standing:
     total: int
     cost: float
     condition: float
+    log_det: float
     violation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What all searches together have found.
+
+    Attributes:
+        x: the best solution, None if nothing feasible was found.
+        done, total: searches that came to their end, and how many there were to be.
+        interrupted: whether somebody stopped them.
+    """
+
+    x: Array | None
+    done: int
+    total: int
+    interrupted: bool = False
 
 
 #: Called after every start.
@@ -172,7 +196,8 @@ def _searched(
 
 
 def _described(problem: DesignProblem, x: Array) -> Outcome:
-    return Outcome(x, problem.cost(x), conditioning(problem.information(x), 1).condition)
+    figures = conditioning(problem.sharp_information(x), 1)
+    return Outcome(x, problem.cost(x), figures.condition, figures.log_det)
 
 
 def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
@@ -255,17 +280,25 @@ def best_of(
     deadline: float,
     workers: int | None,
     progress: Progress | None,
-) -> Array | None:
-    """Best solution of all starts and of hops from the best of them; an interruption keeps what is there."""
-    outcomes: dict[int, Outcome] = {}
-    hops = len(seeds) // _STARTS_PER_HOP
-    total = len(seeds) + (_HOPPING if hops else 0)
+    keep_on_interrupt: bool,
+) -> Found:
+    """Best solution of all starts and of hops from the best of them; an interruption keeps it, if that is wanted.
 
-    def note(index: int, outcome: Outcome) -> None:
+    Raises:
+        KeyboardInterrupt: it is not wanted, or no start has ended, or none has found anything.
+    """
+    outcomes: dict[int, Outcome] = {}
+    cut: set[int] = set()  # ended by an interruption
+    hops, total = len(seeds) // _STARTS_PER_HOP, searches(len(seeds))
+    interrupted = False
+
+    def note(index: int, outcome: Outcome, cut_short: bool = False) -> None:
         outcomes[index] = outcome
-        best = min(outcomes.values(), key=lambda found: found.rank)
-        if progress is not None:
-            progress(Standing(len(outcomes), total, best.cost, best.condition, best.violation))
+        if cut_short:
+            cut.add(index)
+        elif progress is not None:
+            best = min(outcomes.values(), key=lambda found: found.rank)
+            progress(Standing(len(outcomes), total, best.cost, best.condition, best.log_det, best.violation))
 
     try:
         with _workers(problem, min(workers or available_threads(), len(seeds))) as run_all:
@@ -275,15 +308,29 @@ def best_of(
             tasks = [_Task(seeds[i] + 1, iterations, outcomes[i].x, hops) for i in chosen]
             run_all(tasks, len(seeds), deadline, note)
     except KeyboardInterrupt:
-        if not any(outcome.x is not None for outcome in outcomes.values()):
+        interrupted = True
+        found = any(outcome.x is not None for outcome in outcomes.values())
+        if not keep_on_interrupt or not found or len(outcomes) == len(cut):
             raise
-    if not outcomes:
-        return None
-    return outcomes[min(outcomes, key=lambda index: (outcomes[index].rank, index))].x
+    best = min(outcomes, key=lambda index: (outcomes[index].rank, index), default=None)
+    x = None if best is None else outcomes[best].x
+    return Found(x, len(outcomes) - len(cut), total, interrupted)
+
+
+def searches(starts: int) -> int:
+    """How many searches there are for a number of random starts: these, and those around the best of them."""
+    return starts + (_HOPPING if starts // _STARTS_PER_HOP else 0)
+
+
+class Note(Protocol):
+    """Takes the outcome of a task, and whether an interruption cut it short."""
+
+    def __call__(self, index: int, outcome: Outcome, cut_short: bool = False) -> None:
+        """Note it."""
 
 
 #: Runs tasks, numbered from `first`, and notes each outcome.
-RunAll = Callable[[Sequence[_Task], int, float, Callable[[int, Outcome], None]], None]
+RunAll = Callable[[Sequence[_Task], int, float, Note], None]
 
 
 @contextmanager
@@ -294,8 +341,8 @@ def _workers(problem: DesignProblem, count: int) -> Iterator[RunAll]:
         return
     _compile(problem)  # once here, so that the children find it in the cache
     context = multiprocessing.get_context("spawn")
-    with _main_module_hidden():
-        stop = context.Event()
+    stop = context.Event()  # also starts Python's resource tracker, which would end the holding
+    with _main_module_hidden(), _interruptions_held():
         pool = ProcessPoolExecutor(count, context, initializer=_prepare_worker, initargs=(stop,))
         for _ in range(count):
             pool.submit(int)  # starts the processes while the main module is hidden
@@ -318,7 +365,7 @@ def _run_here(
     tasks: Sequence[_Task],
     first: int,
     deadline: float,
-    note: Callable[[int, Outcome], None],
+    note: Note,
 ) -> None:
     for index, task in enumerate(tasks, start=first):
         if index > 0 and time.monotonic() > deadline:
@@ -333,28 +380,62 @@ def _run_in_pool(
     tasks: Sequence[_Task],
     first: int,
     deadline: float,
-    note: Callable[[int, Outcome], None],
+    note: Note,
 ) -> None:
     left = deadline - time.monotonic()
-    pending: dict[Future[Outcome], int] = {
-        pool.submit(task.run_within, problem, left): index for index, task in enumerate(tasks, start=first)
-    }
-    interrupted = False
-    while pending:
-        try:
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
-        except KeyboardInterrupt:
+    with _interruptions() as interrupted:
+        pending: dict[Future[Outcome], int] = {
+            pool.submit(task.run_within, problem, left): index for index, task in enumerate(tasks, start=first)
+        }
+        while pending:
+            done, _ = wait(pending, _POLL_S, return_when=FIRST_COMPLETED)
+            cut_short = stop.is_set()
+            for future in done:
+                note(pending.pop(future), future.result(), cut_short)
             if interrupted:
-                raise
-            interrupted, done = True, set()
-            stop.set()
-        for future in done:
-            note(pending.pop(future), future.result())
-        if interrupted or time.monotonic() > deadline:
-            for future in [future for future in pending if future.cancel()]:
-                del pending[future]
+                stop.set()
+            if interrupted or time.monotonic() > deadline:
+                for future in [future for future in pending if future.cancel()]:
+                    del pending[future]
     if interrupted:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _interruptions_held() -> Iterator[None]:
+    """Interruptions wait until the end of this; processes started here never see any, not even while they start."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """Interruptions are noted in a list: raised anywhere, they could leave the pool's locks taken. A second is raised.
+
+    A program with its own way to take interruptions keeps it, as does one that searches in another thread.
+    """
+    noted: list[int] = []
+
+    def take(number: int, frame: FrameType | None) -> None:
+        if noted:
+            signal.default_int_handler(number, frame)
+        noted.append(number)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    mine = usual and threading.current_thread() is threading.main_thread()
+    if mine:
+        signal.signal(signal.SIGINT, take)
+    try:
+        yield noted
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _compile(problem: DesignProblem) -> None:

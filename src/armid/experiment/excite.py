@@ -79,7 +79,8 @@ def excite(
     arm.set_mode("position")
     if first:
         stream(arm, commands[:first], progress, "approach and run-in")
-    recording = stream(arm, commands[first : first + rows], progress, f"recording {count} periods")
+    words = f"recording {count} period{'' if count == 1 else 's'}" if trajectory.periodic else "recording"
+    recording = stream(arm, commands[first : first + rows], progress, words)
     if len(commands) > first + rows:
         stream(arm, commands[first + rows :], progress, "run-out and return")
     history = {"procedure": "excitation", "periods": count, "settle": before}

@@ -16,13 +16,6 @@ from armid.export.mjcf import springs_held
 from armid.robot.inertia import Array
 
 FORMATS = ("urdf", "mjcf", "c", "python", "yaml")
-HOLDS = {
-    "urdf": "mass, centre of mass and inertia of the links; damping and friction of the joints",
-    "mjcf": "links, joints with ranges, gravity, armature, damping, frictionloss, springs as tendons, motors",
-    "c": "inverse dynamics, gravity, friction, springs and mass matrix, everything but delays",
-    "python": "inverse dynamics, gravity, friction, springs and mass matrix, everything but delays",
-    "yaml": "the description, all values as its published set `identified`, and the identified arm for simulation",
-}
 _WORDS = {
     causes.ROTORS: "rotor inertia",
     causes.ROTOR_COUPLING: "coupling of rotors with the links they sit on",
@@ -80,6 +73,21 @@ class Lost:
         percent = f"{100.0 * share:.2g}" if share < 0.1 else f"{100.0 * share:.0f}"
         size = f"{rms[worst]:.3g} {self.units[worst]} rms, {percent} % of the torque, at joint {worst + 1}"
         return f"{self.what}: up to {size}" + (f" ({self.note})" if self.note else "")
+
+
+def holds(arm: Arm, form: str) -> str:
+    """What a format holds of an arm, in words; nothing that the arm has not."""
+    robot = arm.robot
+    if form == "urdf":
+        return "mass, centre of mass and inertia of the links; damping and friction of the joints"
+    if form == "mjcf":
+        springs = "springs as tendons, " if robot.springs and springs_held(arm) else ""
+        return f"links, joints with ranges, gravity, armature, damping, frictionloss, {springs}motors"
+    if form == "yaml":
+        return "the description, all values as its published set `identified`, and the identified arm for simulation"
+    springs = ", springs" if robot.springs or robot.counterbalances else ""
+    delays = ", everything but delays" if np.any(arm.fit.delay_s) else ""
+    return f"inverse dynamics, gravity, friction{springs} and mass matrix{delays}"
 
 
 def left_out(arm: Arm, form: str, friction: LinearFriction, motion: Motion) -> list[Lost]:

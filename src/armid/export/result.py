@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.export.holds import HOLDS, Lost
+from armid.export.holds import Lost
 from armid.export.proof import Proof
 from armid.robot.write import write_text
 
@@ -28,6 +28,7 @@ class ExportedFile:
         proof: its comparison with the fit.
         lost: what it cannot hold.
         notes: what else to know, in sentences.
+        holds: what it holds, in words.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ExportedFile:
     proof: Proof
     lost: tuple[Lost, ...]
     notes: tuple[str, ...]
+    holds: str
 
     def to_data(self) -> dict[str, Any]:
         """For JSON."""
@@ -43,7 +45,7 @@ class ExportedFile:
             "file": self.name,
             "format": self.form,
             "sha256": self.sha256,
-            "holds": HOLDS[self.form],
+            "holds": self.holds,
             "cannot_hold": [row.to_data() for row in self.lost],
             "proof": self.proof.to_data(),
             "notes": list(self.notes),
@@ -87,7 +89,7 @@ class Export:
         """For people; also the text of EXPORT.md."""
         lines = [f"# {self.robot}: exported", "", *self.notes, *([""] if self.notes else [])]
         for file in self.files:
-            lines += [f"## {file.name}", "", f"Holds {HOLDS[file.form]}.", "", _proof_sentence(file.proof), ""]
+            lines += [f"## {file.name}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
             if file.lost:
                 lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.lost), ""]
             lines += [line for note in file.notes for line in (note, "")]

@@ -18,10 +18,11 @@ from armid._version import __version__
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.fit import Fit
+from armid.estimation.possible.decided import HALF
 from armid.export.arm import Arm, ExportError, arm_of, fit_digest, random_states
 from armid.export.c_source import c_header
 from armid.export.friction import LinearFriction, linear_friction
-from armid.export.holds import FORMATS, Lost, left_out
+from armid.export.holds import FORMATS, Lost, holds, left_out
 from armid.export.mjcf import mjcf
 from armid.export.mujoco_proof import prove_mjcf
 from armid.export.proof import Proof, ProofError, prove_c, prove_python, prove_urdf, prove_yaml, relative_error
@@ -270,7 +271,7 @@ def _proved(
             refused.append(Refused(name, file.form, str(error)))
             continue
         digest = hashlib.sha256(file.content).hexdigest()
-        done.append(ExportedFile(name, file.form, digest, proof, tuple(lost), file.notes))
+        done.append(ExportedFile(name, file.form, digest, proof, tuple(lost), file.notes, holds(work.arm, file.form)))
     if first is not None and not done:
         raise first
     for other in refused:
@@ -311,7 +312,25 @@ def _agreement(arm: Arm, motion: Motion) -> tuple[tuple[str, ...], float]:
             "The fit has base parameters only: torques are those of the fit, but masses and inertias in these files "
             "are no single links' (`armid identify --method feasible` gives links)."
         )
+    elif masses := _masses(arm):
+        notes.append(masses)
     return tuple(notes), error
+
+
+def _masses(arm: Arm) -> str:
+    """Which links' masses the data decide, in a sentence; nothing where the fit does not tell."""
+    shares = arm.fit.options.get("data_share")
+    if not isinstance(shares, Mapping):
+        return ""
+    links = [(number, joint.link_name) for number, joint in enumerate(arm.robot.joints, start=1)]
+    measured = [name for number, name in links if float(shares.get(f"m{number}") or 0.0) >= HALF]
+    choice = "one possible choice that agrees with what the data tell of combinations"
+    if not measured:
+        return f"No link's mass is decided by the data: the masses in these files are {choice}."
+    if len(measured) == len(links):
+        return "The mass of every link is decided by the data."
+    verb = "mass is" if len(measured) == 1 else "masses are"
+    return f"Only of {', '.join(measured)} the {verb} decided by the data: the other masses are {choice}."
 
 
 def _banner(arm: Arm) -> list[str]:

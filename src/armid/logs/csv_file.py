@@ -18,6 +18,7 @@ from armid.logs.stream import LogStream
 from armid.logs.table import Table, checked_file
 from armid.robot.inertia import Array
 
+_MEND = "correct the cell, or empty it: an empty one counts as missing"
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
 
 
@@ -130,7 +131,7 @@ class CsvTable(Table):
             value = _number(cells[column], ".")
             if value is None:
                 where = f"line {number}, column {self.names[column]!r}"
-                raise LogError(self.source, where, f"{cells[column][:40]!r} is not a number")
+                raise LogError(self.source, where, f"{cells[column][:40]!r} is not a number; {_MEND}")
             row.append(value)
         return row
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from armid.errors import nearest
 from armid.logs.apply import named_places, plain_stream, recipe_stream
 from armid.logs.csv_file import CsvTable, is_rtde, rtde_columns, rtde_info
 from armid.logs.log import EFFORTS, Log, LogError, LogInfo
@@ -66,8 +65,7 @@ def open_log(path: Paths, recipe: str | Path | Recipe | None = None, *, effort: 
         tables = [_with_recipe(item, recipe) for item in paths]
         return recipe_stream([tables] if recipe.join == "columns" else [[table] for table in tables], recipe)
     if effort is not None and effort not in EFFORTS:
-        hint = nearest(effort, EFFORTS) or ";"
-        raise LogError(str(paths[0]), "effort", f"is {effort!r}{hint} use one of: {', '.join(EFFORTS)}")
+        raise LogError(str(paths[0]), "effort", f"is {effort!r}; use one of: {', '.join(EFFORTS)}")
     return one_after_the_other([_without_recipe(item, effort) for item in paths], [str(item) for item in paths])
 
 

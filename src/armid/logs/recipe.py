@@ -70,6 +70,8 @@ class Recipe:
         """
         path = possible(path)
         try:
+            if path.is_dir() and path.name not in recipe_names():
+                raise LogError(str(path), "", "is a folder; name the recipe itself, a .yaml file")
             if path.suffix == "" and path.parent == Path() and not path.is_file():
                 text, folder = _library_text(path.name), Path()
             else:

@@ -15,6 +15,13 @@ from armid.logs.units import Unit, unit, units_for
 from armid.robot.inertia import Array, from_com
 from armid.robot.schema import Fields, shown
 
+_MEANING = {
+    "joint torque": "N m after the gear",
+    "motor torque": "N m before the gear",
+    "current": "A of the motor",
+    "none": "neither torque nor current",
+}
+
 
 def recipe_from_fields(fields: Fields, folder: Path) -> Recipe:
     """The recipe that the fields of a YAML file describe; file names in it are relative to `folder`."""
@@ -64,14 +71,11 @@ def _joints(fields: Fields, layout: str) -> tuple[str, ...]:
 
 
 def _info(fields: Fields, joints: tuple[str, ...]) -> LogInfo:
-    if "effort" not in fields:
-        fields.take("effort")
-        fields.fail("effort", f"is missing; say what was measured: {', '.join(EFFORTS[:-1])}, or none")
     gravity = tuple(fields.vector("gravity", 3).tolist()) if "gravity" in fields else None
     fields.take("gravity")
     return LogInfo(
         joints,
-        effort=fields.choice("effort", EFFORTS),
+        effort=_effort(fields),
         side=fields.choice("side", SIDES, "joint"),
         mode=fields.choice("mode", MODES, "position"),
         rate_hz=_positive(fields, "rate"),
@@ -80,6 +84,16 @@ def _info(fields: Fields, joints: tuple[str, ...]) -> LogInfo:
         payload=_payload(fields),
         robot=fields.text("robot"),
     )
+
+
+def _effort(fields: Fields) -> str:
+    """What was measured; nothing is guessed, since a wrong guess scales every parameter."""
+    value = fields.take("effort")
+    if not isinstance(value, str) or value not in EFFORTS:
+        said = "is missing" if value is None else f"is {shown(value)}"
+        choices = ", ".join(f"{name!r} ({_MEANING[name]})" for name in EFFORTS[:-1])
+        fields.fail("effort", f"{said}; say what was measured: {choices}, or 'none' ({_MEANING['none']})")
+    return value
 
 
 def _positive(fields: Fields, key: str) -> float | None:

@@ -37,7 +37,9 @@ class LogStream:
             samples += len(block)
             yield block
         if samples == 0:
-            raise LogError(self.info.source, "", "holds no samples")
+            raise LogError(
+                self.info.source, "", "holds no samples; check that rows of numbers follow its header, or record again"
+            )
 
     def read(self) -> Log:
         """The whole log."""

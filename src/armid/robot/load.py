@@ -72,7 +72,10 @@ def _read(name: str, links: int | None) -> Robot:
         bare = read_mjcf(path) if root == "mujoco" else read_urdf(path)
         full = _with_defaults(bare)
         return full if links is None else full.first_links(links)
-    raise DescriptionError(name, "", f"has the ending {suffix!r}; armid reads {', '.join(_SUFFIXES)}")
+    problem = f"has the ending {suffix!r}" if suffix else "has no ending that says what it is"
+    if path.is_dir():
+        problem = "is a folder; name the file that describes the robot"
+    raise DescriptionError(name, "", f"{problem}; armid reads {', '.join(_SUFFIXES)}")
 
 
 def _exists(path: Path) -> bool:

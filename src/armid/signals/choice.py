@@ -23,7 +23,16 @@ LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
 LEAST_INTACT = 2  # of which so many must be without holes
 MENDED = Hampel().channels  # spikes elsewhere do not reach the dataset
 # What no step can mend, and what therefore is only told.
-TOLD = ("dead-channel", "mostly-zero", "zero-dropouts", "saturated", "degrees", "sign-flipped", "swapped-joints")
+TOLD = (
+    "dead-channel",
+    "mostly-zero",
+    "zero-dropouts",
+    "saturated",
+    "time-unit",
+    "degrees",
+    "sign-flipped",
+    "swapped-joints",
+)
 
 
 def chosen_steps(log: Log) -> tuple[tuple[Step, ...], Notes]:

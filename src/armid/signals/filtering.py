@@ -72,7 +72,7 @@ class LowPass(Strategy):
         if self.measured:
             motion = self._with_measured(log, motion, rate, wide)
         kernel = low_pass_kernel(rate, cutoff, self.order, tail=self.tail)
-        words += f"; every {step}th row is kept" if step > 1 else ""
+        words += f"; every {_ordinal(step)} row is kept" if step > 1 else ""
         words += f". Positions are low-passed at {wide:.3g} Hz before they are differentiated."
         chosen = replace(self, cutoff_hz=float(cutoff), decimate=int(step), motion_cutoff_hz=float(wide))
         reach = int(np.ceil(rate / wide))
@@ -237,7 +237,7 @@ def kernel_dataset(
         notes: what was said so far.
     """
     effort = log["effort"]
-    rows = decimated_rows(len(log), kernel, step)
+    rows = decimated_rows(len(log), kernel, step, log.rate_hz)
     raw = _completed(log, "effort")
     torque = filtered(raw, kernel, rows)
     half = len(kernel) // 2
@@ -289,3 +289,9 @@ def _near(bad: NDArray[np.bool_], rows: NDArray[np.int64], reach: int) -> NDArra
     """Whether a bad sample lies within `reach` of each row, per column."""
     total = np.concatenate([np.zeros((1, bad.shape[1]), dtype=np.int64), np.cumsum(bad, axis=0)])
     return np.asarray(total[np.minimum(rows + reach + 1, len(bad))] > total[np.maximum(rows - reach, 0)])
+
+
+def _ordinal(number: int) -> str:
+    """2nd, 3rd, 4th, 11th, 21st."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -44,14 +44,20 @@ def low_pass_kernel(rate_hz: float, cutoff_hz: float, order: int = 4, *, tail: f
     return kernel / kernel.sum()
 
 
-def decimated_rows(samples: int, kernel: Array | None, step: int) -> Rows:
-    """Every `step`-th sample that half a kernel does not carry over the ends, spread evenly between them."""
+def decimated_rows(samples: int, kernel: Array | None, step: int, rate_hz: float | None = None) -> Rows:
+    """Every `step`-th sample that half a kernel does not carry over the ends, spread evenly between them.
+
+    The rate is for the message only that says how long a log would have to be.
+    """
     half = 0 if kernel is None else len(kernel) // 2
     room = samples - 2 * half
     if room < 1:
+        needed = 2 * half + 1
+        long = "" if rate_hz is None else f" ({needed / rate_hz:.2g} s)"
         raise SignalError(
             "filter",
-            f"the kernel has {2 * half + 1} samples and the log {samples}; raise cutoff_hz, or use a longer log",
+            f"the log is too short for the low-pass: it has {samples} samples and {needed}{long} are the least; use a "
+            "longer log, or a LowPass with a higher cutoff_hz (--signals)",
         )
     offset = ((room - 1) % step) // 2
     return np.arange(half + offset, samples - half, step)

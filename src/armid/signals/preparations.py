@@ -23,7 +23,7 @@ from armid.signals.repair import (
     with_increasing_time,
 )
 from armid.signals.resample import is_uniform, resample
-from armid.signals.steps import Notes, Preparation
+from armid.signals.steps import NEEDS_GAIN, Notes, Preparation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,11 +235,7 @@ class CurrentToTorque(Preparation):
         gains = self.gains
         if gains is None:
             if robot is None or robot.current_gain is None:
-                raise LogError(
-                    log.info.source,
-                    "effort",
-                    "is a current; give gains (step CurrentToTorque) or a robot with drives.current_gain",
-                )
+                raise LogError(log.info.source, "effort", NEEDS_GAIN)
             gains = robot.current_gain
         return torque_from_current(log, gains), ("Torque is current times the drives' gains.",)
 

@@ -16,6 +16,10 @@ from armid.signals.dataset import Dataset
 from armid.signals.problems import SignalError
 
 Notes = tuple[str, ...]
+NEEDS_GAIN = (
+    "is a current; give the gains [N m/A] as current_gain in the recipe, as drives.current_gain of the robot, or as "
+    "gains of the step CurrentToTorque"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +93,7 @@ def required_effort(log: Log) -> np.ndarray[Any, Any]:
     if effort == "joint torque" and log.info.side == "joint":
         return log["effort"]
     ways = {
-        "current": "is a current; give gains (step CurrentToTorque) or a robot with drives.current_gain",
+        "current": NEEDS_GAIN,
         "none": "is missing; identification needs a measured torque or current",
     }
     moved = "is not on the joint side; give the ratios (step ToJointSide) or a robot with gear ratios or a coupling"

@@ -107,7 +107,7 @@ def _no_clock(samples: int) -> Finding:
         None,
         Where(),
         1.0,
-        f"The {plural(samples, 'row')} of the log show no passing time.",
+        f"The log's {plural(samples, 'row')} {'shows' if samples == 1 else 'show'} no passing time.",
         "Give the sample rate, or a time column that increases.",
         {"rows": samples},
     )
@@ -209,10 +209,13 @@ def _irregular(steps: Array, step: float) -> list[Finding]:
 
 def _rate(log: Log, steps: Array) -> list[Finding]:
     stated = log.info.rate_hz
+    if stated is None or not len(steps):
+        return []
     # The mean over the middle of the steps: the median of steps of 10 and 12 ms would be 10.
     low, high = np.percentile(steps, [5.0, 95.0])
-    actual = 1.0 / float(steps[(steps >= low) & (steps <= high)].mean())
-    if stated is None or abs(stated / actual - 1.0) < _RATE:
+    middle = steps[(steps >= low) & (steps <= high)]
+    actual = 1.0 / float((middle if len(middle) else steps).mean())
+    if abs(stated / actual - 1.0) < _RATE:
         return []
     return [
         Finding(

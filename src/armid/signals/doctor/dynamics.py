@@ -16,6 +16,7 @@ from armid.signals.doctor.finding import Finding, Where
 from armid.signals.doctor.fit import Fit, Rows, fit, known_torque, model_columns, rows_of
 from armid.signals.doctor.motion import Track
 from armid.signals.doctor.noise import noise_level
+from armid.signals.doctor.scale import examine_scale
 from armid.signals.doctor.wiring import Mistake, trials, undone
 
 # Undoing a mistake must divide the product of all joints' mean square residuals by at least exp(1.5). On clean logs
@@ -68,6 +69,7 @@ def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iter
                 break
             yield from _mistaken(best, gain, names)
             rows = undone(rows, best)
+        yield from examine_scale(model, rows, moving)
     found_fit = fit(rows, model_columns(model, rows), known_torque(model, rows), shared=shared)
     flipped = shared & moving & (found_fit.friction_power < -_FEEDS)
     flipped &= found_fit.friction_power < -_SIGMAS * found_fit.friction_error
@@ -93,9 +95,11 @@ def _best(found: list[Mistake]) -> tuple[Mistake | None, float]:
 
 
 def _mistaken(mistake: Mistake, gain: float, names: tuple[str, ...]) -> Iterator[Finding]:
-    of = {"both": "all channels", "motion": "position and velocity", "effort": "effort"}[mistake.of]
+    of = {"both": "all channels", "motion": "position and velocity", "effort": "the effort"}[mistake.of]
+    one = mistake.of == "effort"
     sure = float(np.clip(1.0 - np.exp(-gain), 0.5, 0.99))
     factor = np.exp(gain / len(names))
+    better = f"{float(f'{factor:.2g}'):.0f}" if factor >= 10.0 else f"{factor:.2g}"
     if mistake.kind == "flip":
         joint = names[mistake.joints[0]]
         yield Finding(
@@ -104,8 +108,8 @@ def _mistaken(mistake: Mistake, gain: float, names: tuple[str, ...]) -> Iterator
             joint,
             Where(),
             sure,
-            f"The model of the robot fits {factor:.2g} times better (mean square residual per joint) if {of} of "
-            f"{joint} has the other sign.",
+            f"The model of the robot fits {better} times better (mean square residual per joint) if {of} of "
+            f"{joint} {'has' if one else 'have'} the other sign.",
             f"Change the sign of {joint} in the recipe; turning its motion or its effort round may fit alike.",
             {"of": mistake.of, "gain": gain},
         )
@@ -117,8 +121,8 @@ def _mistaken(mistake: Mistake, gain: float, names: tuple[str, ...]) -> Iterator
             names[first],
             Where(),
             sure,
-            f"The model of the robot fits {factor:.2g} times better (mean square residual per joint) if {of} of "
-            f"{names[first]} is exchanged with that of {names[second]}.",
+            f"The model of the robot fits {better} times better (mean square residual per joint) if {of} of "
+            f"{names[first]} {'is' if one else 'are'} exchanged with {'that' if one else 'those'} of {names[second]}.",
             f"Exchange the columns of {names[first]} and {names[second]} in the recipe.",
             {"of": mistake.of, "with": names[second], "gain": gain},
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from armid.signals.doctor.motion import Track, track_of
 from armid.signals.doctor.noise import noise_level
 from armid.signals.doctor.periodic import Repetition, examine_period, find_repetition
 from armid.signals.doctor.range import Travel, examine_standstill, examine_travel, examine_units, travel_of
+from armid.signals.doctor.time_unit import examine_time_unit, follows
 from armid.signals.doctor.velocity import examine_velocity
 from armid.signals.repair import recurring
 
 # Findings that make motion or effort something else than they are called; what would follow from them is not reported.
-_ROOTS = ("degrees", "dead-channel", "mostly-zero", "saturated", "position-missing", "effort-missing")
+_ROOTS = ("time-unit", "degrees", "dead-channel", "mostly-zero", "saturated", "position-missing", "effort-missing")
 
 
 def examine(log: Log, robot: Robot | None = None) -> Report:
@@ -61,10 +63,14 @@ def examine(log: Log, robot: Robot | None = None) -> Report:
     held = {name for name, moves in zip(log.joints, travel.moving, strict=True) if not moves}
     findings = [finding for finding in findings if not _of_rest(finding, held)]
     dead = {finding.joint for finding in findings if finding.code == "dead-channel"}
-    findings += [finding for finding in examine_travel(travel, log.joints, limits) if finding.joint not in dead]
-    findings += examine_standstill(track, travel)
-    units = list(examine_units(travel, log.joints, limits, log.info.side))
     moved = examine_velocity(track, log.joints, travel.moving)
+    factor, found = examine_time_unit(log.info, clock, travel, limits, "velocity" in track.channels, moved)
+    findings, moved = ([f for f in some if not follows(f, factor)] for some in (findings, moved))
+    findings += found
+    truly = replace(travel, speed=travel.speed / factor)
+    findings += [finding for finding in examine_travel(truly, log.joints, limits) if finding.joint not in dead]
+    findings += examine_standstill(track, travel)
+    units = list(examine_units(truly, log.joints, limits, log.info.side))
     findings += units + [finding for finding in moved if not (units and finding.code == "degrees")]
     findings += examine_amplitude(clock, channels, track, log.joints, travel.moving)
     repetition = find_repetition(track, travel.moving, log.info)
@@ -74,7 +80,9 @@ def examine(log: Log, robot: Robot | None = None) -> Report:
         wrong = list(examine_dynamics(log, robot, track, travel.far))
         findings += wrong
         if not any(finding.severity == "error" for finding in wrong):
-            findings += examine_limits(log, robot, travel)
+            scaled = {finding.joint for finding in wrong if finding.code == "effort-scale"}
+            beyond = examine_limits(log, robot, travel)
+            findings += [f for f in beyond if f.code != "effort-out-of-range" or not scaled & {None, f.joint}]
     facts = _facts(log, clock, channels, track, travel, repetition, robot)
     return Report(log.info.source, facts, sorted_findings(_once(findings)))
 

@@ -19,8 +19,11 @@ _TRAVEL, _SPEED = 0.1, 0.03
 _REST = 2e-3  # travel below which a joint is held [rad or m]
 _TURNS = 4.0 * np.pi  # more travel than two turns is no joint of an arm, unless its limits say so [rad]
 _FAST = 15.0  # nor is more speed [rad/s]
-_BEYOND = 1.5  # times the range between the limits, to be sure that it is exceeded
+BEYOND = 1.5  # times the range between the limits, to be sure that it is exceeded
 DEGREES = 180.0 / np.pi
+_TAKEN_FOR_DEGREES = (
+    "If the recipe states degrees, look into the file: radians taken for degrees are 57 times too small."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,15 @@ def travel_of(track: Track) -> Travel:
     return Travel(lower, upper, fast, known)
 
 
+def bounds(joints: int, limits: Limits | None) -> tuple[Array, Array]:
+    """Travel [rad or m] and speed [rad/s or m/s] that joints of the arm, or of any arm, do not exceed."""
+    room, fast = np.full(joints, _TURNS), np.full(joints, _FAST)
+    if limits is not None:
+        room = np.where(np.isnan(limits.upper - limits.lower), room, limits.upper - limits.lower)
+        fast = np.where(np.isnan(limits.velocity), fast, 3.0 * limits.velocity)
+    return room, fast
+
+
 def examine_units(travel: Travel, joints: Sequence[str], limits: Limits | None, side: str) -> Iterator[Finding]:
     """Angles in degrees: far beyond the limits of the arm, or of any arm, but not if divided by 180/pi.
 
@@ -74,12 +86,9 @@ def examine_units(travel: Travel, joints: Sequence[str], limits: Limits | None, 
     """
     if side == "motor":
         return
-    room, fast = np.full(len(joints), _TURNS), np.full(len(joints), _FAST)
-    if limits is not None:
-        room = np.where(np.isnan(limits.upper - limits.lower), room, limits.upper - limits.lower)
-        fast = np.where(np.isnan(limits.velocity), fast, 3.0 * limits.velocity)
+    room, fast = bounds(len(joints), limits)
     # Zero and sign may be wrong, so that only the travel counts.
-    far = travel.moving & ((travel.distance > _BEYOND * room) & (travel.distance < DEGREES * room))
+    far = travel.moving & ((travel.distance > BEYOND * room) & (travel.distance < DEGREES * room))
     far |= travel.moving & (travel.speed > fast)
     suspects = np.flatnonzero(far)
     everywhere = len(suspects) >= 0.5 * travel.moving.sum()
@@ -116,6 +125,7 @@ def examine_travel(travel: Travel, joints: Sequence[str], limits: Limits | None)
             "Its inertia and friction cannot be found from this log; move it, or leave its parameters out.",
             {"travel": float(travel.distance[joint])},
         )
+    shrunk = _shrunk(travel, limits)
     for joint in map(int, np.flatnonzero(travel.moving)):
         span, speed = float(travel.distance[joint]), float(travel.speed[joint])
         least, slow = _TRAVEL, _SPEED
@@ -131,9 +141,17 @@ def examine_travel(travel: Travel, joints: Sequence[str], limits: Limits | None)
             float(np.clip(1.0 - 0.5 * min(span / least, speed / slow), 0.5, 0.99)),
             f"{joints[joint]} moves by {span:.2g} at up to {speed:.2g} per second, too little to tell inertia, gravity "
             "and friction apart.",
-            "Use a larger and faster motion for this joint (armid design).",
+            "Use a larger and faster motion for this joint (armid design)."
+            + (f" {_TAKEN_FOR_DEGREES}" if shrunk else ""),
             {"travel": span, "speed": speed},
         )
+
+
+def _shrunk(travel: Travel, limits: Limits | None) -> bool:
+    """Whether all joints move so little that 180/pi times as much would be a motion of the arm as well."""
+    room, fast = bounds(len(travel.speed), limits)
+    small = (DEGREES * travel.distance <= BEYOND * room) & (DEGREES * travel.speed <= fast)
+    return bool(small[travel.moving].all())
 
 
 def examine_standstill(track: Track, travel: Travel) -> Iterator[Finding]:

@@ -1,0 +1,45 @@
+"""What the command line says of words it does not know: one sentence with the nearest name and where to read on."""
+
+import pytest
+
+from armid.cli import main
+
+WRONG = {  # what is typed, who complains and how
+    "idnetify": "armid: error: command 'idnetify' is not known, did you mean 'identify'? See `armid --help`",
+    "xyz": "armid: error: command 'xyz' is not known; see `armid --help`",
+    "": "armid: error: COMMAND is missing; see `armid --help`",
+    "--quiet robots": "armid: error: --quiet is an option of commands and stands after one, as in `armid COMMAND "
+    "--quiet`; see `armid --help`",
+    "identify arm.yaml log.parquet --foo": "armid identify: error: option --foo is not known; see `armid identify "
+    "--help`",
+    "identify --methd=wls": "armid identify: error: option --methd is not known, did you mean '--method'? See `armid "
+    "identify --help`",
+    "identify pa10": "armid identify: error: LOG is missing; see `armid identify --help`",
+    "identify": "armid identify: error: ROBOT and LOG are missing; see `armid identify --help`",
+    "model pa10 more words": "armid model: error: 'more words' is more than is taken; see `armid model --help`",
+    "model pa10 --links two": "armid model: error: --links: 'two' is not a whole number; see `armid model --help`",
+    "friction pa10 --grid pa11": "armid friction: error: --grid 'pa11' is not known, did you mean 'pa10'? See `armid "
+    "friction --help`",
+    "fleet identfy": "armid fleet: error: action 'identfy' is not known, did you mean 'identify'? See `armid fleet "
+    "--help`",
+    "fleet identify --wrkers 2": "armid fleet identify: error: option --wrkers is not known, did you mean "
+    "'--workers'? See `armid fleet identify --help`",
+}
+
+
+@pytest.mark.parametrize("typed", WRONG)
+def test_one_sentence(capsys, typed):
+    """Exit code 2, one line on standard error, nothing on standard output."""
+    with pytest.raises(SystemExit) as end:
+        main(typed.split())
+    assert end.value.code == 2
+    assert capsys.readouterr() == ("", WRONG[typed] + "\n")
+
+
+def test_what_is_right_stays_right(capsys):
+    """Negative numbers, abbreviated options, values with an equals sign and help beside nonsense are no mistakes."""
+    assert main(["model", "pa10", "--gravity", "0", "0", "-9.81", "--link=2", "--quiet"]) == 0
+    with pytest.raises(SystemExit) as end:
+        main(["model", "--nonsense", "--help"])
+    assert end.value.code == 0
+    assert "usage: armid model" in capsys.readouterr().out
