@@ -129,6 +129,9 @@ def test_stated_rate_against_timestamps():
     info = LogInfo(("a", "b"), "joint torque", rate_hz=250.0)
     (finding,) = examine(Log(log.time, log.channels, info)).of("rate-differs")
     assert finding.values["actual_hz"] == pytest.approx(RATE)
+    assert finding.severity == "error"
+    near = LogInfo(("a", "b"), "joint torque", rate_hz=1.02 * RATE)
+    assert examine(Log(log.time, log.channels, near)).of("rate-differs")[0].severity == "warning"
 
 
 def test_lag_of_velocity_is_measured():

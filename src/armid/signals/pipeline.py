@@ -13,6 +13,7 @@ from armid.logs.stream import LogStream
 from armid.robot.robot import Robot
 from armid.signals.choice import chosen_steps
 from armid.signals.dataset import Dataset
+from armid.signals.doctor.clock import RATE_TOLERANCE
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, ToJointSide
 from armid.signals.problems import SignalError
@@ -20,7 +21,6 @@ from armid.signals.steps import Notes, Preparation, Step, Strategy, step_from_da
 
 PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
 
-RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
 ENOUGH_STEPS = 20  # samples from which timestamps tell a rate
 
 
