@@ -7,6 +7,7 @@ import pytest
 
 from armid.cli import fleet
 from armid.errors import ArmidError
+from armid.fleet.description import load_fleet
 from tests.fleet.arms import arm_file, write_fleet
 
 
@@ -42,7 +43,48 @@ def test_bad_recordings_are_exit_code_one(tmp_path, capsys):
     assert command("identify", file, "-o", tmp_path / "result") == 1
     out = capsys.readouterr().out
     assert "1 recording could not be used" in out
-    assert "arm001 2026-03-02 log.parquet" in out
+    assert "arm001 2026-03-02, log.parquet: " in out
+    assert "logs/robot=" not in out  # the file is named once
+
+
+def test_a_long_list_is_cut(tmp_path, capsys):
+    """Of many recordings that could not be used the console shows ten lines, and says where the others are."""
+    file = write_fleet(tmp_path, 1, 1)
+    for day in range(1, 26, 2):
+        place = tmp_path / "logs" / "robot=arm002" / f"date=2026-04-{day:02d}"
+        place.mkdir(parents=True)
+        (place / f"log{day}.csv").write_text("")
+    assert command("identify", file, "-o", tmp_path / "result", "--quiet") == 1
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("13 recordings could not be used:")
+    assert len([line for line in lines[start + 1 :] if line.startswith("  arm002 2026-04-")]) == 10
+    assert lines[start + 11] == "  … and 3 more, see fleet.html"
+
+
+def test_numbers_of_one(tmp_path, capsys):
+    """One arm, two days, one fault; options of the robot end up in the fleet file."""
+    arm_file(tmp_path)
+    home = tmp_path / "hall"
+    words = ["--robots", 1, "--days", 2, "--faults", 1, "--links", 3, "--no-rotors", "--points", 2]
+    assert command("simulate", tmp_path / "arm.yaml", "-o", home, *words) == 0
+    assert "1 arm, 2 days, 1 fault planted" in capsys.readouterr().out
+    assert load_fleet(home / "fleet.yaml").robot.n_joints == 3
+    with pytest.raises(ArmidError, match="was made with other options"):
+        command("simulate", tmp_path / "arm.yaml", "-o", home, *words, "--seed", 1)
+
+
+@pytest.mark.parametrize("place", ["fleet.json", "fleet.html", "robots/arm001"])
+def test_what_is_in_the_way_is_found_before_the_work(tmp_path, place):
+    """A folder in the place of a file, and a file in that of a folder: nothing is read first."""
+    file, target = write_fleet(tmp_path, 1, 1), tmp_path / "result" / place
+    if "." in place:
+        target.mkdir(parents=True)
+    else:
+        target.parent.mkdir(parents=True)
+        target.write_text("")
+    with pytest.raises(ArmidError, match=place):
+        command("identify", file, "-o", tmp_path / "result", "--quiet")
+    assert not (tmp_path / "result" / "factors").exists()
 
 
 @pytest.mark.parametrize(
@@ -57,6 +99,12 @@ def test_bad_recordings_are_exit_code_one(tmp_path, capsys):
         (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "-o", "arm.yaml"], "cannot be written"),
         (["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--faults", "3", "-o", "x"], "3 faults need"),
         (["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--poor", "2", "-o", "x"], "--poor 2"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--faults", "1", "-o", "x"], "at least 2 days"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--seed", "-1", "-o", "x"], "--seed -1"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--rate", "1e9", "-o", "x"], "--rate 1e+09"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--rate", "nan", "-o", "x"], "--rate nan"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--points", "99999", "-o", "x"], "--points 99999"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "100000000", "-o", "x"], "at most 10000 days"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, monkeypatch, words, message):
@@ -69,3 +117,4 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch, words, message):
         command(*words)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+    assert not (tmp_path / "x").exists()  # nothing is left of what did not begin

@@ -1,5 +1,6 @@
 """Made-up results of fleets, in the format of fleet.json, as large as wanted."""
 
+import bisect
 import datetime
 
 import numpy as np
@@ -63,6 +64,32 @@ def made_up(arms: int, days: int, *, faults: int = 6, lost: int = 3, seed: int =
         fleet.spoil(int(arm), index % 7)
     fleet.lose(lost)
     return fleet.result()
+
+
+def astray(data: dict, day: str, arm: int, size: float = 0.1) -> dict:
+    """The same fleet with one more day, far away, on which only one arm has a recording.
+
+    Args:
+        data: as `FleetResult.to_data` gives it.
+        day: ISO date.
+        arm: index.
+        size: deviation of all that is watched on that day.
+    """
+    at = bisect.bisect(data["dates"], day)
+    arms = []
+    for index, one in enumerate(data["arms"]):
+        series = one["series"] and {**one["series"], "days": [d + (d >= at) for d in one["series"]["days"]]}
+        if index == arm:
+            where = bisect.bisect(series["days"], at)
+            series["days"] = [*series["days"][:where], at, *series["days"][where:]]
+            for name, values in one["series"].items():
+                if name == "temperature":
+                    series[name] = [*values[:where], 25.0, *values[where:]]
+                elif name != "days":
+                    new = size if name == "deviation" else 0.01
+                    series[name] = {key: [*v[:where], new, *v[where:]] for key, v in values.items()}
+        arms.append({**one, "series": series})
+    return {**data, "dates": [*data["dates"][:at], day, *data["dates"][at:]], "arms": arms}
 
 
 class _Fleet:
@@ -203,6 +230,7 @@ class _Fleet:
                 "arms": len(arms),
                 "arm_days": len(arms) * len(self.dates),
                 "used": int(self.used.sum()),
+                "misfit_days": sum(one.kind == "misfit" for one in self.watch),
                 "kept": 0,
                 "samples": samples,
                 "seconds": 0.01 * samples,

@@ -5,12 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armid.dynamics.factor import CompactFactor
 from armid.fleet.changes import ArmChanges, threshold_for
 from armid.fleet.day import ArmDay
 from armid.fleet.hierarchy import learn
-from armid.fleet.information import History, Information
+from armid.fleet.information import History, Information, history_of
+from armid.fleet.judge import told_findings
 from armid.fleet.reversals import reversal_changes, reversal_scatter
+from armid.fleet.tables import clean_reason
 from armid.fleet.usual import as_usual, deviations, learn_usual, posterior, scatter_of
+from armid.fleet.watch import Watch, change_entries, finding_entries, ordered, unusual_entry
 from armid.fleet.watched import Watched
 
 P, DAYS = 6, 20
@@ -148,6 +152,35 @@ def test_changes_are_dated_and_sized(change, watched, shape, size):
     assert np.all(np.abs(own - truth) < 6.0 * error + 0.02 * np.abs(truth))
 
 
+@pytest.mark.parametrize(("left", "sentences"), [(0.0, 1), (0.4, 2)])
+def test_a_payload_taken_up_and_put_down(left, sentences):
+    """Both masses come out although one follows the other; one sentence if nothing is left in the hand, else two."""
+
+    def carried(arm, day, own):
+        return (0.9 * (8 <= day < 13) + left * (day >= 13)) * WATCHED[2].direction * (arm == 3)
+
+    _, searchers = learnt(histories(np.random.default_rng(4), 12, carried))
+    one = searchers[3]
+    one.search(threshold_for(DAYS, len(WATCHED), 1e-3), np.ones(3), np.zeros(3))
+    found = one.payloads()
+    days = {change.onset: found[k] for k, change in enumerate(one.changes)}
+    assert sorted(days) == [8, 13]
+    assert days[8].mass == pytest.approx(0.9, abs=4.0 * days[8].sigma)
+    assert days[13].mass == pytest.approx(left - 0.9, abs=4.0 * days[13].sigma)
+    assert max(days[8].sigma, days[13].sigma) < 0.1
+    dates = [day.date for day in one.history.days]
+    changes = [(change, dates[change.onset], found[k]) for k, change in enumerate(one.changes)]
+    entries = change_entries("arm3", changes, WATCHED, dates)
+    assert len(entries) == sentences
+    words = {entry.since: entry.sentence for entry in entries}
+    mass = f"{days[8].mass:.2g}"
+    if left:
+        assert words[dates[8]] == f"carries about {mass} kg that nobody told of since {dates[8]}"
+        assert words[dates[13]].endswith(f" kg lighter in the hand since {dates[13]} than before")
+    else:
+        assert words[dates[8]] == f"carried about {mass} kg that nobody told of from {dates[8]} to {dates[12]}"
+
+
 def test_play_shows_at_reversals():
     """A ratio that doubles from a day on is found on that joint and day; the others stay quiet."""
     rng = np.random.default_rng(3)
@@ -164,3 +197,49 @@ def test_play_shows_at_reversals():
         assert [(one.watched, one.onset) for one in found] == ([(1, 12)] if name == "arm4" else [])
     silent = tuple(replace(day, reversal=np.full(2, np.nan)) for day in arms["arm4"])
     assert reversal_changes(silent, scatter, 4.0) == []
+    assert reversal_changes((), scatter, 4.0) == []
+
+
+def test_words_of_entries():
+    """What the recorder's clock is, that a channel is dead, what a parameter is; data before friction."""
+
+    def finding(code, what, joint=None, channel=None):
+        return {"code": code, "severity": "error", "joint": joint, "what": what, "channel": channel, "file": "a.csv"}
+
+    days = []
+    for day in range(3):
+        clock = f"The recorder's clock says 2025-01-{day + 1:02d}, -365 days off."
+        dead = finding("dead-channel", "The effort of turn is -0 in all rows.", "turn", "effort")
+        days.append(replace(a_day(day), findings=(finding("clock-jump", clock), dead)))
+    dates = [day.date for day in days]
+    entries = ordered(finding_entries("arm", told_findings(days, ["turn"]), dates))
+    since = "since 2026-01-01"
+    said = [f"torque of joint 1 is dead {since}", f"the recorder's clock is 365 days behind {since}"]
+    assert [one.sentence for one in entries] == said
+    friction = Watch("arm", "friction", "", score=99.0)
+    assert [one.kind for one in ordered([friction, *entries])] == ["dead", "data", "friction"]
+    unusual = unusual_entry("arm", ["Izz2", "fvp3", "q"], [8.8, -7.0, 6.0]).sentence
+    assert "inertia of link 2 (Izz2, +8.8 standard deviations)" in unusual
+    assert "viscous friction of joint 3 in positive direction (fvp3, -7.0 standard deviations)" in unusual
+    assert unusual.endswith("q (+6.0 standard deviations)")
+    assert clean_reason("a.csv", "/hall/robot=1/a.csv: is empty") == "is empty"
+    assert clean_reason("a.csv", "dead-channel: The effort of turn is -0 in all rows.") == (
+        "The effort of turn is 0 in all rows."
+    )
+
+
+def test_a_joint_that_hardly_moves_does_not_tell_its_noise():
+    """As many rows as parameters fit whatever they are: the noise is that of days with more, else of other arms."""
+    rng = np.random.default_rng(6)
+
+    def day_of(number, rows, rms):
+        W = np.column_stack([rng.normal(size=(rows, 4)), rng.normal(size=rows)])
+        factor = CompactFactor(tuple("abcd"), (np.arange(4),), (np.linalg.qr(W, mode="r"),), rows, True, (rows,))
+        return replace(a_day(number), factor=factor, rms=np.array([rms]))
+
+    few = [day_of(number, 5, 1e-9) for number in range(3)]
+    assert history_of("arm", [*few, day_of(3, 200, 0.3)]).noise == pytest.approx([0.3])
+    assert history_of("arm", few, typical=np.array([0.2])).noise == pytest.approx([0.2])
+    spoilt = [day_of(number, 200, 5.0) for number in range(4, 8)]
+    counted = np.array([True, True, False, False, False, False])
+    assert history_of("arm", [day_of(2, 200, 0.3), day_of(3, 200, 0.3), *spoilt], counted).noise == pytest.approx([0.3])

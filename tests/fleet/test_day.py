@@ -1,5 +1,7 @@
 """Arm-days: survive the disk bit by bit, and what is damaged is said to be."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,16 @@ def test_damage_is_named(tmp_path, cut):
     (tmp_path / "day.npz").write_bytes((tmp_path / "day.npz").read_bytes()[:cut])
     with pytest.raises(ArmidError, match=r"day\.npz: is damaged"):
         ArmDay.load(tmp_path / "day.npz")
+
+
+def test_changed_bytes_are_named(tmp_path):
+    """Bytes of the compressed numbers that have changed are seen, wherever they are."""
+    arm_day().save(tmp_path / "day.npz")
+    whole = (tmp_path / "day.npz").read_bytes()
+    with zipfile.ZipFile(tmp_path / "day.npz") as archive:
+        middles = [one.header_offset + 60 + one.compress_size // 2 for one in archive.infolist()]
+    for middle in middles:
+        changed = bytes(255 - byte for byte in whole[middle : middle + 16])
+        (tmp_path / "day.npz").write_bytes(whole[:middle] + changed + whole[middle + 16 :])
+        with pytest.raises(ArmidError, match=r"day\.npz: is damaged"):
+            ArmDay.load(tmp_path / "day.npz")

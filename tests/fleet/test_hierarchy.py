@@ -60,6 +60,33 @@ def test_an_odd_arm_is_named_with_its_parameter():
     assert others <= 2  # 390 sound arms; 0.1 are expected
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_odd_arm_does_not_hide_in_a_spread_it_made_itself(seed):
+    """One of eleven arms, twelve standard deviations off: named, and no other; its values and intervals stay."""
+    _, _, parts = drawn(seed, arms=11, poor=2, odd=7)
+    names = [f"p{i}" for i in range(P)]
+    found, plain = learn(names, parts), learn(names, parts, compare=False)
+    assert "p3" in found.arms["arm007"].unusual
+    assert [name for name, one in found.arms.items() if one.unusual] == ["arm007"]
+    assert "p3" not in plain.arms["arm007"].unusual  # against a spread that it made itself
+    for name, one in found.arms.items():
+        np.testing.assert_array_equal(one.values, plain.arms[name].values)
+        np.testing.assert_array_equal(one.covariance, plain.arms[name].covariance)
+
+
+@pytest.mark.parametrize(("arms", "fleets"), [(5, 25), (8, 25), (12, 15), (40, 5)])
+def test_sound_fleets_of_any_size_have_no_unusual_arm(arms, fleets):
+    """A sound arm is called unusual in one fleet of a hundred; distances are those of Student's t."""
+    names, largest, called = [f"p{i}" for i in range(P)], [], 0
+    for seed in range(fleets):
+        _, _, parts = drawn(300 + seed, arms=arms, poor=arms // 5)
+        found = learn(names, parts)
+        called += any(one.unusual for one in found.arms.values())
+        largest.append(max(np.abs(one.deviation).max() for one in found.arms.values()))
+    assert called == 0
+    assert np.median(largest) > 2.0  # they do scatter
+
+
 @pytest.mark.parametrize("arms", [1, 3])
 def test_few_arms_keep_their_own(arms):
     """A spread cannot be told from three arms; each keeps what its data say."""

@@ -12,7 +12,7 @@ from armid.errors import ArmidError
 from armid.fleet.page import fleet_page, save_fleet_page
 from armid.fleet.page_data import fleet_numbers, lost_recordings, page_data
 from armid.report.page import DARK, LIGHT
-from tests.fleet.fleets import FIRST, made_up
+from tests.fleet.fleets import FIRST, astray, made_up
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
@@ -46,7 +46,14 @@ def files(fleet, large, tmp_path_factory):
     report.write_text("<p>a report</p>")
     save_fleet_page(fleet, folder / "fleet.html")
     save_fleet_page(large, folder / "large.html")
+    save_fleet_page(wild(fleet), folder / "wild.html")
     return folder
+
+
+def wild(fleet):
+    """The same with two recordings of clocks that were never set, and one from the far future."""
+    found = astray(astray(fleet, "1970-01-01", 0), "0001-01-01", 0)
+    return astray(found, "9999-12-31", 1)
 
 
 # What the page says.
@@ -54,7 +61,8 @@ def files(fleet, large, tmp_path_factory):
 
 def lead(page, section):
     """The sentence that opens a section."""
-    return re.search(rf'<section id="{section}".*?<p class="lead">(.*?)</p>', page, re.DOTALL)[1].replace("\u00a0", " ")
+    found = re.search(rf'<section id="{section}".*?<p class="lead">(.*?)</p>', page, re.DOTALL)[1]
+    return re.sub(r"<[^>]*>", "", found).replace("\u00a0", " ")
 
 
 def test_verdict_names_the_arms(fleet):
@@ -70,7 +78,7 @@ def test_verdict_names_the_arms(fleet):
 
 def test_watch_list_states_size_with_interval(fleet):
     """A ramp of 8 % a day with a standard deviation of 0.4 % is 8.0 ± 0.8 %, 95 %."""
-    page = fleet_page(fleet)
+    page = fleet_page(fleet).replace("\u00a0", " ")
     assert "+8.0 ± 0.8 % a day" in page
     assert "+0.90 ± 0.06 kg" in page
     assert "plain to see" in page  # a reversed sensor needs no statistics
@@ -119,6 +127,100 @@ def test_long_histories_are_joined(fleet, monkeypatch):
     assert numbers.deviation[0, 1, k] == pytest.approx(np.average(values, weights=errors**-2.0))
     assert numbers.sigma[0, 1, k] == pytest.approx(np.sum(errors**-2.0) ** -0.5)
     assert "means over 4 days" in fleet_page(fleet)
+
+
+def test_wild_dates_are_off_the_axis(fleet):
+    """Three days of single arms, years away, are named and not drawn; the period is that of the others."""
+    data = wild(fleet)
+    numbers = fleet_numbers(data)
+    assert dict(zip(numbers.dates, numbers.on_axis, strict=True)) == {
+        **dict.fromkeys(fleet["dates"], True),
+        **dict.fromkeys(("0001-01-01", "1970-01-01", "9999-12-31"), False),
+    }
+    assert numbers.off_axis == {"0001-01-01": ["arm001"], "1970-01-01": ["arm001"], "9999-12-31": ["arm002"]}
+    page = re.sub(r"<[^>]*>", "", fleet_page(data).partition('<script type="application/json"')[0])
+    assert "they lie years from the rest: 0001-01-01 (arm001), 1970-01-01 (arm001) and 9999-12-31 (arm002)." in page
+    assert f"Mitsubishi PA-10, {fleet['dates'][0]} to {fleet['dates'][-1]}" in page
+    assert "years from the rest" not in fleet_page(fleet).partition("<script")[0]
+
+
+def test_old_recordings_stay_on_the_axis(fleet):
+    """Half of the recordings six years back are no slip of a clock: all is drawn."""
+    dates = ["2020" + day[4:] if d < 10 else day for d, day in enumerate(fleet["dates"])]
+    numbers = fleet_numbers({**fleet, "dates": dates, "problems": [], "watch": []})
+    assert numbers.on_axis.all()
+    assert numbers.off_axis == {}
+
+
+def test_joined_days_keep_wild_dates_apart(fleet, monkeypatch):
+    """Where days are joined, a wild date is a point of its own, and no day of the others is lost with it."""
+    data = astray(fleet, "1970-01-01", 0)
+    monkeypatch.setattr("armid.fleet.page_data.CELLS", 50 * 21 * 22 // 4)
+    numbers = fleet_numbers(data)
+    assert numbers.together == 4
+    assert numbers.dates == ("1970-01-01", *fleet["dates"][::4])
+    assert numbers.on_axis.tolist() == [False, *5 * [True]]
+    assert numbers.deviation[:, 1:] == pytest.approx(fleet_numbers(fleet).deviation, nan_ok=True)
+
+
+def test_days_that_fit_nothing_are_told(fleet):
+    """Days that were left out are not passed over in silence; files from before they were counted still open."""
+    before = {key: value for key, value in fleet["summary"].items() if key != "misfit_days"}
+    data = {**fleet, "problems": [], "summary": before}
+    assert lead(fleet_page(data), "problems") == "Every recording could be used."
+    for count, words in (
+        (3, "3 days left out because they fit nothing"),
+        (1, "1 day left out because it fits nothing"),
+    ):
+        data = {**fleet, "summary": {**fleet["summary"], "misfit_days": count}}
+        assert lead(fleet_page({**data, "problems": []}), "problems") == f"{words}; see the watch list."
+        assert lead(fleet_page(data), "problems").endswith(f"all other recordings are unaffected. {words}.")
+
+
+def test_words_are_explained(fleet):
+    """Names of parameters that this fleet has, arm-day, σ, and of what the others stay within some per cent."""
+    page = re.sub(r"<[^>]*>", "", fleet_page(fleet).partition('<script type="application/json"')[0])
+    for words in ("mx, my, mz mass times distance", "Ixx … Izz moments of inertia", "fv viscous friction", "fo offset"):
+        assert words in page
+    assert "inertia of the rotor" not in page  # it has none
+    assert "An arm-day is one arm on one day" in page
+    assert "Unlike itself: how far its oddest day lies from what is usual for this arm" in page
+    inner = [
+        abs(v)
+        for arm in fleet["arms"]
+        if arm["series"] and not changed_in(fleet, arm["name"])
+        for one in fleet["watched"]
+        if one["relative"]
+        for v in arm["series"]["deviation"][one["name"]]
+    ]
+    share = 100.0 * np.quantile(inner, 0.95)
+    sentence = lead(fleet_page(fleet), "course")
+    assert sentence.endswith(
+        f"95 % of the daily friction values of the others lie within ±{share:.1f} % of what is usual for the same arm."
+    )
+
+
+def changed_in(fleet, arm):
+    """What is watched and has changed in an arm."""
+    watched = {one["name"] for one in fleet["watched"]}
+    return [one for one in fleet["watch"] if one["arm"] == arm and one["since"] and one["parameter"] in watched]
+
+
+def test_what_an_arm_of_its_own_could_be_is_no_alarm(fleet):
+    """Whether values of its own data alone are possible is no column of the table: it is told in the arm's view."""
+    table = re.search(r'<section id="arms".*?</table>', fleet_page(fleet), re.DOTALL)[0]
+    assert "possible" not in table
+
+
+def test_a_mass_in_the_hand_is_explained_beside_its_picture(fleet):
+    """Figures that are told stand beside the course that shows others; without a payload there is no note."""
+    page = fleet_page(fleet)
+    told = next(one["arm"] for one in fleet["watch"] if one["kind"] == "payload")
+    note = re.search(r'<p class="remark beside-panel">(.*?)</p>', page)[1].replace("\u00a0", " ")
+    assert f"{told} +0.90 ± 0.06 kg" in note
+    assert "as if it sat in the tool’s origin" in note
+    without = [one for one in fleet["watch"] if one["kind"] != "payload"]
+    assert "beside-panel" not in fleet_page({**fleet, "watch": without}).partition("<body>")[2].partition("<script")[0]
 
 
 def test_problems_are_told_once_and_plainly(fleet):
@@ -279,7 +381,7 @@ def test_drill_down_by_click(home, fleet):
     assert one.locator("h2").inner_text() == arm
     assert home.locator("#verdict").is_hidden()
     sentence = next(w["sentence"] for w in fleet["watch"] if w["arm"] == arm)
-    assert sentence in one.locator(".warnings").inner_text()
+    assert sentence in one.locator(".warnings").inner_text().replace("\u00a0", " ")
     assert one.locator("a[href$='fit.json']").get_attribute("href") == f"robots/{arm}/fit.json"
     assert one.locator("a[href$='report.html']").get_attribute("href") == f"robots/{arm}/report.html"
     days = next(a["days"] for a in fleet["arms"] if a["name"] == arm)
@@ -434,3 +536,162 @@ def test_the_page_holds_the_format(fleet):
     data = json.loads(re.search(r'id="armid-fleet">(.*?)</script>', page, re.DOTALL)[1])
     assert data["ordinals"] == list(range(20))
     assert data["dates"][0] == str(FIRST)
+
+
+# What a shop floor needs.
+
+
+BOXES = """(shapes) => shapes.map((e) => e.getBoundingClientRect()).map((r) => [r.left, r.top, r.right, r.bottom])"""
+
+
+def overlap(one, other, slack=1.0):
+    """Whether two boxes share more than an edge [px]."""
+    return (
+        min(one[2], other[2]) - max(one[0], other[0]) > slack and min(one[3], other[3]) - max(one[1], other[1]) > slack
+    )
+
+
+@pytest.mark.parametrize("options", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("name", ["fleet", "large"])
+def test_names_on_the_map_cover_nothing(browser, files, name, options):
+    """Neither a dot nor another name lies under a name; some arms are named all the same."""
+    opened = Opened(browser, files / f"{name}.html", **options)
+    dots = opened.page.locator("#scatter circle").evaluate_all(BOXES)
+    names = opened.page.locator("#scatter text.name").evaluate_all(BOXES)
+    names = [(left, top + 2.0, right, bottom - 2.0) for left, top, right, bottom in names]  # without the line's leading
+    assert len(names) >= 4
+    assert not [1 for i, one in enumerate(names) for other in names[:i] if overlap(one, other)]
+    assert not [1 for one in names for dot in dots if overlap(one, dot)]
+    opened.context.close()
+
+
+def test_wild_dates_leave_the_axes_alone(browser, files, fleet):
+    """A few ticks of the ordinary days, no line across the page; the arms concerned say which days are missing."""
+    opened = Opened(browser, files / "wild.html", **DESKTOP)
+    page = opened.page
+    panel = page.locator("#course .panel").first
+    shown = panel.locator("text.time").all_text_contents()
+    assert 2 <= len(shown) <= 6
+    assert all(name.endswith("Jan") for name in shown)
+    box = panel.locator("path.arm").first.evaluate("p => [p.getBBox().x, p.getBBox().width]")
+    assert box[0] >= 30.0
+    assert box[0] + box[1] <= panel.evaluate("p => p.clientWidth")
+    page.evaluate("location.hash = 'arm=arm001'")
+    page.wait_for_function("() => document.querySelector('#one h2')?.textContent === 'arm001'")
+    assert "years from the rest: 0001-01-01, 1970-01-01." in page.locator("#one .note.off").inner_text()
+    page.evaluate("location.hash = 'arm=arm003'")
+    page.wait_for_function("() => document.querySelector('#one h2')?.textContent === 'arm003'")
+    assert page.locator("#one .note.off").count() == 0
+    assert opened.problems == []
+    opened.context.close()
+
+
+@pytest.mark.parametrize(
+    ("days", "pattern"),
+    [(20, r"\d+ Jan"), (400, r"[A-Z][a-z]{2} 20\d\d"), (9000, r"20\d[05]"), (700_000, r"\d{4}")],
+    ids=["days", "months", "years", "ages"],
+)
+def test_ticks_follow_the_span(home, days, pattern):
+    """Days, months or years, never more than wanted, all inside."""
+    for most in (1, 2, 5, 12):
+        ticks = home.evaluate(f"Draw.dayTicks(3, {3 + days}, {most})")
+        assert 1 <= len(ticks) <= most + 1
+        assert all(3 <= at <= 3 + days for at, _ in ticks)
+        if most >= 5:
+            assert len(ticks) >= 2
+            assert all(re.fullmatch(pattern, words) for _, words in ticks[:1])
+
+
+def test_words_sort_from_a(home):
+    """The first click on a column of words goes from A to Z, the second back."""
+    head = home.locator("#arms th .head").first
+    for reverse in (False, True):
+        head.click()
+        assert shown_arms(home) == sorted(shown_arms(home), reverse=reverse)
+    head.click()
+
+
+def test_no_match_is_told(home):
+    """A filter that fits no arm says so."""
+    assert home.locator("#nothing").is_hidden()
+    home.locator("#filter").fill("nobody at all")
+    assert shown_arms(home) == []
+    assert home.locator("#nothing").inner_text() == "No arm matches."
+    home.locator("#filter").fill("")
+    assert home.locator("#nothing").is_hidden()
+
+
+def test_tables_tell_what_is_below(browser, files):
+    """Fifteen entries of a watch list and more are seen at once; how many are not is told, until one is at the end."""
+    opened = Opened(browser, files / "large.html", **DESKTOP)
+    page = opened.page
+    box, note = page.locator("#watch .table"), page.locator("#watch .below")
+    rows = box.locator("tbody tr").count()
+    words = note.inner_text()
+    hidden = int(words.split()[0])
+    assert words.endswith("more: scroll ↓")
+    assert 15 <= rows - hidden < rows
+    box.evaluate("b => b.scrollTo({ top: b.scrollHeight, behavior: 'instant' })")
+    page.wait_for_function("() => document.querySelector('#watch .below').textContent === ''")
+    page.locator("#filter").fill("arm99")
+    assert page.locator("#arms .below").inner_text() == ""
+    opened.context.close()
+
+
+def test_short_watch_lists_are_whole(home, fleet):
+    """Eight entries need no box of their own."""
+    assert home.locator("#watch .table.tall").count() == 0
+    assert home.locator("#watch .below").count() == 0
+
+
+LINES = """(cells) => cells.map((e) => { const r = document.createRange(); r.selectNodeContents(e);
+  return new Set([...r.getClientRects()].map((b) => Math.round(b.top))).size; })"""
+
+
+@pytest.mark.parametrize("options", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_dates_and_sizes_stay_on_a_line(browser, files, fleet, options):
+    """Dates, sizes with their units and units of parameters are not broken, on the page and in an arm's view."""
+    opened = Opened(browser, files / "fleet.html", **options)
+    page = opened.page
+    assert page.locator(".date").count() > 10
+    for what in (".date", "#watch td:nth-child(5)", "#usual td:nth-child(5)"):
+        found = page.locator(what).evaluate_all(LINES)
+        assert set(found) <= {0, 1}, what
+        assert 1 in found
+    page.evaluate(f"location.hash = 'arm={changed(fleet)[0]}'")
+    page.wait_for_function("() => !document.getElementById('one').hidden")
+    for what in ("#one .date", "#one tbody td:nth-last-child(2)"):
+        assert set(page.locator(what).evaluate_all(LINES)) == {1}, what
+    opened.context.close()
+
+
+def test_arm_view_on_a_dark_phone(browser, files, fleet):
+    """Its table says that there are more columns, until one is there; the edge of a cut table is no pale stripe."""
+    opened = Opened(browser, files / "fleet.html", f"#arm={changed(fleet)[0]}", color_scheme="dark", **PHONE)
+    page = opened.page
+    box = page.locator("#one .table", has=page.locator("text=stands for"))
+    style = "b => [getComputedStyle(b, '::after').content, getComputedStyle(b).boxShadow]"
+    words, shadow = box.evaluate(style)
+    assert words == '"more columns: scroll →"'
+    assert shadow.startswith(rgb(DARK["faint"]))
+    box.evaluate("b => b.scrollTo({ left: b.scrollWidth, behavior: 'instant' })")
+    page.wait_for_function("() => !document.querySelector('#one .table.more')")
+    opened.context.close()
+
+
+def test_arm_view_explains(home, fleet):
+    """Possible or not in a sentence, names of parameters, the note of a payload, and a command that makes a report."""
+    arm = next(one["arm"] for one in fleet["watch"] if one["kind"] == "payload")
+    home.evaluate(f"location.hash = 'arm={arm}'")
+    home.wait_for_function(f"() => document.querySelector('#one h2')?.textContent === '{arm}'")
+    one = home.locator("#one")
+    assert "Told: 0.90\u00a0kg" in one.locator("[data-quantity=payload] figcaption").text_content()
+    assert "mass times distance" in one.locator(".names").inner_text()
+    assert "Own data: how much of the value its own recordings decide" in one.locator(".names").inner_text()
+    folder = home.evaluate("decodeURIComponent(location.pathname)").rsplit("/", 1)[0]
+    assert one.locator(".facts code").inner_text() == f"armid report {folder}/robots/{arm}/fit.json"
+    for possible, words in ((False, "could not belong to a real arm"), (True, "could belong to a real arm")):
+        name = next(a["name"] for a in fleet["arms"] if a["possible"] is possible)
+        home.evaluate(f"location.hash = 'arm={name}'")
+        home.wait_for_function(f"() => document.querySelector('#one h2')?.textContent === '{name}'")
+        assert f"Its own values taken alone {words}" in one.locator(".facts").inner_text()

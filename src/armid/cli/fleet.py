@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ from armid.errors import ArmidError
 
 if TYPE_CHECKING:
     from armid.fleet.engine import Progress
+    from armid.fleet.result import FleetResult
 
 EVERY_S = 10.0  # between lines of progress where there is no terminal
+SHOWN = 10  # lines about recordings that could not be used
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -92,37 +95,87 @@ def _identify(options: argparse.Namespace) -> int:
 
     fleet = load_fleet(options.fleet)
     folder = Path(options.output)
-    result = identify_fleet(
-        fleet,
-        folder,
-        workers=options.workers,
-        scheduler=options.scheduler,
-        false_alarms=options.false_alarms,
-        progress=None if options.quiet or options.json else _Display(),
-    )
+    _check_output(folder)
+    there = folder.exists()
+    try:
+        result = identify_fleet(
+            fleet,
+            folder,
+            workers=options.workers,
+            scheduler=options.scheduler,
+            false_alarms=options.false_alarms,
+            progress=None if options.quiet or options.json else _Display(),
+        )
+    except ArmidError:
+        if not there:
+            _remove_empty(folder)
+        raise
     if options.json:
         files = [str(folder / "fleet.json"), *(str(folder / arm["fit"]) for arm in result.arms if arm["fit"])]
         print_json({**result.to_data(), "files": files})
     else:
         sys.stdout.write(
-            f"{result.summary()}\nwrote {folder / 'fleet.html'} (open it in a browser), {folder / 'fleet.json'} and "
+            f"{_summary(result)}\nwrote {folder / 'fleet.html'} (open it in a browser), {folder / 'fleet.json'} and "
             f"{folder / 'robots'}/NAME/fit.json\n"
         )
     return 0 if result.good else 1
 
 
+def _check_output(folder: Path) -> None:
+    """Whether results can be written under their names; found out before the work."""
+    for name in ("fleet.json", "fleet.html"):
+        if (folder / name).is_dir():
+            raise ArmidError(
+                f"{folder / name}: is a folder, but a file is written there; rename it, or choose another -o"
+            )
+    robots = folder / "robots"
+    for entry in sorted(robots.iterdir()) if robots.is_dir() else ():
+        if not entry.is_dir() and not entry.name.startswith("."):
+            raise ArmidError(f"{entry}: is a file where folders of arms are written; move it, or choose another -o")
+
+
+def _remove_empty(folder: Path) -> None:
+    """Take back folders that were made for results that there are none of."""
+    for path in (folder / "factors", folder / "robots", folder):
+        with suppress(OSError):  # it is not empty
+            path.rmdir()
+
+
+def _summary(result: FleetResult) -> str:
+    """The result for people, not more than some lines of it about recordings that could not be used."""
+    lines = result.summary().split("\n")
+    first = len(lines) if result.good else next(i for i, line in enumerate(lines) if line.endswith(" not be used:")) + 1
+    left = len(lines) - first - SHOWN
+    more = [f"  … and {left} more, see fleet.html"] if left > 0 else []
+    return "\n".join([*lines[: first + SHOWN], *more])
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _robot_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Options that change the robot, as a fleet file says them."""
+    said = {"links": options.links, "gravity": options.gravity, "simplify": options.simplify}
+    found = {key: value for key, value in said.items() if value is not None}
+    return {**found, "rotors": False} if options.no_rotors else found
+
+
 def _simulate(options: argparse.Namespace) -> int:
-    from armid.fleet.simulate import simulate_fleet, virtual_fleet
+    from armid.fleet.simulate import LEAST_RATE, MOST_POINTS, MOST_RATE, simulate_fleet, virtual_fleet
     from armid.fleet.store import Store
 
     if not 0.0 <= options.poor <= 1.0:
         raise ArmidError(f"--poor {options.poor:g}: must be a share from 0 to 1")
     if options.faults < 0 or options.points < 2 or options.workers < 0:
         raise ArmidError("--faults and --workers must not be negative, and --points at least 2")
-    if not options.rate > 0.0:
-        raise ArmidError(f"--rate {options.rate:g}: must be positive")
+    if options.seed < 0:
+        raise ArmidError(f"--seed {options.seed}: must be a whole number from 0")
+    if not LEAST_RATE <= options.rate <= MOST_RATE:
+        raise ArmidError(f"--rate {options.rate:g}: must be {LEAST_RATE:g} to {MOST_RATE:g} Hz")
+    if options.points > MOST_POINTS:
+        raise ArmidError(f"--points {options.points}: must be {MOST_POINTS} at most")
     folder = Path(options.output)
-    Store(folder)  # whether it can be written is found out before the work
     fleet = virtual_fleet(
         robot_from(options),
         robots=options.robots,
@@ -130,7 +183,9 @@ def _simulate(options: argparse.Namespace) -> int:
         faults=options.faults,
         poor=options.poor,
         seed=options.seed,
+        robot_options=_robot_options(options),
     )
+    Store(folder)  # whether it can be written is found out before the work
     show = None if options.quiet or options.json else _Display()
     file = simulate_fleet(
         fleet,
@@ -143,8 +198,10 @@ def _simulate(options: argparse.Namespace) -> int:
     if options.json:
         print_json({**fleet.to_data(), "files": [str(file), str(folder / "truth.json")]})
     else:
+        counts = _number(options.robots, "arm"), _number(options.days, "day"), _number(len(fleet.faults), "fault")
+        notes = "".join(f"{note}\n" for note in fleet.notes)
         sys.stdout.write(
-            f"{fleet.robot.name}: {options.robots} arms, {options.days} days, {len(fleet.faults)} faults planted\n"
+            f"{fleet.robot.name}: {', '.join(counts)} planted\n{notes}"
             f"wrote {file}; next: armid fleet identify {file} -o {folder / 'result'}\n"
         )
     return 0

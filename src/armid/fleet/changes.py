@@ -25,6 +25,7 @@ SIMULATED = 100_000
 RESERVE = 0.4  # share of the promised false alarms that the threshold is set for; the rest is for what Gauss forgot
 MOST = 0.05  # largest chance of a false alarm for one arm, however long it is watched
 SEED = 8
+CENTRE = 0.15  # prior standard deviation of a payload's centre about the tool's origin [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,20 @@ class Change:
     size: float
     sigma: float
     score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """What a step of the mass in the hand is; all negative if something was put down.
+
+    Attributes:
+        mass, sigma: and its standard deviation [kg].
+        moment: first moments in the tool frame [kg m].
+    """
+
+    mass: float
+    sigma: float
+    moment: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,22 +223,43 @@ class ArmChanges:
         part = np.linalg.solve(H, G.T)
         return Information(J[:p, :p] - G @ part, right[:p] - part.T @ (right[p:] / size))
 
-    def payload_mass(self, change: Change) -> tuple[float, float]:
-        """Mass of a payload and its standard deviation, its centre free within some decimetres [kg]."""
-        c = next(i for i, o in enumerate(self.shapes.onsets) if o == change.onset and self.shapes.names[i] == "step")
-        course = self.shapes.courses[c]
-        before = Information(self._prior.matrix, self._prior.vector)
-        p = self._D.shape[0]
+    def payloads(self) -> dict[int, Payload]:
+        """Masses of all payload steps, by their place in `changes`, fitted together.
+
+        Taken alone, a payload that is put down again would be taken for part of the arm on the days after it.
+        """
+        places = [
+            k for k, one in enumerate(self.changes) if self.watched[one.watched].name == PAYLOAD and one.shape == "step"
+        ]
+        if not places:
+            return {}
+        courses = [(np.arange(len(self.history.days)) >= self.changes[k].onset).astype(float) for k in places]
+        sizes = [abs(self.changes[k].size) for k in places]
+        if len(places) > 1:  # each was found before it was known of those after it
+            sizes = [abs(one.mass) for one in self._masses(courses, [max(sizes)] * len(sizes))]
+        return dict(zip(places, self._masses(courses, sizes), strict=True))
+
+    def _masses(self, courses: list[Array], sizes: list[float]) -> list[Payload]:
+        """Payloads of given courses, about that large [kg], with centres that are free within some decimetres."""
+        A, b, p = self.history.matrix, self.history.vector, self._D.shape[0]
         D = self._payload[:, :4]
-        A = self.history.matrix
-        total = A.sum(axis=0) + before.matrix
-        AD = np.einsum("d,dpq->pq", course, A) @ D
-        H = D.T @ AD + np.diag([0.0, *[1.0 / (0.15 * max(abs(change.size), 1e-6)) ** 2] * 3])
-        J = np.block([[total, AD], [AD.T, H]])
-        right = np.concatenate([self.history.vector.sum(axis=0) + before.vector, D.T @ (course @ self.history.vector)])
+        J = np.zeros((p + 4 * len(courses),) * 2)
+        right = np.zeros(len(J))
+        J[:p, :p] = A.sum(axis=0) + self._prior.matrix
+        right[:p] = b.sum(axis=0) + self._prior.vector
+        for i, course in enumerate(courses):
+            here = slice(p + 4 * i, p + 4 * i + 4)
+            J[:p, here] = np.einsum("d,dpq->pq", course, A) @ D
+            J[here, :p] = J[:p, here].T
+            right[here] = D.T @ (course @ b)
+            for k, other in enumerate(courses):
+                J[here, p + 4 * k : p + 4 * k + 4] = D.T @ np.einsum("d,dpq->pq", course * other, A) @ D
+            J[here, here] += np.diag([0.0, *[1.0 / (CENTRE * max(sizes[i], 1e-6)) ** 2] * 3])
         scale = 1.0 / np.sqrt(np.diag(J))
         inverse = np.linalg.inv(J * np.outer(scale, scale)) * np.outer(scale, scale)
-        return float((inverse @ right)[p]), float(np.sqrt(np.maximum(inverse[p, p], 0.0)))
+        found = (inverse @ right)[p:].reshape(-1, 4)
+        sigma = np.sqrt(np.maximum(np.diag(inverse)[p::4], 0.0))
+        return [Payload(float(row[0]), float(error), row[1:]) for row, error in zip(found, sigma, strict=True)]
 
 
 def threshold_for(days: int, watched: int, false_alarms: float) -> float:

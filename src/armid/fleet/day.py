@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from armid.errors import ArmidError
 from armid.robot.inertia import Array
 
 FORMAT = "armid arm-day 1"
+#: What reading a damaged archive may raise, beside the usual.
+DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +122,7 @@ class ArmDay:
                 arrays = {name: archive[name] for name in ("rms", "inflation", "temperature", "reversal")}
             about["findings"], about["problems"] = tuple(about["findings"]), tuple(about["problems"])
             return cls(factor=factor, **arrays, **about)
-        except (KeyError, ValueError, TypeError, OSError, zipfile.BadZipFile, EOFError) as error:
+        except (KeyError, ValueError, TypeError, OSError, EOFError, *DAMAGED) as error:
             raise ArmidError(f"{source}: is damaged or not an arm-day of armid ({error}); remove it") from None
 
     def save(self, path: Path) -> None:

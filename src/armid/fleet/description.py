@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,19 +16,22 @@ from typing import Any
 from armid._version import __version__
 from armid.errors import ArmidError, DescriptionError
 from armid.estimation.fit import Fit, load_fit
+from armid.logs.log import EFFORTS
 from armid.logs.recipe import Recipe
 from armid.robot import load_robot
 from armid.robot.robot import Robot
-from armid.robot.schema import parse_yaml, read_text
+from armid.robot.schema import Fields, parse_yaml, read_text, shown
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import Pipeline
 
 #: Parts of armid that decide what an arm-day is: with other code an arm-day is another one.
 CODE = (
     *("robot", "dynamics", "logs", "signals", "estimation/problem.py", "estimation/torque_model.py"),
-    *("estimation/terms.py", "estimation/linear.py", "fleet/reduce.py", "fleet/pieces.py", "fleet/day.py"),
+    *("estimation/terms.py", "estimation/linear.py", "fleet/reduce.py", "fleet/recording.py"),
+    *("fleet/pieces.py", "fleet/day.py"),
 )
 SLOW_FLOOR = 0.03  # [rad/s] rows slower than this are left out, the same for every piece of a log
+MOST_SLOW = 1.0  # [rad/s] what slow_floor may be at most: arms that work are hardly faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +61,16 @@ class Fleet:
     slow_floor: float = SLOW_FLOOR
 
     def options(self) -> dict[str, Any]:
-        """All that decides what an arm-day is, beside its data."""
+        """All that decides what an arm-day is, beside its data: what files say, not where they lie."""
         from armid.robot.serial import robot_to_data
 
         fit = self.fit
+        robot = {key: value for key, value in robot_to_data(self.robot).items() if key != "source"}
         return {
             "armid": __version__,
             "code_sha256": _code_hash(),
-            "robot": robot_to_data(self.robot),
-            "recipe": None if self.recipe is None else repr(self.recipe),
+            "robot": robot,
+            "recipe": None if self.recipe is None else repr(_placeless(self.recipe)),
             "effort": self.effort,
             "pipeline": self.pipeline.to_data(),
             "friction": None if fit is None else {"terms": repr(fit.terms), "delay_s": fit.delay_s.tolist()},
@@ -84,32 +91,64 @@ def load_fleet(path: str | Path) -> Fleet:
     """
     path = Path(path)
     entries = parse_yaml(read_text(path), str(path))
-    robot_name = entries.require("robot")
-    logs = entries.require("logs")
-    if not isinstance(robot_name, str) or not isinstance(logs, str):
-        entries.fail("robot" if not isinstance(robot_name, str) else "logs", "must be a text")
+    robot_name, logs = (_text(entries, key, entries.require(key)) for key in ("robot", "logs"))
     storage = dict(entries.section("storage")._data)
     entries.take("storage")
-    recipe, effort = entries.take("recipe"), entries.take("effort")
-    signals, fit, floor = entries.take("signals"), entries.take("friction"), entries.take("slow_floor", SLOW_FLOOR)
-    options = entries.section("robot_options")
-    links, rotors = options.take("links"), options.take("rotors", True)
-    options.finish()
+    recipe, fit = (_text(entries, key, entries.take(key)) for key in ("recipe", "friction"))
+    effort, signals, floor = entries.take("effort"), entries.take("signals"), entries.take("slow_floor", SLOW_FLOOR)
+    options = _robot_options(entries.section("robot_options"))
     entries.finish()
-    if isinstance(floor, bool) or not isinstance(floor, int | float) or not floor > 0.0:
-        raise DescriptionError(str(path), "slow_floor", f"is {floor!r}; give a speed above zero in rad/s")
-    known = fit is not None and fit != "linear"
+    if effort is not None:
+        entries.checked_choice("effort", effort, EFFORTS)
+    floor = entries.checked_number("slow_floor", floor)
+    if not 0.0 < floor <= MOST_SLOW:
+        entries.fail("slow_floor", f"is {floor:g}; give a speed above zero and up to {MOST_SLOW:g} rad/s")
+    with _about(entries, "robot"):
+        robot = load_robot(_beside(path, robot_name), **options)
+    with _about(entries, "recipe"):
+        known_columns = None if recipe is None else Recipe.load(_beside(path, recipe))
+    with _about(entries, "friction"):
+        known = None if fit is None or fit == "linear" else load_fit(_beside(path, fit))
     return Fleet(
         source=str(path),
-        robot=load_robot(_beside(path, robot_name), links=links, rotors=bool(rotors)),
+        robot=robot,
         logs=logs if "://" in logs else str((path.parent / logs).resolve()),
         storage=storage,
-        recipe=None if recipe is None else Recipe.load(_beside(path, str(recipe))),
+        recipe=known_columns,
         effort=effort,
         pipeline=_pipeline(path, signals),
-        fit=load_fit(_beside(path, str(fit))) if known else None,
-        slow_floor=float(floor),
+        fit=known,
+        slow_floor=floor,
     )
+
+
+def _text(entries: Fields, key: str, value: Any) -> Any:
+    if value is not None and (not isinstance(value, str) or not value):
+        entries.fail(key, f"must be a text, not {shown(value)}")
+    return value
+
+
+def _robot_options(options: Fields) -> dict[str, Any]:
+    """Choices of `load_robot`."""
+    links, gravity, simplify = options.take("links"), options.take("gravity"), options.take("simplify")
+    rotors = options.checked_flag("rotors", options.take("rotors", True))
+    if links is not None and options.checked_integer("links", links) < 1:
+        options.fail("links", f"is {links}; use a number of links from 1")
+    if gravity is not None:
+        gravity = options.checked_vector("gravity", gravity, 3).tolist()
+        if not any(gravity):
+            options.fail("gravity", "has zero length; if that is meant, write `gravity: none` in the robot file")
+    options.finish()
+    return {"links": links, "rotors": rotors, "gravity": gravity, "simplify": _text(options, "simplify", simplify)}
+
+
+@contextmanager
+def _about(entries: Fields, key: str) -> Iterator[None]:
+    """Errors in what an entry names say which entry of which file it was."""
+    try:
+        yield
+    except ArmidError as error:
+        raise DescriptionError(entries.source, key, str(error)) from None
 
 
 @cache
@@ -127,6 +166,9 @@ def _pipeline(path: Path, signals: Any) -> Pipeline:
     """Steps that end with a low-pass of a stated cut-off: one that every log gets alike."""
     if signals is None:
         return Pipeline((LowPass(),))
+    steps = signals if isinstance(signals, list) else [signals]
+    if not all(isinstance(step, str | dict) for step in steps):
+        raise DescriptionError(str(path), "signals", f"must be a step or a list of steps, not {shown(signals)}")
     try:
         made = Pipeline.of(signals)
     except ArmidError as error:
@@ -139,6 +181,13 @@ def _pipeline(path: Path, signals: Any) -> Pipeline:
 
 
 def _beside(path: Path, name: str) -> str:
-    """A file named relative to the fleet file; names of the library and of recipes stay as they are."""
+    """A file named relative to the fleet file, without detours; names of the library and of recipes stay."""
     candidate = path.parent / name
-    return str(candidate) if candidate.is_file() else name
+    if not candidate.is_file():
+        return name
+    short = Path(os.path.normpath(candidate))
+    return str(short if short.is_file() and short.samefile(candidate) else candidate.resolve())
+
+
+def _placeless(recipe: Recipe) -> Recipe:
+    return replace(recipe, source="", info=replace(recipe.info, source=""))

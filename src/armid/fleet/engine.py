@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from armid._version import __version__
@@ -152,11 +154,29 @@ def engine(workers: int = 0, scheduler: str | None = None) -> Iterator[Engine]:
             with _connected(Client, scheduler) as client:
                 yield Engine(client)
             return
-        cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit=MEMORY, dashboard_address=":0", silence_logs=50
-        )
+        with uninterrupted():
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=1, memory_limit=MEMORY, dashboard_address=":0", silence_logs=50
+            )
         with cluster, Client(cluster) as client:
             yield Engine(client, cluster)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Processes that are started here never see Ctrl-C: whoever started them ends them, without a word from each.
+
+    They inherit that the signal is blocked; here, one that comes meanwhile is felt at the end.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # its own start would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def arm_days(

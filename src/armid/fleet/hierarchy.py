@@ -8,7 +8,7 @@ motion does not show, with an interval as wide as the fleet's spread.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t as student
@@ -22,6 +22,8 @@ MOST_ARMS = 400  # from which the type is learnt; more add little but time
 ITERATIONS, CONVERGED = 400, 1e-6
 FREEDOM = 6.0  # of the t distribution that makes single odd arms count less
 ODD = 0.01  # chance, over the whole fleet, that a sound arm is called unusual
+ONE_BY_ONE = 30  # arms up to which each is compared with what the others alone say; in larger fleets one weighs little
+RELEARN, RELEARNT = 60, 1e-3  # rounds of that, and relative change at which it ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,8 @@ class ArmEstimate:
         values, covariance: of the parameters, with the fleet's knowledge.
         own_share: 1 - posterior over prior variance of each parameter: 1 where the arm's own data decided, 0 where the
             fleet did.
-        deviation: distance of each parameter from the fleet's mean in standard deviations of spread and error.
+        deviation: distance of each parameter from the fleet's mean in standard deviations of spread and error; in
+            small fleets, of mean and spread of the other arms.
         unusual: names of the parameters that make the arm stand out, the worst first.
     """
 
@@ -69,12 +72,13 @@ class FleetEstimate:
     arms: Mapping[str, ArmEstimate]
 
 
-def learn(names: Sequence[str], arms: Mapping[str, Information]) -> FleetEstimate:
+def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: bool = True) -> FleetEstimate:
     """Fit the hierarchical model.
 
     Args:
         names: parameters.
         arms: what each arm's data say.
+        compare: whether to look for unusual arms in a small fleet, which costs a fit for each.
     """
     keys = sorted(arms)
     information = [arms[key] for key in keys]
@@ -97,6 +101,10 @@ def learn(names: Sequence[str], arms: Mapping[str, Information]) -> FleetEstimat
         found = {
             key: _arm(tuple(names), A[k], b[k], mean, mean_covariance, spread, count) for k, key in enumerate(keys)
         }
+        if told and compare and len(keys) <= ONE_BY_ONE:
+            found = {
+                key: _against_others(tuple(names), A, b, k, mean, spread, found[key]) for k, key in enumerate(keys)
+            }
     back = np.outer(scale, scale)
     return FleetEstimate(
         tuple(names),
@@ -174,5 +182,35 @@ def _arm(
     deviation = np.where(own > 0.05, (values - mean) / moved, 0.0)
     # The spread is known from as many arms only, so that Student's tails count.
     limit = float(student.isf(0.5 * ODD / (p * arms), arms - 1)) if arms else np.inf
-    odd = [i for i in np.argsort(-np.abs(deviation)) if abs(deviation[i]) > limit]
-    return ArmEstimate(values, covariance, own, deviation, tuple(names[i] for i in odd))
+    return ArmEstimate(values, covariance, own, deviation, _odd(names, deviation, limit))
+
+
+def _odd(names: tuple[str, ...], deviation: Array, limit: float) -> tuple[str, ...]:
+    """Parameters beyond a limit, the worst first."""
+    return tuple(names[i] for i in np.argsort(-np.abs(deviation)) if abs(deviation[i]) > limit)
+
+
+def _against_others(
+    names: tuple[str, ...], A: Array, b: Array, k: int, mean: Array, spread: Array, own: ArmEstimate
+) -> ArmEstimate:
+    """The same arm, compared with mean and spread of the others: it cannot hide in a spread that it made itself.
+
+    Against n - 1 others, a sound arm's distance follows Student's t with n - 2 degrees of freedom.
+    """
+    others = np.arange(len(A)) != k
+    count, p = int(others.sum()), len(mean)
+    weight = np.ones(count)
+    for _ in range(RELEARN):
+        before = np.diag(spread)
+        mean, spread, weight = _step(A[others], b[others], mean, spread)
+        if np.abs(np.diag(spread) / before - 1.0).max() < RELEARNT:
+            break
+    spread = spread * count / (count - 1.0)  # the maximum of the likelihood is too narrow
+    mean_covariance = _mean_covariance(A[others], spread, weight)
+    values, covariance = (one[0] for one in _posteriors(A[k : k + 1], b[k : k + 1], mean, spread))
+    gain = covariance @ A[k]
+    moved = np.diag(spread) - np.diag(covariance) + np.diag(gain @ mean_covariance @ gain.T)
+    seen = np.diag(covariance) < 0.95 * np.diag(spread)
+    deviation = np.where(seen, (values - mean) / np.sqrt(np.maximum(moved, 1e-300)), 0.0)
+    limit = float(student.isf(0.5 * ODD / (p * len(A)), count - 1))
+    return replace(own, deviation=deviation, unusual=_odd(names, deviation, limit))

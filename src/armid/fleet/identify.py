@@ -43,7 +43,8 @@ def identify_fleet(
     """Identify all arms of a fleet.
 
     Writes ``fleet.json``, ``fleet.html``, ``robots/NAME/fit.json`` and ``factors/*.npz`` into `folder`. What is in
-    ``factors`` already is not read from the logs again; an interrupted run goes on where it stopped.
+    ``factors`` already is not read from the logs again; an interrupted run goes on where it stopped. Fits of arms that
+    are no longer in the logs are removed; ``factors`` is a cache, in which what no log needs any more may stay.
 
     Args:
         fleet: what all arms share.
@@ -84,6 +85,7 @@ def identify_fleet(
     result = replace(result, summary_data=counts)
     result.save(folder / RESULT)
     save_fleet_page(result.to_data(), folder / PAGE)
+    _forget(folder / ROBOTS, set(outcomes))
     return result
 
 
@@ -129,6 +131,15 @@ def _fits(
     return done
 
 
+def _forget(folder: Path, current: set[str]) -> None:
+    """Remove fits of an earlier run whose arms have none in this one."""
+    for path in folder.glob("*/fit.json"):
+        if path.parent.name not in current:
+            path.unlink()
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
+
+
 class _Lazy(Sequence[Any]):
     """Items that are made when they are handed out, not all at once."""
 
@@ -147,8 +158,8 @@ def _healthy_days(surveyor: Surveyor, arm: ArmSurvey) -> tuple[str, list[str]]:
     since = min((date for _, date, _ in arm.changes), default="")
     if not since or sum(date < since for date in np.array(arm.dates)[arm.used]) < 1:
         return "", []
-    what = ", ".join(surveyor.watched[change.watched].what for change, date, _ in arm.changes if date == since)
-    return since, [f"Days since {since} are left out: {what} has changed then."]
+    what = " and ".join(surveyor.watched[change.watched].what for change, date, _ in arm.changes if date == since)
+    return since, [f"Days from {since} on are left out: {what} changed on that day."]
 
 
 def _free_fit(fleet: Fleet, surveyor: Surveyor, survey: Survey, name: str) -> Fit:

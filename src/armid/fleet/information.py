@@ -13,6 +13,7 @@ from armid.errors import ArmidError
 from armid.fleet.day import ArmDay
 from armid.robot.inertia import Array
 
+SPARE_ROWS = 20  # beyond the number of parameters, without which a day does not tell a joint's noise
 LOUD = 1.5  # times its arm's usual residual from which on a day counts by its own
 
 
@@ -72,17 +73,45 @@ class History:
         return History(self.name, self.days, *parts)
 
 
-def history_of(name: str, days: Sequence[ArmDay]) -> History:
+def told_noise(days: Sequence[ArmDay]) -> Array:
+    """Residuals' rms of each day and joint, (days, joints) [N m]; NaN where so few rows fit whatever they are."""
+    result = []
+    for day in days:
+        assert day.factor is not None
+        rows = np.array(day.factor.counts) - [len(columns) for columns in day.factor.columns]
+        result.append(np.where((rows >= SPARE_ROWS) & (day.rms > 0.0), day.rms, np.nan))
+    return np.array(result)
+
+
+def median_noise(rms: Array) -> Array:
+    """Median over days, per joint; NaN where no day tells it."""
+    known = np.isfinite(rms).any(axis=0)
+    return np.where(known, np.nanmedian(np.where(known, rms, 0.0), axis=0), np.nan)
+
+
+def history_of(
+    name: str, days: Sequence[ArmDay], counted: NDArray[np.bool_] | None = None, typical: Array | None = None
+) -> History:
     """An arm's usable days as information.
 
     Noise and inflation are medians over the arm's days: one day tells them too badly, and a bad day does not move them.
+
+    Args:
+        name: of the arm.
+        days: its arm-days.
+        counted: which of the usable ones, by date, tell the noise; all, if it is None or none of them does.
+        typical: noise of other arms, for joints that have moved too little to tell theirs.
     """
     kept = tuple(sorted((day for day in days if day.usable), key=lambda day: day.date))
     if not kept:
         raise ArmidError(f"{name}: no day is usable")
-    rms = np.array([day.rms for day in kept])
-    noise = np.nanmedian(np.where(rms > 0.0, rms, np.nan), axis=0)
-    inflation = np.median([day.inflation for day in kept], axis=0)
+    quiet = [day for day, yes in zip(kept, counted, strict=True) if yes] if counted is not None else []
+    noise = median_noise(told_noise(quiet or kept))
+    if typical is not None:
+        noise = np.where(np.isfinite(noise), noise, typical)
+    plain = median_noise(np.array([np.where(day.rms > 0.0, day.rms, np.nan) for day in quiet or kept]))
+    noise = np.where(np.isfinite(noise), noise, plain)
+    inflation = np.median([day.inflation for day in quiet or kept], axis=0)
     matrices, vectors = [], []
     with one_blas_thread():
         for day in kept:

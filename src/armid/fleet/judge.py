@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from armid.dynamics.factor import CompactFactor
 from armid.fleet.day import ArmDay
 from armid.robot.inertia import Array
 
@@ -21,8 +23,11 @@ TOLD = {
     "dead-channel": ("dead", "{channel} of joint {number} is dead"),
     "mostly-zero": ("dead", "{channel} of joint {number} is zero most of the time"),
     "degrees": ("data", "positions are in degrees, not in radians"),
-    "clock-jump": ("data", "the recorder's clock is wrong: {what}"),
+    "clock-jump": ("data", "{clock}"),
+    "copied-file": ("data", "{what}"),
 }
+UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
+_OFF = re.compile(r"([+-]\d+) days? off")
 
 
 def suspect(day: ArmDay) -> bool:
@@ -40,13 +45,40 @@ def wrong_torques(day: ArmDay, values: Array) -> list[tuple[str, int]]:
     for joint, columns in enumerate(day.factor.columns):
         if day.factor.counts[joint] < LEAST_ROWS:
             continue
-        gram, x = day.factor.gram(joint), values[columns]
-        expected, cross, power = float(x @ gram[:-1, :-1] @ x), float(gram[:-1, -1] @ x), float(gram[-1, -1])
+        expected, cross, power = _squares(day.factor, joint, values[columns])
         if power < SILENT * expected:
             found.append(("dead", joint))
         elif expected + 2.0 * cross + power < REVERSED * (expected - 2.0 * cross + power):
             found.append(("sign", joint))
     return found
+
+
+def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float, float]:
+    """Of the expected torque, its product with the measured one, and of the measured one."""
+    gram = factor.gram(joint)
+    return float(x @ gram[:-1, :-1] @ x), float(gram[:-1, -1] @ x), float(gram[-1, -1])
+
+
+def said_exchanged(day: ArmDay, joints: Sequence[str]) -> tuple[int, ...]:
+    """Joints whose torques the log doctor takes for one another's; empty if there are none."""
+    said = {
+        finding["joint"]
+        for finding in day.findings
+        if finding["code"] == "swapped-joints" and finding["severity"] == "error" and "effort of" in finding["what"]
+    }
+    return tuple(index for index, joint in enumerate(joints) if joint in said)
+
+
+def exchanged_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> tuple[int, ...]:
+    """The same if the parameters of the type agree: none of these torques is anything like what it should be."""
+    assert day.factor is not None
+    said = said_exchanged(day, joints)
+    for joint in said:
+        expected, cross, power = _squares(day.factor, joint, values[day.factor.columns[joint]])
+        few = day.factor.counts[joint] < LEAST_ROWS
+        if few or expected - 2.0 * cross + power < UNRELATED * (expected + power):
+            return ()
+    return said
 
 
 def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
@@ -79,4 +111,14 @@ def told_findings(days: Sequence[ArmDay], joints: Sequence[str]) -> dict[tuple[s
 
 def _filled(finding: Mapping[str, Any], joint: int | None) -> dict[str, Any]:
     channel = {"effort": "torque", None: "channel"}.get(finding.get("channel"), finding.get("channel"))
-    return {"channel": channel, "number": "?" if joint is None else joint + 1, "what": finding["what"].rstrip(".")}
+    said = {"what": finding["what"].rstrip("."), "clock": _clock(finding["what"])}
+    return {"channel": channel, "number": "?" if joint is None else joint + 1, **said}
+
+
+def _clock(what: str) -> str:
+    """What is wrong with a clock, in words that are the same on all days on which it is as wrong."""
+    found = _OFF.search(what)
+    if found is None:
+        return f"the recorder's clock is wrong ({what.rstrip('.')})"
+    off = int(found[1])
+    return f"the recorder's clock is {abs(off)} {'day' if abs(off) == 1 else 'days'} {'behind' if off < 0 else 'ahead'}"

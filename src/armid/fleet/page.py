@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from armid.fleet.page_data import fleet_numbers, page_data
-from armid.fleet.page_sections import address, counted, course, looked, unusual, verdict, watch
+from armid.fleet.page_sections import (
+    AT_THE_ORIGIN,
+    address,
+    counted,
+    course,
+    looked,
+    names_explained,
+    unusual,
+    verdict,
+    watch,
+)
 from armid.fleet.page_tables import arms, problems, provenance, usual
 from armid.report.html import text
 from armid.report.page import asset, frame
@@ -15,9 +26,12 @@ from armid.robot.write import write_text
 
 PACKAGE = "armid.fleet"
 STYLES = ("fleet.css",)
-SCRIPTS = ("numbers.js", "draw.js", "course.js", "map.js", "arm.js", "fleet.js")
+SCRIPTS = ("numbers.js", "draw.js", "tables.js", "course.js", "map.js", "arm.js", "fleet.js")
 SECTIONS = (verdict, watch, course, unusual, arms, problems, usual, provenance)
 REPORT = "report.html"
+_WORDS = re.compile(r">[^<>]+<")  # between tags: what others wrote is escaped
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|kg|N\b|°C|σ|±)(?![a-z]))|(?<=±) (?=\d)|(?<=\d N) (?=m\b)")
 BESIDE = 200  # arms to look at that the table of contents names
 
 
@@ -29,19 +43,30 @@ def fleet_page(data: Mapping[str, Any]) -> str:
     """
     numbers = fleet_numbers(data)
     sections = [section for make in SECTIONS if (section := make(numbers)) is not None]
-    robot, dates = data["robot"], data["dates"]
-    period = [dates[0], dates[-1]] if len(dates) > 1 else list(dates)
-    subtitle = ", ".join(filter(None, (robot["title"], " to ".join(period))))
-    return frame(
+    robot = data["robot"]
+    subtitle = ", ".join(filter(None, (robot["title"], " to ".join(numbers.period))))
+    page = frame(
         f"{robot['name']}: fleet of {counted(len(data['arms']), 'arm')}",
         subtitle,
         sections,
-        {"fleet": page_data(numbers)},
+        {"fleet": {**page_data(numbers), "names": names_explained(data), "at_the_origin": AT_THE_ORIGIN}},
         (asset("page.js"), asset(*SCRIPTS, package=PACKAGE)),
         style=asset(*STYLES, package=PACKAGE),
         contents=_beside(data),
         after='<article id="one" hidden></article><div id="tip" role="status" hidden></div>',
     )
+    return _unbroken(page)
+
+
+def _unbroken(page: str) -> str:
+    """The page with dates in which no line can end, nor between a number and its unit."""
+    shown, scripts, rest = page.partition('<script type="application/json"')  # words end where data begin
+    head, body, words = shown.partition("<body>")
+    return f"{head}{body}{_WORDS.sub(_whole, words)}{scripts}{rest}"
+
+
+def _whole(words: re.Match[str]) -> str:
+    return _DATE.sub(r'<span class="date">\g<0></span>', _UNIT.sub("\u00a0", words.group()))
 
 
 def save_fleet_page(data: Mapping[str, Any], path: str | Path) -> None:

@@ -21,6 +21,8 @@ REACH = 100.0  # times the usual size up to which a deviation is drawn where it 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 NOTHING, USED, LEFT_OUT, IN_PART = range(4)  # what became of an arm's day
 MISSING = -32768
+YEARS = 731  # days without any recording that part days from the rest
+FEW = 0.2  # of the arm-days of the largest part: smaller parts, years away, are not on the axis
 _CODE = re.compile(r"^[a-z]+(?:-[a-z]+)+: (?=[A-Z])")  # name of a finding, before its sentence
 
 
@@ -32,6 +34,8 @@ class FleetNumbers:
         data: the content of fleet.json.
         together: days that make one point of the time axis.
         dates: first day of each point.
+        place: point of each day, (days,).
+        on_axis: whether a point is on the time axis; days that lie years from the rest are not, (points,).
         deviation, sigma: of arms from their own value, (arms, points, watched); NaN where unknown.
         temperature: (arms, points) [°C]; NaN where unknown.
         day: what became of each arm's day, (arms, points).
@@ -40,6 +44,8 @@ class FleetNumbers:
     data: Mapping[str, Any]
     together: int
     dates: tuple[str, ...]
+    place: Indices
+    on_axis: NDArray[np.bool_]
     deviation: Array
     sigma: Array
     temperature: Array
@@ -63,6 +69,23 @@ class FleetNumbers:
             far = np.abs(self.deviation) / np.sqrt(self.sigma**2 + usual**2)
         return _largest(far.reshape(len(far), -1))
 
+    @cached_property
+    def period(self) -> tuple[str, ...]:
+        """First and last day on the axis; one where there is but one."""
+        shown = [day for day, point in zip(self.data["dates"], self.place, strict=True) if self.on_axis[point]]
+        return tuple(dict.fromkeys((shown[0], shown[-1]))) if shown else ()
+
+    @cached_property
+    def off_axis(self) -> dict[str, list[str]]:
+        """Days that lie years from the rest, and the arms with a recording on them."""
+        found: dict[str, list[str]] = {}
+        for d, day in enumerate(self.data["dates"]):
+            if not self.on_axis[self.place[d]]:
+                lost = {one["robot"] for one in self.data["problems"] if one["date"] == day}
+                there = (arm for arm in self.data["arms"] if arm["series"] and d in arm["series"]["days"])
+                found[day] = sorted({arm["name"] for arm in there} | lost)
+        return found
+
     def quantiles(self) -> Array:
         """Of all arms' deviations, (quantiles, points, watched); NaN where nothing is known."""
         count, points, watched = self.deviation.shape
@@ -77,23 +100,64 @@ def fleet_numbers(data: Mapping[str, Any]) -> FleetNumbers:
     """Arrays of a fleet."""
     arms, dates, watched = data["arms"], data["dates"], data["watched"]
     together = max(1, -(-len(arms) * len(dates) * len(watched) // CELLS))
-    points = -(-len(dates) // together)
+    parts = _parts(dates)
+    place = _places(parts, together)
+    points = int(place[-1]) + 1 if len(dates) else 0
+    kept = _kept(data, parts)
     deviation, sigma = (np.full((len(arms), points, len(watched)), np.nan) for _ in range(2))
     temperature = np.full((len(arms), points), np.nan)
     for a, arm in enumerate(arms):
         series = arm["series"]
         if not series or not series["days"]:
             continue
-        where = np.array(series["days"]) // together
+        where = place[np.array(series["days"])]
         temperature[a] = _joined(where, np.array([series["temperature"]], dtype=float), None, points)[0][:, 0]
         values, errors = (
             np.array([series[name][one["name"]] for one in watched], dtype=float).reshape(len(watched), len(where))
             for name in ("deviation", "deviation_sigma")
         )
         deviation[a], sigma[a] = _joined(where, values, errors, points)
+    first = np.unique(place, return_index=True)[1]
     return FleetNumbers(
-        data, together, tuple(dates[::together]), deviation, sigma, temperature, _days(data, together, points)
+        data,
+        together,
+        tuple(dates[d] for d in first),
+        place,
+        kept[first],
+        deviation,
+        sigma,
+        temperature,
+        _days(data, place, points),
     )
+
+
+def _parts(dates: Sequence[str]) -> Indices:
+    """Number of each day's part: years without a recording lie between parts."""
+    days = np.array([date.fromisoformat(day).toordinal() for day in dates], dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(np.diff(days) > YEARS)])[: len(days)].astype(np.int64)
+
+
+def _places(parts: Indices, together: int) -> Indices:
+    """Point of each day: so many days of one part together."""
+    starts = np.unique(parts, return_index=True)[1]
+    within = np.arange(len(parts)) - starts[parts]
+    fresh = (within % together == 0).astype(np.int64)
+    return np.cumsum(fresh) - 1
+
+
+def _kept(data: Mapping[str, Any], parts: Indices) -> NDArray[np.bool_]:
+    """Which days are on the time axis, (days,): the largest part, and all others that are not much smaller."""
+    if not len(parts):
+        return np.zeros(0, dtype=bool)
+    index = {day: d for d, day in enumerate(data["dates"])}
+    known = {(arm["name"], d) for arm in data["arms"] if arm["series"] for d in arm["series"]["days"]}
+    known |= {(one["robot"], index[one["date"]]) for one in data["problems"] if one["date"] in index}
+    counts = np.bincount(parts[[d for _, d in known]] if known else parts, minlength=int(parts[-1]) + 1)
+    kept = counts > FEW * counts.max()
+    inside = np.flatnonzero(kept)
+    kept[inside[0] : inside[-1] + 1] = True  # what lies between is on the axis anyway
+    shown: NDArray[np.bool_] = kept[parts]
+    return shown
 
 
 def _joined(where: Indices, values: Array, errors: Array | None, points: int) -> tuple[Array, Array]:
@@ -109,14 +173,14 @@ def _joined(where: Indices, values: Array, errors: Array | None, points: int) ->
     return np.where(there, summed / safe, np.nan), np.where(there, 1.0 / np.sqrt(safe), np.nan)
 
 
-def _days(data: Mapping[str, Any], together: int, points: int) -> NDArray[np.uint8]:
+def _days(data: Mapping[str, Any], place: Indices, points: int) -> NDArray[np.uint8]:
     """What became of each arm's day: problems and misfits say which recordings do not count."""
     rows = {arm["name"]: a for a, arm in enumerate(data["arms"])}
-    columns = {day: i // together for i, day in enumerate(data["dates"])}
+    columns = dict(zip(data["dates"], place.tolist(), strict=True))
     found = np.full((len(rows), points), NOTHING, dtype=np.uint8)
     for arm in data["arms"]:
         if arm["series"]:
-            found[rows[arm["name"]], np.array(arm["series"]["days"], dtype=int) // together] = USED
+            found[rows[arm["name"]], place[np.array(arm["series"]["days"], dtype=int)]] = USED
     lost = {(one["robot"], one["date"]) for one in data["problems"]}
     lost |= {(one["arm"], one["since"]) for one in data["watch"] if one["kind"] == "misfit"}
     for robot, day in lost:
@@ -182,6 +246,7 @@ def page_data(numbers: FleetNumbers) -> dict[str, Any]:
         "joints": data["robot"]["joints"],
         "dates": numbers.dates,
         "ordinals": [(date.fromisoformat(day) - first).days for day in numbers.dates] if first else [],
+        "on_axis": numbers.on_axis.tolist(),
         "together": numbers.together,
         "watched": watched,
         "parameters": [

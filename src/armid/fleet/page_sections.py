@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,9 @@ LINES = 120  # arms up to which each is drawn; the rest of larger fleets is draw
 NAMED = 5  # arms that a sentence names
 OPEN = 4  # quantities that are open where nothing has changed; further ones are folded
 FOLD = 20  # rows of a table from which it gets a height of its own
+WATCHED_FOLD = 15  # the same of the watch list
+PAYLOAD = "payload"
+OFF = 3  # days off the time axis that are named
 TOLD_SLOPE = 1e-3  # effect of temperature that is worth a remark [1/°C]
 PLAIN = 1e9  # how sure one is of what needs no statistics
 HALF = 1.96  # standard deviations of half a 95 % interval
@@ -32,6 +36,11 @@ WORDS = {
     "data": "faulty recordings",
     "unusual": "unlike the others",
 }
+#: Beside each picture of the mass in the hand.
+AT_THE_ORIGIN = (
+    "The mass in the hand is drawn as if it sat in the tool’s origin, so that its course can show another figure than "
+    "the one that is told, which allows for where the mass sits."
+)
 #: The same where it is of no joint.
 WORDS_WITHOUT_JOINT = {"sign": "torque reversed", "dead": "dead channel", "reversal": "play in a gear?"}
 
@@ -81,16 +90,24 @@ def verdict(numbers: FleetNumbers) -> Section:
     data = numbers.data
     found, counts = looked(data), data["summary"]
     stamp = f'<p class="stamp {"poor" if found else "good"}">{_stamp(len(found))}</p>'
-    lost = len(data["problems"])
+    lost, odd = len(data["problems"]), misfit_days(data)
+    rest = f"{counted(odd, 'day')} left out" if odd else "all could be read"
     tiles = [
         (str(len(data["arms"])), "arms", f"{counted(len(data['dates']), 'day')} with recordings"),
         (str(len(found)), "want a look", counted(len(data["watch"]), "reason")),
         (f"{counts['used']}", "arm-days used", f"of {counts['arm_days']}, {counts['kept']} known from before"),
-        (str(lost), "recordings not used", "see below" if lost else "all could be read"),
+        (str(lost), "recordings not used", "see below" if lost else rest),
         (_hours(counts["seconds"]), "recorded", f"{short(float(counts['samples']))} samples"),
         ("≤ 1", "false alarm", f"in {exact(1.0 / data['false_alarms'])} arm-days, promised"),
     ]
-    return Section("verdict", "Verdict", _verdict(data, found), f"{stamp}{html.tiles(tiles)}")
+    remark = "An arm-day is one arm on one day: ten arms on five days are fifty arm-days."
+    body = f"{stamp}{html.tiles(tiles)}{html.paragraph(remark, 'remark')}"
+    return Section("verdict", "Verdict", _verdict(data, found), body)
+
+
+def misfit_days(data: Mapping[str, Any]) -> int:
+    """Days that were left out because they fit nothing; 0 where it is not known."""
+    return int(data["summary"].get("misfit_days") or 0)
 
 
 def _hours(seconds: float) -> str:
@@ -127,7 +144,7 @@ def watch(numbers: FleetNumbers) -> Section:
     )
     most = max((one["score"] or 0.0 for one in data["watch"]), default=0.0)
     rows = [_watch_row(one, most) for one in data["watch"]]
-    table = html.table(columns, rows, caption="arms to look at", fold=FOLD)
+    table = html.table(columns, rows, caption="arms to look at", fold=WATCHED_FOLD)
     kinds = [one["kind"] for one in data["watch"]]
     spoilt = sum(kind in ("sign", "dead", "data") for kind in kinds)
     changed = sum(kind in ("friction", "payload", "offset", "load", "reversal") for kind in kinds)
@@ -139,7 +156,12 @@ def watch(numbers: FleetNumbers) -> Section:
     ]
     said = listed([words.format(count) for count, words in parts if count])
     sentence = f"{counted(len(kinds), 'reason')} to look, the most pressing first: {said}."
-    remark = "Click on an arm to see its history. How sure: deviation over its standard deviation."
+    remark = (
+        "Click on an arm to see its history. How sure: the change divided by its error (σ, one standard deviation); "
+        f"a change is told {told_from(data)}."
+    )
+    if PAYLOAD in kinds:
+        remark += f" {AT_THE_ORIGIN}"
     return Section("watch", "Watch list", sentence, table + html.paragraph(remark, "remark"))
 
 
@@ -187,7 +209,7 @@ def course(numbers: FleetNumbers) -> Section | None:
     for name in dict.fromkeys(names):
         members = [k for k, group in enumerate(names) if group == name]
         hit = any(data["watched"][k]["name"] in changed for k in members)
-        part = _quantity(name, members, data["watched"])
+        part = _quantity(name, members, data["watched"], _loads(data) if _is_load(data, members) else "")
         (parts if hit or len(parts) < OPEN else folded).append(part)
     keys = (
         '<span class="key area"><i></i>half and 90 % of all arms</span>'
@@ -199,12 +221,40 @@ def course(numbers: FleetNumbers) -> Section | None:
         '<span class="hint">point at a line for its arm, click for its history</span></div>'
     )
     more = f"<details><summary>{len(folded)} more without changes</summary>{''.join(folded)}</details>"
-    body = legend + "".join(parts) + (more if folded else "")
+    off = _off_axis(numbers)
+    body = (html.paragraph(off, "remark off") if off else "") + legend + "".join(parts) + (more if folded else "")
     return Section("course", "Over time", _course(numbers, changed), body)
 
 
-def _quantity(name: str, members: Sequence[int], watched: Sequence[Mapping[str, Any]]) -> str:
-    """One quantity, a panel for each joint."""
+def _is_load(data: Mapping[str, Any], members: Sequence[int]) -> bool:
+    return any(data["watched"][k]["name"] == PAYLOAD for k in members)
+
+
+def _loads(data: Mapping[str, Any]) -> str:
+    """What is told of masses in hands, to stand beside the picture of their course."""
+    told = [f"{one['arm']} {size(one)}" for one in data["watch"] if one["kind"] == PAYLOAD and one["size"] is not None]
+    if not told:
+        return ""
+    more = [f"{len(told) - NAMED} more"] if len(told) > NAMED else []
+    return f"Told: {listed([*told[:NAMED], *more])}. {AT_THE_ORIGIN}"
+
+
+def _off_axis(numbers: FleetNumbers) -> str:
+    """Days that lie years from the rest, and whose they are."""
+    off = numbers.off_axis
+    if not off:
+        return ""
+    some = [f"{day} ({listed(arms[:NAMED])}{' and others' if len(arms) > NAMED else ''})" for day, arms in off.items()]
+    more = [f"{len(off) - OFF} more"] if len(off) > OFF else []
+    are = "lies" if len(off) == 1 else "lie"
+    return (
+        f"Not on the time axis, since {'it' if len(off) == 1 else 'they'} {are} years from the rest: "
+        f"{listed([*some[:OFF], *more])}. Is a clock wrong?"
+    )
+
+
+def _quantity(name: str, members: Sequence[int], watched: Sequence[Mapping[str, Any]], note: str = "") -> str:
+    """One quantity, a panel for each joint, and a note beside them."""
     first = watched[members[0]]
     usual = max((watched[k]["day_to_day"] or 0.0 for k in members), default=0.0)
     slopes = [watched[k]["per_degree"] for k in members if watched[k]["per_degree"] is not None]
@@ -220,7 +270,7 @@ def _quantity(name: str, members: Sequence[int], watched: Sequence[Mapping[str, 
     head = f"{name[:1].upper()}{name[1:]}, deviation [{unit}]"
     return (
         f'<div class="quantity"><h3>{html.text(head)} <small>{html.text(remark)}</small></h3>'
-        f'<div class="panels">{panels}</div></div>'
+        f'<div class="panels">{panels}{html.paragraph(note, "remark beside-panel") if note else ""}</div></div>'
     )
 
 
@@ -238,8 +288,38 @@ def _course(numbers: FleetNumbers, changed: set[Any]) -> str:
     values = values[np.isfinite(values)]
     if not values.size:
         return f"{start}."
-    others, reach = "the others stay" if arms else "all stay", percent(float(np.quantile(values, 0.95)))
-    return f"{start}; {others} within ±{reach} on 95 % of days."
+    whose, reach = "of the others " if arms else "", percent(float(np.quantile(values, 0.95)))
+    return f"{start}; 95 % of the daily friction values {whose}lie within ±{reach} of what is usual for the same arm."
+
+
+#: What parameters are called, in the order in which they are explained.
+NAMES = (
+    ("m", "m mass"),
+    ("mx", "mx, my, mz mass times distance of its centre"),
+    ("I", "Ixx … Izz moments of inertia"),
+    ("Im", "Im inertia of the rotor"),
+    ("fv", "fv viscous friction"),
+    ("fc", "fc Coulomb (dry) friction"),
+    ("fo", "fo offset of the torque"),
+    ("fl", "fl friction that grows with the load"),
+    ("fr", "fr root-law friction"),
+    ("fs", "fs Stribeck friction"),
+    ("fa", "fa asymmetric friction"),
+)
+_NAME = re.compile(r"^(?:(I)[xyz]{2}|(m)[xyz]|(Im|m|f[a-z]))\w*$")
+
+
+def names_explained(data: Mapping[str, Any]) -> str:
+    """What the names of this fleet's parameters mean."""
+    kinds = set()
+    for one in data["parameters"]:
+        found = _NAME.match(one["name"])
+        if found:
+            kinds.add("mx" if found[2] else found[1] or found[3])
+    known = [words for kind, words in NAMES if kind in kinds]
+    if not known:
+        return ""
+    return f"Names: {'; '.join(known)}; the number is that of the link or joint."
 
 
 def listed_quantities(count: int) -> str:
@@ -274,4 +354,10 @@ def unusual(numbers: FleetNumbers) -> Section | None:
         '<figure class="heat" id="heat" role="group" aria-label="deviation of each arm’s parameters from the type">'
         '<canvas></canvas></figure><div class="legend"><span class="ramp" id="ramp"></span></div>'
     )
+    body += html.paragraph(
+        "σ is one standard deviation: of the usual differences between arms (unlike the others), or of what is usual "
+        "for the same arm from day to day (unlike itself).",
+        "remark",
+    )
+    body += html.paragraph(names_explained(data), "remark names")
     return Section("map", "Who is unusual", sentence, body)

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from armid.fleet.page_data import FleetNumbers, lost_recordings
-from armid.fleet.page_sections import FOLD, HALF, STATES, address, counted, looked, pretty, reason, told_from
+from armid.fleet.page_sections import (
+    FOLD,
+    HALF,
+    STATES,
+    address,
+    counted,
+    looked,
+    misfit_days,
+    names_explained,
+    pretty,
+    reason,
+    told_from,
+)
 from armid.report import html
 from armid.report.html import Cell, Column, Row
 from armid.report.numbers import DASH, exact, listed, percent, plus_minus, short
@@ -30,7 +42,6 @@ def arms(numbers: FleetNumbers) -> Section:
         Column("unlike others", "σ", "largest deviation of a parameter from the type, in standard deviations"),
         Column("in", "", "the parameter that deviates most", words=True),
         Column("unlike itself", "σ", "largest deviation of a day from the arm’s own value, in standard deviations"),
-        Column("possible", "", "whether an arm with the values of its own data alone can exist", words=True),
     )
     found = looked(data)
     most = [np.nanmax(v) if np.isfinite(v).any() else 1.0 for v in (numbers.unlike_others, numbers.unlike_itself)]
@@ -51,7 +62,14 @@ def arms(numbers: FleetNumbers) -> Section:
     said = {"good": "good", "look": "to look at", "no data": "without any usable recording"}
     counts = listed([f"{states.count(state)} {words}" for state, words in said.items() if state in states])
     sentence = f"{counted(len(states), 'arm')}: {counts}."
-    return Section("arms", "All arms", sentence, controls + html.table(columns, rows, caption="all arms", fold=FOLD))
+    table = html.table(columns, rows, caption="all arms", fold=FOLD)
+    nothing = '<p id="nothing" role="status" hidden>No arm matches.</p>'
+    remark = (
+        "Unlike others: how far its oddest parameter lies from that of the type. Unlike itself: how far its oddest day "
+        "lies from what is usual for this arm. Both in σ, standard deviations of what is usual."
+    )
+    body = f"{controls}{table}{nothing}{html.paragraph(remark, 'remark')}"
+    return Section("arms", "All arms", sentence, body)
 
 
 def _arm_row(numbers: FleetNumbers, index: int, found: Mapping[str, Any], most: list[Any]) -> Row:
@@ -62,7 +80,6 @@ def _arm_row(numbers: FleetNumbers, index: int, found: Mapping[str, Any], most: 
     if np.isfinite(others):
         odd = numbers.data["parameters"][int(np.nanargmax(np.abs(numbers.parameters[index])))]["name"]
     reasons = found.get(arm["name"], [])
-    possible = {True: "yes", False: "no", None: DASH}[arm["possible"]]
     cells = (
         Cell(arm["name"], link=address(arm["name"])),
         Cell(STATES[arm["state"]]),
@@ -73,16 +90,17 @@ def _arm_row(numbers: FleetNumbers, index: int, found: Mapping[str, Any], most: 
         Cell(DASH if not np.isfinite(others) else f"{others:.1f}", others, others / most[0]),
         Cell(odd or DASH, code=bool(odd)),
         Cell(DASH if not np.isfinite(itself) else f"{itself:.1f}", itself, itself / most[1]),
-        Cell(possible),
     )
     return Row(cells, "; ".join(one["sentence"] for one in reasons))
 
 
 def problems(numbers: FleetNumbers) -> Section:
     """Recordings that were not used, and why."""
-    found = numbers.data["problems"]
+    found, odd = numbers.data["problems"], misfit_days(numbers.data)
+    left = f"{counted(odd, 'day')} left out because {'it fits' if odd == 1 else 'they fit'} nothing"
     if not found:
-        return lacking("problems", "Recordings not used", "Every recording could be used.")
+        said = f"{left}; see the watch list." if odd else "Every recording could be used."
+        return lacking("problems", "Recordings not used", said)
     columns = (
         Column("arm", words=True),
         Column("day", words=True),
@@ -107,6 +125,7 @@ def problems(numbers: FleetNumbers) -> Section:
         f"{counted(len(found), 'recording')} of {counted(len(arms), 'arm')} on {counted(len(days), 'arm-day')} "
         "could not be used; all other recordings are unaffected."
     )
+    sentence += f" {left}." if odd else ""
     return Section(
         "problems", "Recordings not used", sentence, html.table(columns, rows, caption="recordings not used", fold=FOLD)
     )
@@ -118,7 +137,8 @@ def usual(numbers: FleetNumbers) -> Section | None:
     if not data["parameters"]:
         return None
     told = [one for one in data["parameters"] if one["spread"] is not None]
-    body = f"<h3>Parameters of the type</h3>{_parameters(data)}"
+    names = html.paragraph(names_explained(data), "remark names")
+    body = f"<h3>Parameters of the type</h3>{names}{_parameters(data)}"
     if data["watched"]:
         body += f"<h3>What is watched</h3>{_watched(data)}"
     if told:
@@ -148,7 +168,7 @@ def _parameters(data: Mapping[str, Any]) -> str:
                 Cell(plus_minus(one["mean"], HALF * one["sigma"]), one["mean"]),
                 Cell(short(one["spread"], 2), float("nan") if one["spread"] is None else one["spread"]),
                 Cell(percent(value), value, min(value, 1.0) / min(largest, 1.0)),
-                Cell(pretty(one["unit"])),
+                Cell(pretty(one["unit"]).replace(" ", "\u00a0")),
                 Cell(one["expression"], code=True),
             )
         )
@@ -191,13 +211,15 @@ def _watched(data: Mapping[str, Any]) -> str:
 def provenance(numbers: FleetNumbers) -> Section:
     """Where it all comes from."""
     data, counts = numbers.data, numbers.data["summary"]
-    dates = data["dates"]
+    dates, off = data["dates"], len(numbers.off_axis)
+    apart = f", {off} of them years apart" if off else ""
     new = counts["arm_days"] - counts["kept"]
     facts = (
         ("robot", f"{data['robot']['name']}, {data['robot']['source']}"),
         ("joints", ", ".join(data["robot"]["joints"])),
-        ("days", f"{len(dates)}, {dates[0]} to {dates[-1]}" if dates else "none"),
+        ("days", f"{len(dates)}, {' to '.join(numbers.period)}{apart}" if dates else "none"),
         ("arm-days", f"{counts['arm_days']}; {counts['used']} used, {counts['kept']} known from an earlier run"),
+        ("left out", f"{counted(misfit_days(data), 'day')} that fit nothing" if misfit_days(data) else ""),
         ("samples", f"{counts['samples']}"),
         ("changes are told", told_from(data)),
         ("false alarms", f"at most {exact(data['false_alarms'])} per arm and day, all quantities together"),

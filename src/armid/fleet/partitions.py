@@ -7,9 +7,9 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +18,9 @@ from armid.errors import ArmidError, MissingExtraError
 from armid.fleet.description import Fleet
 
 SUFFIXES = (".parquet", ".csv", ".mcap")
-_PLACE = re.compile(r"(?:^|/)robot=([^/]+)/date=([^/]+)/[^/]+$")
+ENDINGS = ", ".join(SUFFIXES)
+SHOWN = 5  # names that a message lists
+_ARM = re.compile(r"(?:^|(.*)/)robot=([^/]+)(?:/(.*))?$")
 
 
 @dataclass(frozen=True)
@@ -42,50 +44,125 @@ class Partition:
 
     Attributes:
         robot: which arm.
-        date: ISO date.
-        files: in the order of their names.
+        date: ISO date; empty for what is wrong with the arm's folder itself.
+        files: in the order of their names, numbers by their size: log_2 before log_10.
+        problems: what is wrong with the folder, each with ``file`` and ``reason``.
     """
 
     robot: str
     date: str
     files: tuple[LogFile, ...]
+    problems: tuple[tuple[str, str], ...] = ()
 
     def key(self, options_key: str) -> str:
         """Hash of the files' names, sizes and stamps, and of the options: unchanged, nothing has to be read again."""
-        what = [options_key, self.robot, self.date, [(Path(f.path).name, f.size, f.stamp) for f in self.files]]
+        what: list[Any] = [options_key, self.robot, self.date]
+        what += [[(Path(f.path).name, f.size, f.stamp) for f in self.files], self.problems]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
 def find_partitions(fleet: Fleet) -> list[Partition]:
     """All partitions, sorted by robot and date.
 
+    A folder of a day without any log, and what lies in an arm's folder but in none of its days, are partitions without
+    files that say so. (Object stores have no empty folders; there, they cannot be seen.)
+
     Raises:
-        ArmidError: the address cannot be read, or holds no partition.
+        ArmidError: the address cannot be read, holds no log, or two folders are of one arm.
     """
     system, root = file_system(fleet)
     try:
         if not system.exists(root):
             raise ArmidError(f"{fleet.source}: logs: {fleet.logs} is not there; name the folder that holds robot=…")
-        found: dict[str, dict[str, Any]] = system.find(root, detail=True)
+        found: dict[str, dict[str, Any]] = system.find(root, detail=True, withdirs=True)
     except (OSError, ValueError) as error:
         raise ArmidError(f"{fleet.source}: logs: {fleet.logs} cannot be read ({error})") from None
-    groups: dict[tuple[str, str], list[LogFile]] = {}
-    for path, info in found.items():
-        place = _PLACE.search(path)
-        if place is None or not path.lower().endswith(SUFFIXES):
-            continue
-        robot, date = place.groups()
-        _check_date(fleet, path, date)
-        groups.setdefault((robot, date), []).append(LogFile(path, int(info.get("size") or 0), _stamp(info)))
-    if not groups:
+    arms = _arms(fleet, root, found)
+    partitions = [one for name in sorted(arms) for one in arms[name].partitions(fleet, name)]
+    if not any(one.files for one in partitions):
+        seen = _endings(path for path, info in found.items() if info.get("type") != "directory")
         raise ArmidError(
-            f"{fleet.source}: logs: {fleet.logs} holds no log; they must lie as robot=NAME/date=YYYY-MM-DD/file with "
-            f"one of the endings {', '.join(SUFFIXES)}"
+            f"{fleet.source}: logs: {fleet.logs} holds no log{seen}; they must lie as robot=NAME/date=YYYY-MM-DD/file "
+            f"with one of the endings {ENDINGS}"
         )
-    return [
-        Partition(robot, date, tuple(sorted(files, key=lambda file: file.path)))
-        for (robot, date), files in sorted(groups.items())
-    ]
+    return partitions
+
+
+@dataclass
+class _Arm:
+    """What lies in the folder of an arm: files by date, folders of dates, and the rest."""
+
+    parent: str
+    days: dict[str, list[LogFile]] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)
+
+    def add(self, inside: str, path: str, info: dict[str, Any]) -> None:
+        """Note a file or folder; `inside` is its path within the folder of the arm."""
+        is_folder = info.get("type") == "directory"
+        first, _, rest = inside.partition("/")
+        if first.startswith("date=") and (rest or is_folder):
+            files = self.days.setdefault(first.removeprefix("date="), [])
+            if rest and not is_folder:
+                files.append(LogFile(path, int(info.get("size") or 0), _stamp(info)))
+        elif first and not first.startswith((".", "_")) and (is_folder or rest or path.lower().endswith(SUFFIXES)):
+            self.others.add(first)
+
+    def partitions(self, fleet: Fleet, robot: str) -> Iterator[Partition]:
+        """One for each date, and one without a date where the folder holds something else."""
+        there = f"robot={robot}"
+        wrong = [
+            (name, f"is not read; logs must lie in {there}/date=YYYY-MM-DD, with one of the endings {ENDINGS}")
+            for name in sorted(self.others)
+        ]
+        if not self.days and not wrong:
+            wrong = [(there, "holds no folder date=YYYY-MM-DD with logs")]
+        if wrong:
+            yield Partition(robot, "", (), tuple(wrong))
+        for date, files in sorted(self.days.items()):
+            _check_date(fleet, f"{there}/date={date}", date)
+            good = [file for file in files if file.path.lower().endswith(SUFFIXES)]
+            good = [file for file in good if Path(file.path).parent.name == f"date={date}"]
+            problems: tuple[tuple[str, str], ...] = ()
+            if not good:
+                reason = "holds logs in folders below only; they must lie in the folder of the date itself"
+                if not any(file.path.lower().endswith(SUFFIXES) for file in files):
+                    seen = _endings(file.path for file in files)
+                    reason = f"the folder holds no log with one of the endings {ENDINGS}{seen}"
+                problems = (("all", reason),)
+            yield Partition(robot, date, tuple(sorted(good, key=lambda file: _natural(file.path))), problems)
+
+
+def _arms(fleet: Fleet, root: str, found: dict[str, dict[str, Any]]) -> dict[str, _Arm]:
+    """What was found, by arm."""
+    arms: dict[str, _Arm] = {}
+    start = root.rstrip("/")
+    start = start[: start.rfind("/") + 1] if "/robot=" in start[start.rfind("/") :] else start + "/"
+    for path, info in found.items():
+        place = _ARM.search(path.removeprefix(start)) if path.startswith(start) else None
+        if place is None or (place[3] is None and info.get("type") != "directory"):
+            continue
+        parent, robot = place[1] or "", place[2]
+        arm = arms.setdefault(robot, _Arm(parent))
+        if arm.parent != parent:
+            first, second = (f"{one}/robot={robot}".lstrip("/") for one in (arm.parent, parent))
+            raise ArmidError(
+                f"{fleet.source}: logs: {first} and {second} are two folders of one arm; rename one of them, or write "
+                "a fleet file for each"
+            )
+        arm.add((place[3] or "").rstrip("/"), path, info)
+    return arms
+
+
+def _endings(paths: Iterable[str]) -> str:
+    """Endings of files, for a message."""
+    seen = sorted({"".join(Path(path).suffixes[-2:]) or Path(path).name for path in paths})
+    more = ", …" if len(seen) > SHOWN else ""
+    return f" (there are: {', '.join(seen[:SHOWN])}{more})" if seen else " (it is empty)"
+
+
+def _natural(path: str) -> tuple[list[str | int], str]:
+    """Sorts log_2 before log_10."""
+    return [int(part) if part.isdigit() else part for part in re.split("([0-9]+)", Path(path).name)], path
 
 
 def file_system(fleet: Fleet) -> tuple[Any, str]:
@@ -123,6 +200,8 @@ def _stamp(info: dict[str, Any]) -> str:
 
 def _check_date(fleet: Fleet, path: str, date: str) -> None:
     try:
-        datetime.date.fromisoformat(date)
+        good = str(datetime.date.fromisoformat(date)) == date  # 20260105 and 2026-W02-2 are dates, too, for Python
     except ValueError:
-        raise ArmidError(f"{fleet.source}: {path}: date={date} is no date; name the folder date=YYYY-MM-DD") from None
+        good = False
+    if not good:
+        raise ArmidError(f"{fleet.source}: {path}: date={date} is no date; name the folder date=YYYY-MM-DD")

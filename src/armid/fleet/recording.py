@@ -12,11 +12,12 @@ from armid.estimation.problem import Problem
 from armid.estimation.torque_model import TorqueModel
 from armid.fleet.description import Fleet
 from armid.fleet.pieces import CHUNK, Stretch, dataset_of
-from armid.logs.log import Log
+from armid.logs.log import Log, LogError
 from armid.logs.stream import LogStream
 from armid.robot.inertia import Array, change_of_frame
 from armid.robot.robot import inertial_names
 
+NEEDED = ("position", "effort", "current")  # channels in which a hole costs the rows around it
 LOOKED_AT = 4  # chunks per day whose residuals are looked at
 
 
@@ -32,6 +33,7 @@ class Recording:
         looked_at: some pieces and what their payload adds to the parameters, to look at residuals.
         samples, seconds: how much was recorded.
         warmth, felt: sums of temperatures [°C] and how many there are, per joint.
+        missing: samples without a number for a position or effort.
         stretch: rows that wait for the next.
     """
 
@@ -44,6 +46,7 @@ class Recording:
     seconds: float = 0.0
     warmth: Array | None = None
     felt: Array | None = None
+    missing: int = 0
     stretch: Stretch | None = None
 
     def goes_on_in(self, block: Log) -> bool:
@@ -70,11 +73,24 @@ class Recording:
             self._reduce(piece)
         if self.factor is None:
             raise ArmidError("too short: no stretch is longer than the filter needs")
+        if self.missing and not sum(self.factor.counts):
+            raise ArmidError(self._holes())
         return self.factor
+
+    def _holes(self) -> str:
+        return (
+            f"holds samples that are no numbers ({self.missing} of {self.samples}), with too little motion between; "
+            "find out why the recorder lost them"
+        )
 
     def _reduce(self, log: Log) -> None:
         fleet, fit = self.fleet, self.fleet.fit
-        data = dataset_of(log, fleet)
+        try:
+            data = dataset_of(log, fleet)
+        except LogError as error:
+            if self.missing and error.field in NEEDED:
+                raise ArmidError(self._holes()) from None
+            raise
         problem = Problem(
             fleet.robot,
             data,
@@ -96,6 +112,8 @@ class Recording:
     def _count(self, block: Log) -> None:
         self.samples += len(block)
         self.seconds += len(block) / block.rate_hz if len(block) > 1 or block.info.rate_hz else 0.0
+        needed = [block[name] for name in NEEDED if name in block]
+        self.missing += int((~np.isfinite(np.hstack(needed)).all(axis=1)).sum()) if needed else 0
         if "temperature" in block:
             values = block.for_joints(self.fleet.robot.joint_names)["temperature"]
             good = np.isfinite(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,17 +43,23 @@ def reduce_partition(fleet: Fleet, partition: Partition, key: str = "") -> ArmDa
     A file that cannot be used is named in `ArmDay.problems` with the reason; the others count.
     """
     set_threads(1)  # processes share the machine's cores
-    day = _Day(fleet)
+    day = _Day(fleet, problems=[{"file": file, "reason": reason} for file, reason in partition.problems])
     system, _ = file_system(fleet)
     for file in partition.files:
-        name = Path(file.path).name
+        path, name = Path(file.path), Path(file.path).name
         try:
             with local_copy(system, file) as path:
-                day.hashes[name] = _sha256(path)
-                day.add(path, name, partition.date)
-        except (ArmidError, OSError) as error:
-            day.problems.append({"file": name, "reason": str(error)})
-    return day.finished(partition, key)
+                if day.is_new(name, _sha256(path)):
+                    day.add(path, name, partition.date)
+        except (ArmidError, OSError, np.linalg.LinAlgError) as error:
+            day.problems.append({"file": name, "reason": _reason(error, path)})
+    try:
+        return day.finished(partition, key)
+    except np.linalg.LinAlgError as error:
+        names = [Path(file.path).name for file in partition.files]
+        day = _Day(fleet, findings=day.findings, problems=day.problems, hashes=day.hashes)
+        day.problems.append({"file": names[0] if len(names) == 1 else "all", "reason": _reason(error)})
+        return day.finished(partition, key)
 
 
 @dataclass
@@ -66,10 +73,21 @@ class _Day:
     findings: list[dict[str, Any]] = field(default_factory=list)
     problems: list[dict[str, Any]] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)
+    read: tuple[str, ...] = ()
     samples: int = 0
     seconds: float = 0.0
     warmth: Array | None = None
     felt: Array | None = None
+
+    def is_new(self, name: str, digest: str) -> bool:
+        """Note a file's hash; False, and a finding, for a copy of a file that was read."""
+        same = next((other for other, known in self.hashes.items() if known == digest), None)
+        if same is None:
+            self.hashes[name] = digest
+            return True
+        what = f"{name} is a copy of {same} and does not count"
+        self.findings.append({"code": "copied-file", "severity": "error", "joint": None, "what": what, "file": name})
+        return False
 
     def add(self, path: Path, name: str, date: str) -> None:
         """Add one file; a file that turns out bad on the way leaves nothing behind."""
@@ -89,9 +107,10 @@ class _Day:
             return
         try:
             factor = recording.end()
-        except ArmidError as error:
-            self.problems += [{"file": name, "reason": str(error)} for name in recording.files]
+        except (ArmidError, np.linalg.LinAlgError) as error:
+            self.problems += [{"file": name, "reason": _reason(error)} for name in recording.files]
             return
+        self.read += recording.files
         self.factor = factor if self.factor is None else self.factor + factor
         self.looked_at = (self.looked_at + recording.looked_at)[:LOOKED_AT]
         self.samples, self.seconds = self.samples + recording.samples, self.seconds + recording.seconds
@@ -122,6 +141,11 @@ class _Day:
         n = self.fleet.robot.n_joints
         unknown = np.full(n, np.nan)
         rms, inflation, reversal = unknown, np.ones(n), unknown
+        if self.factor is not None and not sum(self.factor.counts):
+            floor = f"slow_floor ({self.fleet.slow_floor:g} rad/s)"
+            reason = f"the arm does not move: no row of any joint is above {floor}"
+            self.problems.append({"file": self.read[0] if len(self.read) == 1 else "all", "reason": reason})
+            self.factor = None
         if self.factor is not None:
             rms, inflation, reversal = _residuals(self.factor, self.looked_at)
         temperature = unknown
@@ -158,6 +182,12 @@ def _check_type(stream: LogStream, fleet: Fleet) -> None:
     one, other = stream.info.robot.lower(), fleet.robot.name.lower()
     if one and one not in other and other not in one:
         raise ArmidError(f"was recorded on {stream.info.robot!r}, not on {fleet.robot.name!r}")
+    said, known = stream.info.gravity, fleet.robot.gravity
+    if said is not None and not np.allclose(said, known, atol=0.02):
+        raise ArmidError(
+            f"was recorded with gravity [{_listed(said)}] m/s^2, but {fleet.source} says [{_listed(known)}]; "
+            f"say there how the arms are mounted, robot_options: {{gravity: [{_listed(said)}]}}"
+        )
     missing = [name for name in fleet.robot.joint_names if name not in stream.info.joints]
     if missing:
         raise ArmidError(f"lacks the joints {', '.join(missing)}, so it is of another type of arm")
@@ -165,9 +195,11 @@ def _check_type(stream: LogStream, fleet: Fleet) -> None:
 
 def _residuals(factor: CompactFactor, looked_at: list[tuple[Problem, Array]]) -> tuple[Array, Array, Array]:
     """Rms, inflation of variances by correlation in time, and reversals against the rest, per joint."""
-    weights = 1.0 / residual_variance(factor, solve(factor, np.ones(len(factor.matrices)), rank_tolerance=1e-9).values)
+    known = np.array(factor.counts) > 0
+    first = solve(factor, np.ones(len(factor.matrices)), rank_tolerance=1e-9)
+    weights = known / residual_variance(factor, first.values)
     values = solve(factor, weights, rank_tolerance=1e-9).values
-    rms = np.sqrt(residual_variance(factor, values))
+    rms = np.where(known, np.sqrt(residual_variance(factor, values)), np.nan)
     n = len(rms)
     products, turning, steady = np.zeros((LAGS + 1, n)), np.zeros((2, n)), np.zeros((2, n))
     for problem, shift in looked_at:
@@ -204,6 +236,19 @@ def _after_reversals(velocity: Array, seconds: float, data: Dataset, which: slic
     for shift in range(1, reach):
         near[shift:] |= change[:-shift]
     return near
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    return ", ".join(f"{float(number):.6g}" for number in numbers)
+
+
+def _reason(error: Exception, path: Path | None = None) -> str:
+    """A problem in words; the file is named beside it."""
+    if isinstance(error, np.linalg.LinAlgError):
+        return f"cannot be estimated from ({error}); look at it with armid inspect"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror})"
+    return str(error) if path is None else str(error).removeprefix(f"{path}: ")
 
 
 def _sha256(path: Path) -> str:

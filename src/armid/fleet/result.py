@@ -12,22 +12,25 @@
   where they are not known;
 - ``arms[]``: ``name``, ``state`` (``good``, ``look`` or ``no data``), ``days`` (used), ``samples``, ``seconds``,
   ``noise`` (rms of the residuals per joint [N m]), ``values``, ``sigma``, ``own`` (share that the arm's own data
-  decided) and ``deviation`` (from the mean, in standard deviations), each in the order of ``parameters``; ``unusual``
-  (names), ``possible`` (audit: whether an arm with the values of its own data alone can exist) and ``impossible``
-  (why not), ``fit`` (file, of its own data alone; null if there is none) and ``key`` (of what it was made from),
+  decided) and ``deviation`` (from the mean, in standard deviations; in small fleets from that of the others), each in
+  the order of ``parameters``; ``unusual`` (names), ``possible`` (audit: whether an arm with the values of its own
+  data alone can exist) and ``impossible`` (why not), ``fit`` (file, of its own data alone; null if there is none) and
+  ``key`` (of what it was made from),
   ``series``: ``days`` (indices into ``dates`` of the days that count), ``temperature`` (mean over joints [°C]) and, by
   the names of ``watched``, ``deviation`` and
-  ``deviation_sigma`` of each day from the arm's own value, temperature taken off (null where unknown); an arm without
-  any day that counts has ``null`` for all that would be estimated;
+  ``deviation_sigma`` of each day from the arm's own value, temperature taken off (null where unknown; mass in the hand
+  as if at the tool's origin, or at the centre of what the arm was found to carry); an arm without any day that counts
+  has ``null`` for all that would be estimated;
 - ``watch[]``: what to look at, the most pressing first: ``arm``, ``kind`` (``friction``, ``payload``, ``offset``,
   ``load``, ``reversal``, ``sign``, ``dead``, ``misfit``, ``unusual``, ``data``), ``joint`` (from 1 or null),
   ``parameter`` (of ``watched``, or null), ``since`` and ``until`` (dates; until is null if it lasts), ``shape``
   (``step``, ``ramp`` or null), ``size`` and ``size_sigma`` (of a step, or per day of a ramp), ``unit``, ``score``
   (standard deviations), ``sentence``;
-- ``problems[]``: recordings that were not used: ``robot``, ``date``, ``file``, ``reason``;
+- ``problems[]``: recordings that were not used: ``robot``, ``date``, ``file`` (``all`` for the whole day: a torque is
+  wrong, or the day fits nothing), ``reason``;
 - ``false_alarms``: promised rate per arm and day; ``threshold``: score above which a change is told;
-- ``summary``: ``arms``, ``arm_days``, ``used``, ``kept`` (from an earlier run), ``samples``, ``seconds`` (recorded),
-  ``problems``, ``watch``, ``work_s``.
+- ``summary``: ``arms``, ``arm_days``, ``used``, ``misfit_days`` (left out because they fit nothing), ``kept`` (from an
+  earlier run), ``samples``, ``seconds`` (recorded), ``problems``, ``watch``, ``work_s``.
 """
 
 from __future__ import annotations
@@ -79,7 +82,7 @@ class FleetResult:
 
     @property
     def good(self) -> bool:
-        """Whether every recording could be used."""
+        """Whether every recording was used: none is bad, and none was left out because it fits nothing."""
         return not self.problems
 
     def to_data(self) -> dict[str, Any]:
@@ -127,9 +130,11 @@ class FleetResult:
         """For people."""
         counts = self.summary_data
         lines = [
-            f"{self.robot['name']}: {counts['arms']} arms, {counts['arm_days']} arm-days, {counts['used']} of them "
-            f"used ({counts['kept']} known from before)"
+            f"{self.robot['name']}: {_number(counts['arms'], 'arm')}, {counts['used']} of {counts['arm_days']} "
+            f"arm-days used ({counts['kept']} known from before)"
         ]
+        if counts.get("misfit_days"):
+            lines[0] += f"; {counts['misfit_days']} left out because they fit nothing"
         if self.watch:
             lines.append(f"look at {_number(len({one['arm'] for one in self.watch}), 'arm')}:")
             lines += [f"  {one['arm']}: {one['sentence']}" for one in self.watch]
@@ -137,8 +142,27 @@ class FleetResult:
             lines.append("no arm needs a look")
         if self.problems:
             lines.append(f"{_number(len(self.problems), 'recording')} could not be used:")
-            lines += [f"  {p['robot']} {p['date']} {p['file']}: {p['reason']}" for p in self.problems]
+            lines += [f"  {one}" for one in self._told_problems()]
         return "\n".join(lines)
+
+    def _told_problems(self) -> list[str]:
+        """Recordings that were not used; those of an arm's days in a row for one reason are one line."""
+        order = {date: index for index, date in enumerate(self.dates)}
+        found: dict[tuple[str, str, str], list[list[str]]] = {}
+        for one in self.problems:
+            stretches = found.setdefault((one["robot"], one["file"], one["reason"]), [])
+            if stretches and order.get(one["date"], -1) == order.get(stretches[-1][-1], -9) + 1:
+                stretches[-1].append(one["date"])
+            else:
+                stretches.append([one["date"]])
+        lines = []
+        for (robot, file, reason), stretches in found.items():
+            for some in stretches:
+                when = f" {some[0]}" if some[0] else ""
+                when += f" to {some[-1]}" if len(some) > 1 else ""
+                what = ("the whole day" if len(some) == 1 else "whole days") if file == "all" else file
+                lines.append(f"{robot}{when}, {what}: {reason}")
+        return lines
 
 
 def plain(values: Any, digits: int = DIGITS) -> Any:

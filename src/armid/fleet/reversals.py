@@ -32,9 +32,11 @@ def reversal_scatter(arms: Mapping[str, Sequence[ArmDay]]) -> Array:
 
 def reversal_changes(days: Sequence[ArmDay], scatter: Array, threshold: float) -> list[Change]:
     """Joints whose residuals at reversals have grown: `Change.watched` is the joint, `size` a factor less 1."""
+    if not days or not len(scatter):
+        return []
     values = _logarithms(days)
     found = []
-    for joint in range(values.shape[1] if len(scatter) else 0):
+    for joint in range(values.shape[1]):
         known = np.isfinite(values[:, joint])
         if known.sum() < 4 or not scatter[joint] > 0.0:
             continue

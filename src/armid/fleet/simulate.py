@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,9 +20,12 @@ from armid.errors import ArmidError
 from armid.experiment.excite import point_to_point
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
+from armid.fleet.engine import uninterrupted
 from armid.logs import Log, write_log
 from armid.robot.inertia import Array, from_com
 from armid.robot.robot import Robot, Virtual
+from armid.robot.schema import read_text
+from armid.robot.serial import robot_digest
 from armid.robot.write import write_text
 
 FAULTS = ("friction", "payload", "sign", "dead")
@@ -31,6 +34,12 @@ LINK_SPREAD, ROTOR_SPREAD, FRICTION_SPREAD = 0.02, 0.01, 0.10  # relative standa
 USUAL_TEMPERATURE, PER_DEGREE = 25.0, -0.012  # [°C], and relative change of viscous friction per degree
 RISE_PER_DAY = 0.08  # of viscous friction in a joint that wears
 LOST_SHARE = 0.04  # mass of a payload that nobody told of, over the arm's own
+ONSET = (5, 10)  # days on which faults begin, the last not included; in shorter times, in the middle
+DRAWN_DAYS = 20  # days whose weather is drawn before what else is random, however many more are asked for
+LATER_DAYS = 1  # stream of the weather of later days
+PER_DAY = ("dates", "temperature")  # entries of truth.json that grow with the days
+MOST_DAYS, MOST_RECORDINGS = 10_000, 1_000_000
+LEAST_RATE, MOST_RATE, MOST_POINTS = 20.0, 10_000.0, 1000  # [Hz]; more does not fit into memory
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,8 @@ class VirtualFleet:
         poor: which arms move little.
         faults: what goes wrong.
         seed: of everything random.
+        robot_options: with which the robot was loaded from its file: ``links``, ``rotors``, ``gravity``, ``simplify``.
+        notes: faults that could not be planted as asked for.
     """
 
     robot: Robot
@@ -70,6 +81,8 @@ class VirtualFleet:
     poor: tuple[bool, ...]
     faults: tuple[Fault, ...]
     seed: int
+    robot_options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,8 +154,11 @@ def virtual_fleet(
     faults: int | Sequence[Fault] = 0,
     poor: float = 0.0,
     seed: int = 0,
+    robot_options: Mapping[str, Any] | None = None,
 ) -> VirtualFleet:
     """A fleet of one type of arm.
+
+    With more days, arms, temperatures and faults of the same seed stay what they are (from ten days on).
 
     Args:
         robot: with a truth to vary (a `virtual:` section, or the inertias of its file).
@@ -150,20 +166,35 @@ def virtual_fleet(
         days: how many days.
         faults: how many to plant on different arms, kinds in turn; or the faults themselves.
         poor: share of the arms that move little.
-        seed: of everything random.
+        seed: of everything random, not negative.
+        robot_options: with which the robot was loaded from its file, for the fleet file.
     """
     if robots < 1 or days < 1:
         raise ArmidError(f"{robots} robots and {days} days: at least one of each is needed")
-    truth = truth_of(robot)
+    if robots * days > MOST_RECORDINGS or days > MOST_DAYS:
+        raise ArmidError(
+            f"{robots} robots and {days} days: at most {MOST_DAYS} days and {MOST_RECORDINGS} recordings can be made"
+        )
+    if seed < 0:
+        raise ArmidError(f"seed is {seed}; give a whole number from 0")
+    truth, options = truth_of(robot), dict(robot_options or {})
     n = len(truth.inertia)
-    robot = robot if n == robot.n_joints else robot.first_links(n)
+    if n != robot.n_joints:
+        robot, options["links"] = robot.first_links(n), n
     rng = np.random.default_rng(seed)
     arms = tuple(_varied(truth, rng) for _ in range(robots))
     season = USUAL_TEMPERATURE + 4.0 * np.sin(2.0 * np.pi * np.arange(days) / 30.0)
-    temperature = season + rng.normal(0.0, 1.0, days)
+    # What is drawn later must not depend on the number of days: days beyond these have a stream of their own. Short
+    # fleets, whose faults begin earlier, are fleets of their own.
+    drawn = days if days < ONSET[1] else DRAWN_DAYS
+    weather = rng.normal(0.0, 1.0, drawn)
+    later = np.random.default_rng([seed, LATER_DAYS]).normal(0.0, 1.0, max(0, days - drawn))
+    temperature = season + np.concatenate([weather, later])[:days]
     little = rng.permutation(robots) < round(poor * robots)
-    planted = tuple(faults) if not isinstance(faults, int) else _planted(faults, robots, days, n, little, rng)
-    return VirtualFleet(robot, arms, temperature, tuple(bool(p) for p in little), planted, seed)
+    planted, notes = (tuple(faults), ()) if not isinstance(faults, int) else _planted(faults, days, truth, little, rng)
+    if any(not 0 <= fault.day < days for fault in planted):
+        raise ArmidError(f"faults begin after the first day, so they need at least 2 days; there are {days}")
+    return VirtualFleet(robot, arms, temperature, tuple(bool(p) for p in little), planted, seed, options, notes)
 
 
 def simulate_fleet(
@@ -177,7 +208,7 @@ def simulate_fleet(
 ) -> Path:
     """Record every arm on every day into ``robot=…/date=…/log.parquet``; writes fleet.yaml and truth.json too.
 
-    A recording that is there already is not made again.
+    A recording that is there already is not made again; with more days than before, only those are made.
 
     Args:
         fleet: the arms.
@@ -189,7 +220,18 @@ def simulate_fleet(
 
     Returns:
         The fleet file.
+
+    Raises:
+        ArmidError: the folder holds the recordings of another fleet, or one that was recorded otherwise.
     """
+    if not 1 <= points <= MOST_POINTS or not LEAST_RATE <= rate_hz <= MOST_RATE:
+        raise ArmidError(
+            f"{points} points at {rate_hz:g} Hz: give up to {MOST_POINTS} points and {LEAST_RATE:g} to {MOST_RATE:g} Hz"
+        )
+    data = {**fleet.to_data(), "points": points, "rate_hz": rate_hz, "robot_sha256": robot_digest(fleet.robot)}
+    _check_folder(folder, data)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "truth.json", json.dumps(data, indent=2) + "\n")
     places = {
         (arm, day): folder / "logs" / f"robot={name}" / f"date={date}" / "log.parquet"
         for arm, name in enumerate(fleet.names)
@@ -201,8 +243,9 @@ def simulate_fleet(
         done += 1
         if progress is not None:
             progress(f"{path.parent.parent.name}, {path.parent.name}", done / len(places))
-    write_text(folder / "truth.json", json.dumps(fleet.to_data(), indent=2) + "\n")
     text = f"# A virtual fleet, made by armid fleet simulate.\nrobot: {_from(folder, fleet.robot.source)}\nlogs: logs\n"
+    if fleet.robot_options:
+        text += f"robot_options: {json.dumps(dict(fleet.robot_options))}\n"
     write_text(folder / "fleet.yaml", text)
     return folder / "fleet.yaml"
 
@@ -215,8 +258,32 @@ def _recorded(
         for one in todo:
             yield _record(fleet, points, rate_hz, one)
         return
+    size = max(1, min(2, len(todo) // 16))  # what is begun is finished even if the work is interrupted
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(partial(_record, fleet, points, rate_hz), todo, chunksize=max(1, min(8, len(todo) // 16)))
+        try:
+            with uninterrupted():
+                made = pool.map(partial(_record, fleet, points, rate_hz), todo, chunksize=size)
+            yield from made
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _check_folder(folder: Path, data: Mapping[str, Any]) -> None:
+    """Refuse a folder whose recordings are not the first days of this fleet."""
+    path = folder / "truth.json"
+    if not path.exists():
+        if any((folder / "logs").glob("robot=*")):
+            raise ArmidError(f"{folder}: holds logs, but no truth.json that says what they are; choose another folder")
+        return
+    try:
+        before = json.loads(read_text(path))
+        days = len(before["dates"])
+        same = {**before, "armid": ""} == {**data, "armid": "", **{key: data[key][:days] for key in PER_DAY}}
+    except (ValueError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise ArmidError(f"{folder}: was made with other options; choose another folder or remove it")
 
 
 def _record(fleet: VirtualFleet, points: int, rate_hz: float, one: tuple[int, int, Path]) -> Path:
@@ -243,14 +310,32 @@ def _varied(truth: Virtual, rng: np.random.Generator) -> Virtual:
     return replace(truth, inertia=links, rotor_inertia=rotors, coefficients=coefficients)
 
 
-def _planted(count: int, robots: int, days: int, joints: int, poor: Any, rng: np.random.Generator) -> tuple[Fault, ...]:
-    """Faults of all kinds in turn, each on an arm of its own that moves enough, in the middle of the time."""
+def _planted(
+    count: int, days: int, truth: Virtual, poor: Any, rng: np.random.Generator
+) -> tuple[tuple[Fault, ...], tuple[str, ...]]:
+    """Faults in turn of all kinds that have an effect, each on an arm of its own that moves enough; and what to say."""
     sound = np.flatnonzero(~np.asarray(poor, dtype=bool))
     if count > len(sound):
         raise ArmidError(f"{count} faults need as many arms that move; there are {len(sound)}")
-    arms = rng.permutation(sound)[:count]
+    joints = len(truth.inertia)
+    where = {kind: list(range(joints)) for kind in FAULTS}
+    where["friction"] = [j for j, values in enumerate(truth.coefficients) if _viscous(values) > 0.0]
+    if not float(truth.inertia[:, 0].sum()) > 0.0:
+        where["payload"] = []
+    kinds = [kind for kind in FAULTS if where[kind]]
+    left_out = [f"no {kind} faults are planted: they would have no effect" for kind in FAULTS if kind not in kinds]
     first, last = max(1, days // 4), max(2, days // 2)
-    return tuple(
-        Fault(FAULTS[k % len(FAULTS)], int(arm), int(rng.integers(first, last)), int(rng.integers(joints)))
-        for k, arm in enumerate(arms)
-    )
+    planted = []
+    for k, arm in enumerate(rng.permutation(sound)[:count]):
+        kind = kinds[k % len(kinds)]
+        day, joint = int(rng.integers(*ONSET)), int(rng.integers(joints))
+        if days < ONSET[1]:  # too short for that: somewhere in the middle
+            day = first + (day - ONSET[0]) * (last - first) // (ONSET[1] - ONSET[0])
+        if joint not in where[kind]:
+            joint = where[kind][joint % len(where[kind])]
+        planted.append(Fault(kind, int(arm), day, joint))
+    return tuple(planted), tuple(left_out) if count else ()
+
+
+def _viscous(values: Mapping[str, float]) -> float:
+    return sum(abs(value) for name, value in values.items() if name.startswith("fv"))

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 from armid.errors import ArmidError
-from armid.fleet.day import ArmDay
+from armid.fleet.day import DAMAGED, ArmDay
 
 
 class Store:
@@ -28,8 +28,13 @@ class Store:
             raise ArmidError(f"{folder}: cannot be written ({error.strerror}); choose another folder with -o") from None
 
     def has(self, key: str) -> bool:
-        """Whether the arm-day of a key is there, complete as far as its end tells."""
-        return zipfile.is_zipfile(self._path(key))
+        """Whether the arm-day of a key is there, and undamaged by its check sums."""
+        path = self._path(key)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return archive.testzip() is None
+        except (OSError, EOFError, ValueError, *DAMAGED):
+            return False
 
     def get(self, key: str) -> ArmDay:
         """The arm-day of a key.

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.torque_model import TorqueModel
-from armid.fleet.changes import ArmChanges, Change, threshold_for
+from armid.fleet.changes import ArmChanges, Change, Payload, threshold_for
 from armid.fleet.day import ArmDay
 from armid.fleet.days import HELD
 from armid.fleet.hierarchy import FleetEstimate, learn
-from armid.fleet.information import History, Information, history_of
-from armid.fleet.judge import misfit, suspect, wrong_torques
+from armid.fleet.information import History, Information, history_of, median_noise, told_noise
+from armid.fleet.judge import exchanged_torques, misfit, suspect, wrong_torques
 from armid.fleet.recording import payload_map
 from armid.fleet.reversals import reversal_changes, reversal_scatter
 from armid.fleet.usual import Deviations, Usual, as_usual, deviations, learn_usual, posterior, scatter_of
@@ -41,10 +41,12 @@ class ArmSurvey:
         dates: of its usable days.
         used: which of them count.
         wrong: dates on which a torque has the wrong sign or is dead, by kind and joint.
+        exchanged: dates on which torques are one another's, by joints.
         series: deviations of the days that count, temperature taken off.
-        changes: with the first day, and the mass of a payload.
+        changes: with the first day, and the payload if it is one.
         reversals: changes of residuals at reversals, with the first day.
-        misfits: joint, size and date of days that nothing explains.
+        misfits: joint and size of days that nothing explains and that do not count, by date.
+        unfit: joint and size of the worst misfit where more than half of the days do not fit; they count all the same.
         noise: usual rms of the residuals per joint [N m].
         temperature: mean over joints of each day that counts [°C].
         scatter: by how much the arm's days scatter more than they should.
@@ -55,10 +57,12 @@ class ArmSurvey:
     dates: tuple[str, ...]
     used: NDArray[np.bool_]
     wrong: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    exchanged: dict[tuple[int, ...], list[str]] = field(default_factory=dict)
     series: Deviations | None = None
-    changes: list[tuple[Change, str, tuple[float, float] | None]] = field(default_factory=list)
+    changes: list[tuple[Change, str, Payload | None]] = field(default_factory=list)
     reversals: list[tuple[Change, str]] = field(default_factory=list)
-    misfits: list[tuple[int, float, str]] = field(default_factory=list)
+    misfits: dict[str, tuple[int, float]] = field(default_factory=dict)
+    unfit: tuple[int, float] | None = None
     noise: Array = field(default_factory=lambda: np.zeros(0))
     temperature: Array = field(default_factory=lambda: np.zeros(0))
     scatter: float = 1.0
@@ -102,17 +106,24 @@ class Surveyor:
         self._days, self._keep = days, total <= HELD
         self._kept: dict[str, History] = {}
         self._payload = payload_map(model)
+        self._quiet: dict[str, NDArray[np.bool_]] = {}  # days that tell an arm's noise
+        self._noises: list[Array] = []
         self.arms = {name: self._start(name) for name in sorted(names)}
+        self._typical = median_noise(np.array(self._noises))
+        if not any(arm.used.any() for arm in self.arms.values()):
+            for arm in self.arms.values():
+                arm.used = np.ones(len(arm.dates), dtype=bool)
 
     def _start(self, name: str) -> ArmSurvey:
-        history = self._history(name)
-        doubtful = np.array([suspect(day) for day in history.days])
-        used = ~doubtful if not doubtful.all() else np.ones(len(doubtful), dtype=bool)
-        return ArmSurvey(name, tuple(day.date for day in history.days), used, noise=history.noise)
+        days = sorted((day for day in self._days(name) if day.usable), key=lambda day: day.date)
+        used = np.array([not suspect(day) for day in days])
+        self._quiet[name] = used
+        self._noises.append(median_noise(told_noise(days)))
+        return ArmSurvey(name, tuple(day.date for day in days), used)
 
     def _history(self, name: str) -> History:
         if name not in self._kept:
-            history = history_of(name, self._days(name))
+            history = history_of(name, self._days(name), self._quiet[name], self._typical)
             if not self._keep:
                 return history
             self._kept[name] = history
@@ -136,7 +147,7 @@ class Surveyor:
                 if len(left) == len(sound) or len(left) < LEAST_SOUND:
                     break
                 sound = left
-            estimate = learn(self.model.names, healthy)
+            estimate = learn(self.model.names, {name: one for name, one in healthy.items() if one is not None})
             for name in self.arms:
                 self._series(name, estimate, usual)
                 self._sizes(name)
@@ -154,7 +165,7 @@ class Surveyor:
         found = {name: self.used(name).total for name, arm in self.arms.items() if arm.used.any()}
         if not found:
             raise ArmidError("no arm-day is usable, so nothing can be estimated; see the problems of each")
-        return learn(self.model.names, found)
+        return learn(self.model.names, found, compare=False)
 
     def _judged(self, first: FleetEstimate) -> FleetEstimate:
         """Leave out days whose torques are wrong, and take in those that the log doctor suspected without reason."""
@@ -163,11 +174,20 @@ class Surveyor:
             history = self._history(name)
             used = np.ones(len(arm.dates), dtype=bool)
             for index, day in enumerate(history.days):
-                for kind, joint in wrong_torques(day, first.mean):
+                exchanged = exchanged_torques(day, first.mean, self.model.robot.joint_names)
+                if exchanged:
                     used[index] = False
-                    arm.wrong.setdefault((kind, joint), []).append(day.date)
+                    arm.exchanged.setdefault(exchanged, []).append(day.date)
+                for kind, joint in wrong_torques(day, first.mean):
+                    if joint not in exchanged:
+                        used[index] = False
+                        arm.wrong.setdefault((kind, joint), []).append(day.date)
             changed |= bool((used != arm.used).any())
             arm.used = used
+            if (used != self._quiet[name]).any():
+                self._quiet[name] = used.copy()  # misfits are left out of arm.used later
+                self._kept.pop(name, None)
+            arm.noise = self._history(name).noise
         return self._learnt() if changed else first
 
     def _usual(self, first: FleetEstimate, sound: Sequence[str]) -> Usual:
@@ -203,23 +223,21 @@ class Surveyor:
         pooled = np.concatenate(scores)
         return np.array([max(1.0, _robust(column[column != 0.0])) for column in pooled.T])
 
-    def _changes(self, name: str, first: FleetEstimate, usual: Usual, scatter: Array) -> Information:
+    def _changes(self, name: str, first: FleetEstimate, usual: Usual, scatter: Array) -> Information | None:
+        """Find an arm's changes; what its data say about it before them, None without any day that counts."""
         arm = self.arms[name]
         if not arm.used.any():
-            return Information(*(np.zeros_like(one) for one in (first.spread, first.mean)))
+            return None
         arm.changes = []
-        for _ in range(2):
+        for more in (True, True, False):
             searcher = self._searcher(name, first, usual)
             limit = threshold_for(int(arm.used.sum()), self._tests, self.false_alarms)
             searcher.search(limit, scatter, self._least(name))
-            if not self._leave_out_misfits(arm, searcher):
+            if not more or not self._leave_out_misfits(arm, searcher):
                 break
         days, arm.scale = searcher.history.days, searcher.scale
-        for change in searcher.changes:
-            mass = None
-            if self.watched[change.watched].name == PAYLOAD and change.shape == "step":
-                mass = searcher.payload_mass(change)
-            arm.changes.append((change, days[change.onset].date, mass))
+        payloads = searcher.payloads()
+        arm.changes = [(one, days[one.onset].date, payloads.get(k)) for k, one in enumerate(searcher.changes)]
         return searcher.healthy()
 
     def _least(self, name: str) -> Array:
@@ -235,26 +253,37 @@ class Surveyor:
         """Single days that nothing explains no longer count; True if there were some."""
         index = np.flatnonzero(arm.used)
         values = searcher.fitted() + searcher.shift
-        bad = []
+        bad = {}
         for k, day in enumerate(searcher.history.days):
             times = misfit(day, values[k], searcher.history.noise)
             joint = int(np.argmax(times))
             if times[joint] > MISFIT:
-                bad.append(k)
-                arm.misfits.append((joint, float(times[joint]), day.date))
-        if not bad or len(bad) > len(index) // 2:
+                bad[k] = joint, float(times[joint])
+        many = len(bad) > len(index) // 2
+        arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
+        if not bad or many:
             return False
-        arm.used[index[bad]] = False
+        arm.used[index[list(bad)]] = False
+        arm.misfits |= {searcher.history.days[k].date: one for k, one in bad.items()}
         return True
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
-        arm, own = self.arms[name], estimate.arms[name]
+        arm = self.arms[name]
         if not arm.used.any():
             return
+        own = estimate.arms[name]
         history = self.used(name)
         arm.temperature = np.array([day.temperature.mean() for day in history.days])
-        found = deviations(history, self.watched, own.values, own.covariance, estimate.mean)
+        found = deviations(history, self._watched_on(arm), own.values, own.covariance, estimate.mean)
         arm.series = Deviations(found.values - usual.expected(found.warmth), found.variance, found.warmth, found.scale)
+
+    def _watched_on(self, arm: ArmSurvey) -> tuple[Watched, ...]:
+        """What is watched; the mass in the hand with the centre of what the arm was found to carry."""
+        most = max((one for _, _, one in arm.changes if one is not None), key=lambda one: abs(one.mass), default=None)
+        if most is None or not abs(most.mass) > most.sigma:
+            return self.watched
+        direction = self._payload[:, 0] + self._payload[:, 1:4] @ (most.moment / most.mass)
+        return tuple(replace(one, direction=direction) if one.name == PAYLOAD else one for one in self.watched)
 
     def _sizes(self, name: str) -> None:
         """Tell changes as a share of the arm's value before them, which is known only now."""
@@ -262,15 +291,16 @@ class Surveyor:
         if arm.series is None:
             return
         told = []
-        for change, since, mass in arm.changes:
+        for change, since, payload in arm.changes:
             ratio = float(arm.scale[change.watched] / arm.series.scale[change.watched])
-            told.append((replace(change, size=ratio * change.size, sigma=ratio * change.sigma), since, mass))
+            told.append((replace(change, size=ratio * change.size, sigma=ratio * change.sigma), since, payload))
         arm.changes = told
 
     def _reversals(self) -> None:
-        days = {name: self.used(name).days for name in self.arms}
+        days = {name: self.used(name).days for name, arm in self.arms.items() if arm.used.any()}
         scatter = reversal_scatter(days)
-        for name, arm in self.arms.items():
+        for name in days:
+            arm = self.arms[name]
             limit = threshold_for(len(days[name]), self._tests, self.false_alarms)
             arm.reversals = [(one, days[name][one.onset].date) for one in reversal_changes(days[name], scatter, limit)]
 

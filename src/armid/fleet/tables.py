@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,21 +10,29 @@ from typing import Any
 import numpy as np
 
 from armid.estimation.torque_model import TorqueModel
+from armid.fleet.day import ArmDay
 from armid.fleet.days import Days
 from armid.fleet.description import Fleet
-from armid.fleet.judge import told_findings
+from armid.fleet.judge import said_exchanged, told_findings
 from armid.fleet.result import FleetResult, plain
 from armid.fleet.survey import ArmSurvey, Survey
 from armid.fleet.watch import (
+    WRONG,
     Watch,
-    change_entry,
+    change_entries,
+    exchanged_entries,
+    exchanged_words,
     finding_entries,
-    misfit_entry,
+    misfit_entries,
+    misfit_words,
     reversal_entry,
     torque_entries,
+    unfit_entry,
     unusual_entry,
 )
 from armid.robot.inertia import Array
+
+SILENT = 1e-100  # [N m] noise of a joint that never moved is not known
 
 
 @dataclass(frozen=True)
@@ -44,14 +53,30 @@ def entries_of(fleet: Fleet, name: str, days: Days, survey: Survey) -> list[Watc
     if arm is None:
         return entries
     entries += torque_entries(name, arm.wrong, dates)
-    entries += [change_entry(name, one, survey.watched[one.watched], since, mass) for one, since, mass in arm.changes]
+    exchanged, unexplained = _misfits(arm, everything, fleet.robot.joint_names)
+    for joints, on in exchanged.items():
+        entries += exchanged_entries(name, joints, on, dates)
+    entries += misfit_entries(name, unexplained, dates)
+    entries += [unfit_entry(name, *arm.unfit)] if arm.unfit is not None else []
+    entries += change_entries(name, arm.changes, survey.watched, list(np.array(arm.dates)[arm.used]))
     entries += [reversal_entry(name, one, since) for one, since in arm.reversals]
-    entries += [misfit_entry(name, joint, times, date, date) for joint, times, date in arm.misfits]
-    own = survey.estimate.arms[name]
-    if own.unusual and arm.used.any():
+    own = survey.estimate.arms.get(name)
+    if own is not None and own.unusual:
         index = {one: i for i, one in enumerate(survey.estimate.names)}
         entries.append(unusual_entry(name, own.unusual, [float(own.deviation[index[one]]) for one in own.unusual]))
     return entries
+
+
+def _misfits(
+    arm: ArmSurvey, days: Sequence[ArmDay], joints: Sequence[str]
+) -> tuple[dict[tuple[str, ...], list[str]], dict[str, tuple[int, float]]]:
+    """Days whose torques are one another's, by joints; and days that nothing explains, which do not count either."""
+    exchanged = {tuple(joints[i] for i in some): list(on) for some, on in arm.exchanged.items()}
+    said = {day.date: tuple(joints[i] for i in said_exchanged(day, joints)) for day in days}
+    for date in arm.misfits:
+        if said.get(date):
+            exchanged.setdefault(said[date], []).append(date)
+    return exchanged, {date: one for date, one in arm.misfits.items() if not said.get(date)}
 
 
 def result_of(
@@ -66,7 +91,7 @@ def result_of(
     """All that was found, for the file."""
     dates = sorted({fact["date"] for facts in days.facts.values() for fact in facts})
     looked = {one.arm for one in entries}
-    problems = [*_problems(days, survey), *days.twice]
+    problems = [*_problems(fleet, days, survey), *days.twice]
     facts = [fact for some in days.facts.values() for fact in some]
     arms = tuple(_arm_data(name, days, survey, outcomes.get(name), dates, name in looked) for name in sorted(days.keys))
     return FleetResult(
@@ -88,6 +113,7 @@ def result_of(
             "arms": len(days.keys),
             "arm_days": days.total,
             "used": int(sum(arm.used.sum() for arm in survey.arms.values())),
+            "misfit_days": sum(len(arm.misfits) for arm in survey.arms.values()),
             "samples": int(sum(fact["samples"] for fact in facts)),
             "seconds": plain(sum(fact["seconds"] for fact in facts)),
             "problems": len(problems),
@@ -96,17 +122,31 @@ def result_of(
     )
 
 
-def _problems(days: Days, survey: Survey) -> list[dict[str, Any]]:
+def _problems(fleet: Fleet, days: Days, survey: Survey) -> list[dict[str, Any]]:
+    """Recordings that were not used: files that are bad, and days that are not what they say or fit nothing."""
     found = []
-    words = {"sign": "torque of joint {} has the wrong sign", "dead": "torque of joint {} is dead"}
     for name in days.keys:
-        for day in days(name):
-            found += [{"robot": name, "date": day.date, **problem} for problem in day.problems]
+        everything = days(name)
+        for day in everything:
+            for one in day.problems:
+                reason = clean_reason(one["file"], one["reason"])
+                found.append({"robot": name, "date": day.date, "file": one["file"], "reason": reason})
         arm = survey.arms.get(name)
-        for (kind, joint), on in ({} if arm is None else arm.wrong).items():
-            reason = words[kind].format(joint + 1)
-            found += [{"robot": name, "date": date, "file": "all", "reason": reason} for date in on]
+        if arm is None:
+            continue
+        exchanged, unexplained = _misfits(arm, everything, fleet.robot.joint_names)
+        whole = [(WRONG[kind].format(joint + 1), on) for (kind, joint), on in arm.wrong.items()]
+        whole += [(exchanged_words(joints), on) for joints, on in exchanged.items()]
+        whole += [(misfit_words(joint), [date]) for date, (joint, _) in unexplained.items()]
+        found += [{"robot": name, "date": date, "file": "all", "reason": reason} for reason, on in whole for date in on]
     return found
+
+
+def clean_reason(file: str, reason: str) -> str:
+    """Why a file was not used, without what is said elsewhere: its name and place, and codes of findings."""
+    reason = re.sub(rf"^(?:.*[/\\])?{re.escape(file)}: ", "", reason)
+    reason = re.sub(r"^[a-z]+(?:-[a-z]+)+: (?=[A-Z])", "", reason)
+    return re.sub(r"(?<= )-0(?= in all rows)", "0", reason)
 
 
 def _parameters(model: TorqueModel, survey: Survey) -> tuple[dict[str, Any], ...]:
@@ -161,7 +201,7 @@ def _arm_data(
         "days": int(arm.used.sum()) if arm is not None else 0,
         "samples": int(sum(fact["samples"] for fact in facts)),
         "seconds": plain(sum(fact["seconds"] for fact in facts)),
-        "noise": numbers(None if arm is None else arm.noise),
+        "noise": numbers(np.where(arm.noise > SILENT, arm.noise, np.nan) if arm is not None and known else None),
         "values": numbers(None if own is None else own.values),
         "sigma": numbers(None if own is None else own.sigma),
         "own": numbers(None if own is None else own.own_share),

@@ -90,7 +90,10 @@ def deviations(
     AD = history.matrix @ D
     M = np.einsum("pk,dpl->dkl", D, AD)
     loose = np.array([LOOSE if one.relative else np.inf for one in watched])
-    prior = np.diag(np.where(np.isfinite(loose), 1.0 / loose**2, 1e-6 * np.median(M, axis=0).diagonal()))
+    sizes = np.diagonal(M, axis1=1, axis2=2)
+    size = np.median(sizes, axis=0)
+    size = np.where(size > 0.0, size, sizes.max(axis=0))  # of a joint that rests on most days
+    prior = np.diag(np.where(np.isfinite(loose), 1.0 / loose**2, 1e-6 * np.where(size > 0.0, size, 1.0)))
     inverse = np.linalg.inv(M + prior)
     middle = M - np.einsum("dpk,pq,dql->dkl", AD, covariance, AD, optimize=True)
     found = np.einsum("dkl,dl->dk", inverse, score @ D)

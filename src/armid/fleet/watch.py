@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from math import hypot
 from typing import Any
 
-from armid.fleet.changes import Change
+from armid.fleet.changes import Change, Payload
 from armid.fleet.result import plain
-from armid.fleet.watched import PAYLOAD, Watched
+from armid.fleet.watched import PAYLOAD, Watched, in_words
 
-ORDER = ("sign", "dead", "payload", "misfit", "friction", "load", "offset", "reversal", "data", "unusual")
+ORDER = ("sign", "dead", "payload", "misfit", "data", "friction", "load", "offset", "reversal", "unusual")
+WRONG = {"sign": "torque of joint {} has the wrong sign", "dead": "torque of joint {} is dead"}
 SHOWN = 4  # parameters that the sentence about an unusual arm names
+PUT_DOWN, PUT_DOWN_SIGMA = 0.2, 3.0  # of a mass that is left; or of its standard deviation: then it was put down again
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,33 @@ def ordered(entries: Sequence[Watch]) -> list[Watch]:
     return sorted(entries, key=lambda one: (ORDER.index(one.kind), -(one.score or 0.0), one.arm, one.since or ""))
 
 
-def change_entry(arm: str, change: Change, one: Watched, since: str, mass: tuple[float, float] | None) -> Watch:
-    """A change of a watched quantity; `mass` of a payload is better known than the change says."""
-    size, sigma = (change.size, change.sigma) if mass is None else mass
+def change_entries(
+    arm: str, changes: Sequence[tuple[Change, str, Payload | None]], watched: Sequence[Watched], dates: Sequence[str]
+) -> list[Watch]:
+    """All changes of an arm; a payload that is put down again is one entry, with its last day."""
+    entries = [change_entry(arm, one, watched[one.watched], since, payload) for one, since, payload in changes]
+    loads = sorted(
+        (one for one in entries if one.kind == PAYLOAD and one.shape == "step"), key=lambda one: str(one.since)
+    )
+    for up, down in pairwise(loads):
+        if up in entries and _put_down(up, down):
+            last = max(date for date in dates if date < str(down.since))
+            words = f"carried about {up.size:.2g} kg that nobody told of {_when(str(up.since), last)}"
+            entries[entries.index(up)] = replace(up, sentence=words, until=last)
+            entries.remove(down)
+    return entries
+
+
+def _put_down(up: Watch, down: Watch) -> bool:
+    """Whether about nothing is left of a payload after the second change."""
+    first, second, errors = (float(one or 0.0) for one in (up.size, down.size, up.size_sigma))
+    errors = float(hypot(errors, down.size_sigma or 0.0))
+    return first > 0.0 > second and abs(first + second) < max(PUT_DOWN * first, PUT_DOWN_SIGMA * errors)
+
+
+def change_entry(arm: str, change: Change, one: Watched, since: str, payload: Payload | None) -> Watch:
+    """A change of a watched quantity; the mass of a payload is better known than the change says."""
+    size, sigma = (change.size, change.sigma) if payload is None else (payload.mass, payload.sigma)
     unit = "1" if one.relative else one.unit
     if one.name == PAYLOAD:
         sentence = _payload(size, change.shape, since)
@@ -84,9 +112,8 @@ def reversal_entry(arm: str, change: Change, since: str) -> Watch:
 
 def torque_entries(arm: str, found: dict[tuple[str, int], list[str]], dates: Sequence[str]) -> list[Watch]:
     """Torques with the wrong sign, or dead: dates by kind and joint."""
-    words = {"sign": "torque of joint {} has the wrong sign", "dead": "torque of joint {} is dead"}
     return [
-        Watch(arm, kind, f"{words[kind].format(joint + 1)} {_when(since, until)}", since, until, joint + 1)
+        Watch(arm, kind, f"{WRONG[kind].format(joint + 1)} {_when(since, until)}", since, until, joint + 1)
         for (kind, joint), on in found.items()
         for since, until in runs(on, dates)
     ]
@@ -101,19 +128,56 @@ def finding_entries(arm: str, found: dict[tuple[str, int | None, str], list[str]
     ]
 
 
-def misfit_entry(arm: str, joint: int, times: float, since: str, until: str | None) -> Watch:
-    """Days that nothing else explains."""
-    when = _when(since, until)
-    sentence = f"torque of joint {joint + 1} does not fit the arm's own model {when} ({times:.2g} times the noise)"
-    return Watch(arm, "misfit", sentence, since, until, joint + 1, size=times, unit="1")
+def exchanged_entries(arm: str, joints: Sequence[str], on: Sequence[str], dates: Sequence[str]) -> list[Watch]:
+    """Days on which torques are one another's."""
+    return [
+        Watch(arm, "misfit", f"{exchanged_words(joints)} {_when(since, until)}", since, until)
+        for since, until in runs(on, dates)
+    ]
+
+
+def exchanged_words(joints: Sequence[str]) -> str:
+    """Which torques look exchanged, by the names of their joints."""
+    return f"torques of {' and '.join(joints)} look exchanged"
+
+
+def misfit_entries(arm: str, found: Mapping[str, tuple[int, float]], dates: Sequence[str]) -> list[Watch]:
+    """Days that nothing else explains: joint and times the noise by date; days in a row are told together."""
+    entries = []
+    for since, until in runs(list(found), dates):
+        last = dates[-1] if until is None else until
+        joint, times = max((one for date, one in found.items() if since <= date <= last), key=lambda one: one[1])
+        upto = "" if last == since else "up to "
+        sentence = f"{misfit_words(joint)} {_when(since, until)} ({upto}{times:.2g} times the noise)"
+        entries.append(Watch(arm, "misfit", sentence, since, until, joint + 1, size=times, unit="1"))
+    return entries
+
+
+def misfit_words(joint: int) -> str:
+    """What is wrong on a day that nothing explains."""
+    return f"torque of joint {joint + 1} does not fit the arm's own model"
+
+
+def unfit_entry(arm: str, joint: int, times: float) -> Watch:
+    """An arm that no one model fits: its days count all the same, since none is better than the others."""
+    sentence = (
+        f"more than half of its days do not fit one model of the arm (torque of joint {joint + 1}: up to {times:.2g} "
+        "times the noise)"
+    )
+    return Watch(arm, "misfit", sentence, joint=joint + 1, size=times, unit="1")
 
 
 def unusual_entry(arm: str, names: Sequence[str], deviations: Sequence[float]) -> Watch:
     """An arm that is not like the others."""
-    parts = [f"{name} ({far:+.1f} standard deviations)" for name, far in zip(names, deviations, strict=True)]
+    parts = [_part(name, f"{far:+.1f} standard deviations") for name, far in zip(names, deviations, strict=True)]
     more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     sentence = f"is unlike the other arms in {', '.join(parts[:SHOWN])}{more}"
     return Watch(arm, "unusual", sentence, parameter=names[0], score=abs(deviations[0]))
+
+
+def _part(name: str, far: str) -> str:
+    words = in_words(name)
+    return f"{words} ({name}, {far})" if words else f"{name} ({far})"
 
 
 def runs(on: Sequence[str], dates: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -143,4 +207,4 @@ def _payload(size: float, shape: str, since: str) -> str:
         return f"mass in the hand {'grows' if size > 0.0 else 'shrinks'} by {abs(size):.2g} kg a day since {since}"
     if size > 0.0:
         return f"carries about {size:.2g} kg that nobody told of since {since}"
-    return f"is about {-size:.2g} kg lighter in the hand than it was since {since}"
+    return f"has been about {-size:.2g} kg lighter in the hand since {since} than before"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,13 @@ KINDS = {
     "fr": ("friction", "root-law friction", True),
     "fs": ("friction", "Stribeck friction", True),
     "fa": ("friction", "asymmetric friction", False),
+}
+#: Other parameters, by what their names begin with; longer beginnings first.
+OTHERS = {
+    "Im": "rotor inertia of joint",
+    "I": "inertia of link",
+    **dict.fromkeys(("mx", "my", "mz"), "first moment of link"),
+    "m": "mass of link",
 }
 DIRECTIONS = {"p": " in positive direction", "n": " in negative direction"}
 
@@ -66,6 +74,17 @@ def watched_of(model: TorqueModel) -> tuple[Watched, ...]:
             Watched(PAYLOAD, PAYLOAD, "mass in the hand (as if at the tool's origin)", None, "kg", False, mass)
         )
     return tuple(found)
+
+
+def in_words(name: str) -> str:
+    """What a parameter is: ``Izz2`` is an inertia of link 2; empty if there are no words for it."""
+    found = re.fullmatch(r"([A-Za-z]+)(\d+)", name)
+    if found is None:
+        return ""
+    letters, number = found[1], found[2]
+    if letters[:2] in KINDS:
+        return f"{KINDS[letters[:2]][1]} of joint {number}{DIRECTIONS.get(letters[2:3], '')}"
+    return next((f"{words} {number}" for start, words in OTHERS.items() if letters.startswith(start)), "")
 
 
 def scales(watched: tuple[Watched, ...], values: Array, mean: Array) -> Array:

@@ -34,22 +34,38 @@ const Arm = (() => {
     return list;
   }
 
+  // The command that makes a report. A page that was opened from a disk knows its folder: it then works from anywhere.
+  const local = location.protocol === "file:";
+  function command(fit) {
+    const here = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Za-z]:\/)/, "");
+    const path = local ? here + fit : fit;
+    return `armid report ${/^[\w./:@+,-]+$/.test(path) ? path : `"${path.replace(/["$`\\]/g, "\\$&")}"`}`;
+  }
+
   function about(a) {
     const noise = arms.noise[a];
     const to = (file) => element("a", { href: file.split("/").map(encodeURIComponent).join("/") }, file);
     const [fit, report] = [arms.fit[a], arms.report[a]];
-    const possible = { true: "yes", false: "no, if its own data alone are asked; fit.json holds the nearest arm that is" };
+    const possible = {
+      true: "Its own values taken alone could belong to a real arm.",
+      false: "Its own values taken alone could not belong to a real arm. Errors alone can do that where recordings are few, so that it is no fault by itself; fit.json holds the nearest values that a real arm can have.",
+    };
     return facts([
       ["days", `${arms.days[a]} used${data.together === 1 ? ` of ${ordinals.filter((_, d) => Fleet.day(a, d)).length} recorded` : ""}`],
       ["recorded", `${Fleet.short(arms.seconds[a] / 60, 3)} min, ${Fleet.short(arms.samples[a])} samples`],
       ["noise", noise && `${noise.map((v) => Fleet.short(v, 2)).join(", ")} N m (rms of the residuals, joint by joint)`],
       ["physically possible", possible[arms.possible[a]] || ""],
       ["fit", fit ? [to(fit)] : ""],
-      ["report", report ? [to(report)] : fit ? [element("code", {}, `armid report ${fit}`), " makes one"] : ""],
+      ["report", report ? [to(report)] : fit ? [element("code", {}, command(fit)), ` makes one${local ? "" : ", in the folder of this page"}`] : ""],
     ]);
   }
 
-  const reach = (a, k) => Math.max(...Fleet.series(a, k).map(([, y, s]) => Math.abs(y) + (HALF * s || 0)), 1.2 * watched[k].day_to_day * Fleet.factor(k), 1e-9);
+  // An arm's days that are on its axis.
+  function shown(a, k) {
+    const [low, high] = Fleet.axisOf(a);
+    return Fleet.series(a, k).filter(([x]) => x >= low && x <= high);
+  }
+  const reach = (a, k) => Math.max(...shown(a, k).map(([, y, s]) => Math.abs(y) + (HALF * s || 0)), 1.2 * watched[k].day_to_day * Fleet.factor(k), 1e-9);
 
   // Ends of an axis that holds an arm's days with their intervals, and the fleet.
   function ends(pairs, scaled) {
@@ -61,12 +77,12 @@ const Arm = (() => {
 
   // A panel of one quantity: the fleet in grey, the arm with 95 % intervals, what was found in colour.
   function panel(a, k, holder, height, scale) {
-    const pairs = Fleet.series(a, k);
+    const pairs = shown(a, k);
     const found = (Fleet.reasons.get(arms.name[a]) || []).filter((one) => one.parameter === watched[k].name && one.since);
     const scaled = watched[k].quantiles.map((row) => row.map((v) => (v === null ? null : v * Fleet.factor(k))));
     const label = scale === null ? `${watched[k].what} [${Fleet.unit(k)}]` : Course.title(k);
-    const range = scale === null ? ends(pairs, scaled) : [-1.05 * scale, 1.05 * scale];
-    const drawn = new Draw.Panel(holder, { width: Math.floor(holder.clientWidth), height, range, label, aria: watched[k].what });
+    const range = scale === null ? ends(pairs, scaled.map((row) => row.filter((_, d) => Fleet.on(d)))) : [-1.05 * scale, 1.05 * scale];
+    const drawn = new Draw.Panel(holder, { width: Math.floor(holder.clientWidth), height, range, label, aria: watched[k].what, days: Fleet.axisOf(a) });
     drawn.area(ordinals, scaled[0], scaled[4], "wide");
     drawn.dots(pairs, found.length ? "changed" : "plain");
     for (const one of found) {
@@ -80,16 +96,20 @@ const Arm = (() => {
     drawn.svg.addEventListener("pointermove", (event) => {
       const px = event.clientX - drawn.svg.getBoundingClientRect().left;
       const near = pairs.reduce((m, p) => (m === null || Math.abs(drawn.x(p[0]) - px) < Math.abs(drawn.x(m[0]) - px) ? p : m), null);
-      if (near) Draw.tell(event, `${Fleet.dayName(near[0], "full")}: ${Fleet.plusMinus(near[1], HALF * near[2])} ${Fleet.unit(k)}`);
+      if (near) Draw.tell(event, `${Fleet.dayName(near[0], "full")}: ${Fleet.plusMinus(near[1], HALF * near[2])} ${Fleet.unit(k)}${isLoad(k) ? ", as if at the tool’s origin" : ""}`);
     });
     drawn.svg.addEventListener("pointerleave", Draw.hush);
+    const told = isLoad(k) ? found.find((one) => one.kind === "payload" && one.size !== undefined) : undefined;
+    if (told) holder.append(element("figcaption", { class: "note" }, `Told: ${Fleet.short(told.size, 2)}\u00a0${Fleet.pretty(told.unit)}. ${data.at_the_origin}`));
   }
+  const isLoad = (k) => watched[k].name === "payload";
 
   function temperature(a, holder, height) {
-    const pairs = ordinals.map((o, d) => [o, Fleet.temperature(a, d)]).filter(([, t]) => !Number.isNaN(t));
+    const [low, high] = Fleet.axisOf(a);
+    const pairs = ordinals.map((o, d) => [o, Fleet.temperature(a, d)]).filter(([o, t]) => !Number.isNaN(t) && o >= low && o <= high);
     if (!pairs.length) return holder.remove();
     const values = pairs.map(([, t]) => t);
-    const drawn = new Draw.Panel(holder, { width: Math.floor(holder.clientWidth), height, range: [Math.min(...values) - 1, Math.max(...values) + 1], label: "temperature, mean of the joints [°C]" });
+    const drawn = new Draw.Panel(holder, { width: Math.floor(holder.clientWidth), height, range: [Math.min(...values) - 1, Math.max(...values) + 1], label: "temperature, mean of the joints [°C]", days: [low, high] });
     drawn.line(pairs, "warmth");
     drawn.dots(pairs.map(([x, y]) => [x, y, 0]), "plain");
   }
@@ -120,6 +140,14 @@ const Arm = (() => {
     return { parts: known.length ? parts : [], draw: () => jobs.forEach((job) => job()) };
   }
 
+  // Days that lie years from the rest.
+  function off(a) {
+    const [low, high] = Fleet.axisOf(a);
+    const days = Fleet.dates.filter((_, d) => Fleet.day(a, d) && (ordinals[d] < low || ordinals[d] > high));
+    const more = days.length > 3 ? ` and ${days.length - 3} more` : "";
+    return days.length ? [element("span", { class: "note off" }, ...Draw.words(`Not on the time axis, years from the rest: ${days.slice(0, 3).join(", ")}${more}.`))] : [];
+  }
+
   const legend = (a) => {
     const key = (kind, words) => element("span", { class: `key ${kind}` }, element("i"), words);
     const found = (Fleet.reasons.get(arms.name[a]) || []).filter((one) => one.shape && Fleet.watchedIndex.has(one.parameter));
@@ -128,7 +156,7 @@ const Arm = (() => {
       key("dots measured", "each day, with its 95 % interval, against the arm’s own value"), key("area", "90 % of all arms"),
       ...(found.length ? [key("dots residual", "what has changed"), key("limit", "since when")] : []),
       ...(found.length > loads.length ? [key("predicted", "how it changes")] : []),
-      ...(loads.length ? [element("span", { class: "note" }, "Mass in the hand, day by day, is told as if it sat in the tool’s origin; the sentence above allows for its distance.")] : []));
+      ...off(a));
   };
 
   function table(columns, rows, caption) {
@@ -142,7 +170,7 @@ const Arm = (() => {
   function cell(words, sort, options = {}) {
     const made = element("td", { class: [options.words && "words", options.bar !== undefined && "barred"].filter(Boolean).join(" ") });
     if (sort !== undefined) made.dataset.sort = Number.isFinite(sort) ? sort : "";
-    made.append(options.code ? element("code", {}, words) : words);
+    made.append(...(options.code ? [element("code", {}, words)] : Draw.words(words)));
     if (options.bar !== undefined) made.append(element("span", { class: "bar", style: `width:${(100 * Math.min(1, Math.max(0, options.bar))).toFixed(1)}%` }));
     return made;
   }
@@ -159,12 +187,14 @@ const Arm = (() => {
         cell(Fleet.short(one.mean), one.mean),
         far === 0 ? cell("–", 0) : cell(Fleet.plus(far), Math.abs(far), { bar: Math.abs(far) / most }),
         cell(`${Math.round(100 * Fleet.own(a, p))} %`, Fleet.own(a, p)),
-        cell(Fleet.pretty(one.unit), undefined, { words: true }),
+        cell(Fleet.pretty(one.unit).replaceAll(" ", "\u00a0"), undefined, { words: true }),
         cell(one.expression, undefined, { words: true, code: true }));
       return row;
     });
     return table(columns, rows, `parameters of ${arms.name[a]}`);
   }
+
+  const explained = `${data.names} From the type: how far from the mean of all arms, in σ, standard deviations of the usual differences. Own data: how much of the value its own recordings decide; the rest comes from the other arms.`.trim();
 
   function problems(a) {
     const rows = data.problems.filter(([robot]) => robot === arms.name[a]).map(([, date, file, reason]) =>
@@ -182,15 +212,16 @@ const Arm = (() => {
       bar(a),
       element("h2", {}, arms.name[a]),
       element("p", { class: `stamp ${kind}` }, words),
-      ...(reasons.length ? [element("ul", { class: "warnings" }, ...reasons.map((one) => element("li", {}, one.sentence)))] : []),
+      ...(reasons.length ? [element("ul", { class: "warnings" }, ...reasons.map((one) => element("li", {}, ...Draw.words(one.sentence))))] : []),
       about(a),
       element("h3", {}, "Days ", element("small", {}, "filled: used; orange: recorded, but not used; half: used in part; empty: nothing recorded")),
       strip,
       ...(story.parts.length ? [element("h3", {}, "History ", element("small", {}, "deviation from the arm’s own value, temperature taken off")), legend(a), ...story.parts] : []),
       ...problems(a),
-      ...(Number.isNaN(Fleet.value(a, 0)) || !parameters.length ? [] : [element("h3", {}, "Parameters ", element("small", {}, "in the light of the fleet")), values(a)]),
+      ...(Number.isNaN(Fleet.value(a, 0)) || !parameters.length ? [] : [element("h3", {}, "Parameters ", element("small", {}, "in the light of the fleet")), element("p", { class: "remark names" }, explained), values(a)]),
     );
     place.hidden = false;
+    Tables.mind(place);
     redraw = () => {
       Course.days(strip, a, Math.max(60, Math.floor(place.clientWidth)), 16);
       story.draw();

@@ -8,10 +8,10 @@ const Course = (() => {
   const { watched, changed, ordinals } = Fleet;
 
   function reach(k) {
-    const { quantiles } = watched[k];
+    const quantiles = watched[k].quantiles.map((row) => row.filter((_, d) => Fleet.on(d)));
     const usual = Math.max(...quantiles[0].map(Math.abs), ...quantiles.at(-1).map(Math.abs), 0);
     const fleet = Fleet.factor(k) * (many ? usual : Math.max(usual, watched[k].reach / 1.6));
-    const ends = changed[k].flatMap((a) => Fleet.series(a, k).map(([, y]) => y));
+    const ends = changed[k].flatMap((a) => Fleet.series(a, k).filter(([, , , d]) => Fleet.on(d)).map(([, y]) => y));
     return { fleet, up: Math.max(0, ...ends), down: Math.max(0, ...ends.map((y) => -y)) };
   }
 
@@ -49,7 +49,7 @@ const Course = (() => {
     }
     const ends = [];
     for (const a of changed[k]) {
-      const pairs = Fleet.series(a, k);
+      const pairs = Fleet.series(a, k).filter(([x]) => panel.holds(x));
       if (!pairs.length) continue;
       panel.line(pairs, "changed");
       const last = pairs.at(-1)[1];
@@ -69,7 +69,7 @@ const Course = (() => {
       let best = { far: Infinity };
       ordinals.forEach((o, d) => {
         const dx = Math.abs(panel.x(o) - px);
-        if (dx > 24) return;
+        if (dx > 24 || !panel.holds(o)) return;
         for (let a = 0; a < Fleet.count; a++) {
           const y = Fleet.deviation(a, d, k);
           if (Number.isNaN(y)) continue;
@@ -85,8 +85,7 @@ const Course = (() => {
       const found = nearest(event);
       panel.svg.classList.toggle("found", Boolean(found));
       if (!found) return Draw.hush();
-      const pairs = Fleet.series(found.a, k).map(([x, y]) => [panel.x(x), panel.y(y)]);
-      mark = Draw.node("path", { d: Draw.path(pairs), class: "mark" });
+      mark = Draw.node("path", { d: panel.placed(Fleet.series(found.a, k)), class: "mark" });
       panel.inside.append(mark);
       Draw.tell(event, `${Fleet.arms.name[found.a]}, ${Fleet.dayName(ordinals[found.d])}: ${Fleet.plus(found.y)} ${Fleet.unit(k)}`);
     });
@@ -108,12 +107,13 @@ const Course = (() => {
       if (one.kind === "unusual") return among(place, a, Fleet.parameters.findIndex((p) => p.name === one.parameter));
       if (["sign", "dead", "data", "misfit"].includes(one.kind)) return days(place, a);
       if (k === undefined) return;
-      const pairs = Fleet.series(a, k);
+      const ends = Fleet.axisOf(a);
+      const pairs = Fleet.series(a, k).filter(([x]) => x >= ends[0] && x <= ends[1]);
       const quantiles = watched[k].quantiles.map((row) => row.map((v) => (v === null ? null : v * Fleet.factor(k))));
-      const all = [...pairs.map(([, y]) => y), ...quantiles[0], ...quantiles[4], 0];
+      const all = [...pairs.map(([, y]) => y), ...[quantiles[0], quantiles[4]].flatMap((row) => row.filter((_, d) => Fleet.on(d))), 0];
       const [low, high] = [Math.min(...all), Math.max(...all)];
       const room = 0.08 * (high - low || 1);
-      const panel = new Draw.Panel(place, { width: 118, height: 34, left: 1, right: 1, range: [low - room, high + room], times: false, format: () => "", aria: `${one.arm}: ${watched[k].what} over time` });
+      const panel = new Draw.Panel(place, { width: 118, height: 34, left: 1, right: 1, days: ends, range: [low - room, high + room], times: false, format: () => "", aria: `${one.arm}: ${watched[k].what} over time` });
       panel.svg.querySelector(".grid").remove();
       panel.area(ordinals, quantiles[0], quantiles[4], "wide");
       panel.vertical(Fleet.ordinal(one.since), "since");

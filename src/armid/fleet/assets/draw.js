@@ -2,6 +2,7 @@
 // Small pictures in SVG: colours come from the page's style, so that light, dark and paper need no redrawing.
 const Draw = (() => {
   const SPACE = "http://www.w3.org/2000/svg";
+  const MONTHS_FROM = 300; // days from which an axis shows months
 
   function node(name, attributes = {}, text = null) {
     const made = document.createElementNS(SPACE, name);
@@ -31,11 +32,26 @@ const Draw = (() => {
     return choices.filter((some) => some.length <= Math.max(wanted, 3)).at(-1) || choices[0];
   }
 
+  // Days, months or years by how long the axis is, never more than fit: [position, words].
   function dayTicks(low, high, most) {
-    const step = [1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730].find((s) => (high - low) / s <= most) || 1825;
-    const result = [];
-    for (let x = low; x <= high; x += step) result.push(x);
-    return result;
+    const span = high - low;
+    const days = [1, 2, 3, 7, 14, 28, 56].find((s) => span / s <= most);
+    if (span <= MONTHS_FROM && days) {
+      return [...Array(Math.floor(span / days) + 1).keys()].map((i) => [low + i * days, Fleet.dayName(low + i * days, "day")]);
+    }
+    const year = Fleet.calendar(low).getUTCFullYear();
+    const steps = [1, 2, 3, 6, ...[1, 10, 100, 1000].flatMap((p) => [12 * p, 24 * p, 60 * p])].filter((s) => span / (30.4 * s) <= most);
+    for (const step of steps) {
+      const first = step < 12 ? 0 : -(year % (step / 12)) * 12;
+      const found = [];
+      for (let i = 0; found.length <= most; i++) {
+        const x = Fleet.monthStart(year, first + i * step);
+        if (x > high) break;
+        if (x >= low) found.push([x, Fleet.dayName(x, step < 12 ? "month" : "year")]);
+      }
+      if (found.length && found.length <= most) return found;
+    }
+    return [[low, Fleet.dayName(low, span > 5 * 365 ? "year" : "month")]];
   }
 
   const fixed = (x) => Math.round(x * 10) / 10;
@@ -44,7 +60,7 @@ const Draw = (() => {
   // A pair of axes with time to the right. `box`: size and margins; y range [low, high].
   class Panel {
     constructor(place, options) {
-      const { width, height, range, label = "", days = [Fleet.ordinals[0] ?? 0, Fleet.ordinals.at(-1) ?? 1] } = options;
+      const { width, height, range, label = "", days = Fleet.axis } = options;
       this.left = options.left ?? 34;
       this.right = width - (options.right ?? 6);
       this.top = label ? 18 : 6;
@@ -80,28 +96,38 @@ const Draw = (() => {
       }
       if (times) {
         const shown = dayTicks(...this.days.map(Math.round), Math.max(1, Math.floor((this.right - this.left) / 62)));
-        shown.forEach((value, i) => {
+        shown.forEach(([value, name]) => {
           const x = fixed(this.x(value));
           grid.append(node("line", { x1: x, x2: x, y1: this.top, y2: this.bottom }));
-          const anchor = i === 0 ? "start" : x > this.right - 16 ? "end" : "middle";
-          words.append(node("text", { x: i === 0 ? this.left : x, y: this.bottom + 13, "text-anchor": anchor }, Fleet.dayName(value, this.days[1] - this.days[0] > 300 ? "month" : "day")));
+          const half = 3 * name.length;
+          const anchor = x < this.left + half ? "start" : x > this.right - half ? "end" : "middle";
+          words.append(node("text", { x: anchor === "start" ? this.left : x, y: this.bottom + 13, "text-anchor": anchor, class: "time" }, name));
         });
       }
       this.svg.append(grid, words);
     }
 
+    // Whether a day is on the axis.
+    holds(day) {
+      return day >= this.days[0] && day <= this.days[1];
+    }
+
+    placed(pairs) {
+      return path(pairs.filter(([x]) => this.holds(x)).map(([x, y]) => [this.x(x), this.y(y)]));
+    }
+
     line(pairs, kind) {
-      this.inside.append(node("path", { d: path(pairs.map(([x, y]) => [this.x(x), this.y(y)])), class: kind }));
+      this.inside.append(node("path", { d: this.placed(pairs), class: kind }));
     }
 
     // Many lines as one path.
     lines(many, kind) {
-      const d = many.map((pairs) => path(pairs.map(([x, y]) => [this.x(x), this.y(y)]))).join("");
+      const d = many.map((pairs) => this.placed(pairs)).join("");
       this.inside.append(node("path", { d, class: kind }));
     }
 
     area(days, low, high, kind) {
-      const known = days.map((_, i) => i).filter((i) => low[i] !== null && high[i] !== null);
+      const known = days.map((_, i) => i).filter((i) => low[i] !== null && high[i] !== null && this.holds(days[i]));
       const up = known.map((i) => [this.x(days[i]), this.y(high[i])]);
       const down = known.map((i) => [this.x(days[i]), this.y(low[i])]).reverse();
       if (up.length > 1) this.inside.append(node("path", { d: `${path([...up, ...down])}Z`, class: kind }));
@@ -109,7 +135,8 @@ const Draw = (() => {
     }
 
     // Days with their intervals; where they stand close together, smaller and without.
-    dots(triples, kind, interval = 1.96) {
+    dots(all, kind, interval = 1.96) {
+      const triples = all.filter(([x]) => this.holds(x));
       const room = (this.right - this.left) / Math.max(1, triples.length);
       const r = fixed(Math.min(2.2, Math.max(0.9, 0.3 * room)));
       const bars = (room < 3 ? [] : triples).filter(([, , s]) => s > 0).map(([x, y, s]) => `M${fixed(this.x(x))} ${fixed(this.y(y - interval * s))}V${fixed(this.y(y + interval * s))}`);
@@ -118,6 +145,7 @@ const Draw = (() => {
     }
 
     vertical(day, kind) {
+      if (!this.holds(day)) return;
       const x = fixed(this.x(day));
       this.inside.append(node("line", { x1: x, x2: x, y1: this.top, y2: this.bottom, class: kind }));
     }
@@ -134,6 +162,12 @@ const Draw = (() => {
     }
   }
 
+  // Words in which no line ends within a date, or between a number and its unit.
+  function words(text) {
+    const joined = text.replace(/(\d) N m\b/g, "$1\u00a0N\u00a0m").replace(/(\d) (?=(?:%|kg|°C|σ|rad|±)(?![a-z]))|(±) (?=\d)/g, "$1$2\u00a0");
+    return joined.split(/(\d{4}-\d\d-\d\d)/).map((part, i) => (i % 2 ? element("span", { class: "date" }, part) : part)).filter((part) => part !== "");
+  }
+
   const tip = document.getElementById("tip");
   function tell(event, words) {
     tip.textContent = words;
@@ -145,5 +179,5 @@ const Draw = (() => {
   const hush = () => { tip.hidden = true; };
   addEventListener("scroll", hush, { passive: true });
 
-  return { node, element, ticks, dayTicks, path, fixed, Panel, tell, hush };
+  return { node, element, ticks, dayTicks, path, fixed, Panel, words, tell, hush };
 })();

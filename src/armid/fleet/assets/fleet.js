@@ -21,6 +21,7 @@
       Arm.hide();
       Course.drawAll();
       Unusual.drawAll();
+      Tables.all();
       // Back where one came from, or to the section that was asked for.
       const known = above !== null && (location.hash === from || location.hash === "#arms");
       if (known) scrollTo({ top: above, behavior: "instant" });
@@ -55,6 +56,7 @@
   const input = document.getElementById("filter");
   const buttons = [...document.querySelectorAll(".filter button")];
   const shown = document.getElementById("shown");
+  const nothing = document.getElementById("nothing");
   const rows = [...document.querySelectorAll("#arms tbody tr")];
   const texts = rows.map((row) => row.textContent.toLowerCase());
   function filter() {
@@ -67,6 +69,8 @@
       count += keep;
     });
     shown.textContent = words.length || state ? `${count} of ${rows.length}` : "";
+    nothing.hidden = count > 0;
+    Tables.all();
   }
   input.addEventListener("input", filter);
   for (const button of buttons) {
@@ -98,6 +102,7 @@
     }, 120);
   });
 
+  Tables.all();
   route();
   started = true;
 })();

@@ -52,7 +52,8 @@ const Unusual = (() => {
     }
     svg.append(grid, words, dots);
     place.replaceChildren(svg);
-    label(svg, ordered.filter(clear(known)), x, y, width - edge.right);
+    const spot = (a) => [x(arms.unlike_others[a]), y(arms.unlike_itself[a])];
+    label(svg, ordered.filter(clear(known)), known, spot, { left: edge.left, right: width - 2, top: edge.top - 8, bottom: height - edge.bottom + 4 });
     const of = (event) => (event.target.dataset?.arm === undefined ? null : Number(event.target.dataset.arm));
     dots.addEventListener("pointermove", (event) => {
       const a = of(event);
@@ -72,19 +73,28 @@ const Unusual = (() => {
     return (a) => Fleet.reasons.has(arms.name[a]) && (count <= 60 || arms.unlike_others[a] > others || arms.unlike_itself[a] > itself);
   }
 
-  // Names of arms, where there is room for them: the farthest out first.
-  function label(svg, flagged, x, y, right) {
-    const taken = [];
+  // Names of arms, the farthest out first, each where it covers neither a dot nor another name; those for which there
+  // is no room are left out: pointing at a dot and the tables have them.
+  function label(svg, flagged, known, spot, frame) {
+    const size = (a) => (Fleet.reasons.has(arms.name[a]) ? 5 : count > 300 ? 2.5 : 4);
+    const taken = known.map((a) => { const [px, py] = spot(a); const r = size(a); return [px - r, py - r, px + r, py + r]; });
+    const meets = ([l, t, r, b]) => taken.some(([l2, t2, r2, b2]) => l < r2 && r > l2 && t < b2 && b > t2);
+    const inside = ([l, t, r, b]) => l > frame.left && r < frame.right && t > frame.top && b < frame.bottom;
     const by = flagged.slice().sort((a, b) => arms.unlike_others[b] * arms.unlike_itself[b] - arms.unlike_others[a] * arms.unlike_itself[a]);
     for (const a of by) {
-      const words = arms.name[a];
-      const wide = 7.2 * words.length;
-      const [px, py] = [x(arms.unlike_others[a]), y(arms.unlike_itself[a])];
-      const spots = [[px + 7, py + 4], [px - 7 - wide, py + 4], [px - wide / 2, py - 8], [px - wide / 2, py + 16]];
-      const spot = spots.find(([l, b]) => l > 48 && l + wide < right && b > 12 && !taken.some(([l2, b2, w2]) => l < l2 + w2 + 4 && l + wide + 4 > l2 && Math.abs(b - b2) < 12));
-      if (!spot) continue;
-      taken.push([...spot, wide]);
-      svg.append(Draw.node("text", { x: spot[0], y: spot[1], class: "name" }, words));
+      const words = Draw.node("text", { class: "name" }, arms.name[a]);
+      svg.append(words);
+      const wide = words.getComputedTextLength() + 2;
+      const [px, py] = spot(a);
+      const places = [[7, 0], [-7 - wide, 0], [6, -8], [6, 8], [-6 - wide, -8], [-6 - wide, 8], [-wide / 2, -12], [-wide / 2, 12]];
+      const box = places.map(([dx, dy]) => [px + dx, py + dy - 6, px + dx + wide, py + dy + 6]).find((one) => inside(one) && !meets(one));
+      if (!box) {
+        words.remove();
+        continue;
+      }
+      taken.push(box);
+      words.setAttribute("x", Draw.fixed(box[0] + 1));
+      words.setAttribute("y", Draw.fixed(box[3] - 2));
     }
   }
 

@@ -60,11 +60,28 @@ const Fleet = (() => {
   const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
   const first = points ? Date.parse(`${dates[0]}T00:00:00Z`) : 0;
   const ordinal = (date) => Math.round((Date.parse(`${date}T00:00:00Z`) - first) / 86400000);
-  // A day in words: "day" without the year, "month" without the day, or all of it.
+  // The time axis: days that lie years from the rest are not on it.
+  const on = (d) => data.on_axis[d];
+  const known = ordinals.filter((_, d) => on(d));
+  const axis = known.length ? [known[0], known.at(-1)] : [0, 1];
+  // The axis of one arm: that of the fleet, but its own where all its days are off that.
+  function axisOf(a) {
+    const days = ordinals.map((_, d) => d).filter((d) => day(a, d));
+    return !days.length || days.some(on) ? axis : [ordinals[days[0]], ordinals[days.at(-1)]];
+  }
+  const DAY = 86400000;
+  const calendar = (days) => new Date(first + DAY * days);
+  // Position of the first of a month; months count on beyond December.
+  function monthStart(year, month) {
+    const date = new Date(0);
+    date.setUTCFullYear(year, month, 1);
+    return Math.round((date.getTime() - first) / DAY);
+  }
+  // A day in words: "day" without the year, "month" without the day, "year" alone, or all of it.
   function dayName(days, kind = "day") {
-    const date = new Date(first + 86400000 * days);
-    const [day, month, year] = [date.getUTCDate(), MONTHS[date.getUTCMonth()], date.getUTCFullYear()];
-    return { day: `${day} ${month}`, month: `${month} ${year}`, full: `${day} ${month} ${year}` }[kind];
+    const date = calendar(days);
+    const [day, month, year] = [date.getUTCDate(), MONTHS[date.getUTCMonth()], String(date.getUTCFullYear()).padStart(4, "0")];
+    return { day: `${day} ${month}`, month: `${month} ${year}`, year, full: `${day} ${month} ${year}` }[kind];
   }
 
   const signed = (text) => text.replace("-", "\u2212");
@@ -93,6 +110,6 @@ const Fleet = (() => {
 
   return {
     data, arms, watched, parameters, dates, ordinals, count, points, index, watchedIndex, reasons, changed, factor, unit,
-    deviation, sigma, temperature, day, odd, own, value, valueSigma, series, ordinal, dayName, short, plus, plusMinus, pretty,
+    deviation, sigma, temperature, day, odd, own, value, valueSigma, series, ordinal, dayName, on, axis, axisOf, calendar, monthStart, short, plus, plusMinus, pretty,
   };
 })();

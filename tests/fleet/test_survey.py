@@ -1,0 +1,162 @@
+"""Arms that are wrong in many ways at once: each is named for what it is, and the others are as without it."""
+
+import numpy as np
+import pytest
+
+import armid
+from armid.fleet.description import load_fleet
+from armid.fleet.identify import identify_fleet
+from armid.logs import read_log, write_log
+from armid.logs.log import Log
+from armid.robot.inertia import change_of_frame
+from tests.fleet.arms import EXAMPLES, LINK, write_fleet
+
+ARMS, DAYS = 10, 6
+REVERSED, HALF, EXCHANGED, ODD_DAYS, CARRIER, UNFIT, SOUND = (
+    "arm001",
+    "arm002",
+    "arm003",
+    "arm004",
+    "arm005",
+    "arm006",
+    6,
+)
+MASS, CENTRE = 0.4, (0.02, -0.01, 0.06)
+DATES = [f"2026-03-{day + 1:02d}" for day in range(DAYS)]
+
+
+def changed(values, arm, day):
+    """A payload on two days in the middle; and an arm that is another one every day."""
+    if arm == 4 and day in (2, 3):
+        robot = armid.load_robot(EXAMPLES / "arm.yaml")
+        payload = np.zeros(10)
+        payload[0], payload[1:4] = MASS, MASS * np.array(CENTRE)
+        for name, more in zip(LINK, change_of_frame(robot.tool) @ payload, strict=True):
+            values[f"{name}{robot.n_joints}"] += more
+    if arm == 5:
+        rng = np.random.default_rng([3, day])
+        values = {name: value * (1.0 + 0.3 * rng.normal() * name.startswith("m")) for name, value in values.items()}
+    return values
+
+
+def retouched(folder, name, days, torque):
+    """Let `torque(time, effort)` alter the torque of an arm on some days."""
+    for day in days:
+        path = folder / "logs" / f"robot={name}" / f"date={DATES[day]}" / "log.parquet"
+        log = read_log(path)
+        channels = {**log.channels, "effort": torque(log.time, log["effort"].copy())}
+        write_log(Log(log.time, channels, log.info), path)
+
+
+def junk(time, effort):
+    effort[:, 2] += 3.0 * np.sin(2.0 * np.pi * 1.7 * time) * np.sin(0.4 * time)
+    return effort
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """The fleet, and its result."""
+    folder = tmp_path_factory.mktemp("survey")
+    fleet = load_fleet(write_fleet(folder, ARMS, DAYS, change=changed))
+    retouched(folder, REVERSED, range(DAYS), lambda time, effort: effort * [-1.0, 1.0, 1.0, 1.0])
+    retouched(folder, HALF, range(2, DAYS), lambda time, effort: effort * [1.0, -1.0, 1.0, 1.0])
+    retouched(folder, EXCHANGED, (3, 4), lambda time, effort: effort[:, [1, 0, 2, 3]])
+    retouched(folder, ODD_DAYS, (1, 2), junk)
+    return folder, fleet, identify_fleet(fleet, folder / "result")
+
+
+def told(result, arm):
+    return [one["sentence"] for one in result.watch if one["arm"] == arm]
+
+
+def data_of(result, arm):
+    return next(one for one in result.arms if one["name"] == arm)
+
+
+def test_an_arm_without_any_day_that_counts_is_named(home):
+    """A torque reversed on all days: told since the first day; nothing is estimated, and nobody else suffers."""
+    folder, _, result = home
+    assert told(result, REVERSED) == [f"torque of joint 1 has the wrong sign since {DATES[0]}"]
+    arm = data_of(result, REVERSED)
+    assert (arm["state"], arm["days"]) == ("look", 0)
+    assert [arm[key] for key in ("noise", "values", "sigma", "own", "deviation", "fit", "series")] == [None] * 7
+    assert not (folder / "result" / "robots" / REVERSED).exists()
+    sound = [f"arm{number + 1:03d}" for number in range(SOUND, ARMS)]
+    assert {one["state"] for one in result.arms if one["name"] in sound} == {"good"}
+
+
+def test_noise_is_that_of_the_days_that_count(home):
+    """Two thirds of an arm's days reversed: noise and intervals are those of an arm with two days."""
+    _, _, result = home
+    assert told(result, HALF) == [f"torque of joint 2 has the wrong sign since {DATES[2]}"]
+    half, sound = data_of(result, HALF), data_of(result, "arm010")
+    np.testing.assert_allclose(half["noise"], sound["noise"], rtol=0.25)
+    ratio = np.array(half["sigma"]) / np.array(sound["sigma"])
+    assert np.median(ratio) < 1.3 * np.sqrt(DAYS / 2)
+
+
+def test_exchanged_torques_are_named(home):
+    """The log doctor suspects it, the fleet agrees: told by name, days left out."""
+    _, _, result = home
+    assert told(result, EXCHANGED) == [f"torques of turn and lift look exchanged from {DATES[3]} to {DATES[4]}"]
+    assert data_of(result, EXCHANGED)["days"] == DAYS - 2
+
+
+def test_days_that_fit_nothing_are_told_once_and_counted(home):
+    """Two days in a row: one entry, left out, counted apart, and so the result is not all good."""
+    _, _, result = home
+    (sentence,) = told(result, ODD_DAYS)
+    assert sentence.startswith(
+        f"torque of joint 3 does not fit the arm's own model from {DATES[1]} to {DATES[2]} (up to"
+    )
+    assert data_of(result, ODD_DAYS)["days"] == DAYS - 2
+    assert result.summary_data["misfit_days"] == 2
+    assert result.summary_data["used"] == ARMS * DAYS - DAYS - 4 - 2 - 2
+    named = [(one["date"], one["file"]) for one in result.problems if one["robot"] == ODD_DAYS]
+    assert named == [(DATES[1], "all"), (DATES[2], "all")]
+    assert not result.good
+    first, *lines = result.summary().splitlines()
+    assert f"{result.summary_data['used']} of {ARMS * DAYS} arm-days used" in first
+    assert first.endswith("; 2 left out because they fit nothing")
+    whole = f"  {HALF} {DATES[2]} to {DATES[5]}, whole days: torque of joint 2 has the wrong sign"
+    assert whole in lines
+
+
+def test_an_arm_that_no_model_fits_is_one_sentence(home):
+    """All days differ: one entry about the arm; the days still count."""
+    _, _, result = home
+    entries = [one for one in result.watch if one["arm"] == UNFIT and one["kind"] == "misfit"]
+    assert len(entries) == 1
+    assert entries[0]["sentence"].startswith(
+        "more than half of its days do not fit one model of the arm (torque of joint"
+    )
+    assert entries[0]["since"] is None
+    assert not [one for one in result.problems if one["robot"] == UNFIT]
+    assert data_of(result, UNFIT)["days"] == DAYS
+
+
+def test_a_payload_that_is_put_down_again(home):
+    """Mass and both dates in one sentence; the series of that arm shows the same mass on the same days, else none."""
+    _, _, result = home
+    (one,) = (one for one in result.watch if one["arm"] == CARRIER)
+    assert (one["kind"], one["since"], one["until"]) == ("payload", DATES[2], DATES[3])
+    assert one["size"] == pytest.approx(MASS, rel=0.08)
+    assert one["sentence"] == f"carried about {one['size']:.2g} kg that nobody told of from {DATES[2]} to {DATES[3]}"
+    series = np.array(data_of(result, CARRIER)["series"]["deviation"]["payload"])
+    carried = np.isin(np.arange(DAYS), (2, 3))
+    np.testing.assert_allclose(series[carried], one["size"], rtol=0.08)
+    np.testing.assert_allclose(series[~carried], 0.0, atol=0.06)
+
+
+def test_fits_of_arms_that_are_gone_are_removed(home):
+    """An arm of an earlier run, and not what else lies there."""
+    folder, fleet, result = home
+    robots = folder / "result" / "robots"
+    for name, file in (("gone", "fit.json"), ("kept", "fit.json"), ("kept", "report.html")):
+        (robots / name).mkdir(exist_ok=True)
+        (robots / name / file).write_text("{}")
+    again = identify_fleet(fleet, folder / "result")
+    assert again.watch == result.watch
+    assert not (robots / "gone").exists()
+    assert [path.name for path in (robots / "kept").iterdir()] == ["report.html"]
+    assert sorted(path.parent.name for path in robots.glob("*/fit.json")) == [f"arm{n:03d}" for n in range(2, ARMS + 1)]
