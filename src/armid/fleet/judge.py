@@ -23,6 +23,8 @@ TOLD = {
     "dead-channel": ("dead", "{channel} of joint {number} is dead"),
     "mostly-zero": ("dead", "{channel} of joint {number} is zero most of the time"),
     "degrees": ("data", "positions are in degrees, not in radians"),
+    "time-unit": ("data", "time is in another unit"),
+    "rate-differs": ("data", "the stated rate contradicts the timestamps"),
     "clock-jump": ("data", "{clock}"),
     "copied-file": ("data", "{what}"),
 }

@@ -165,7 +165,7 @@ def _parameters(data: Mapping[str, Any]) -> str:
         Row(
             (
                 Cell(one["name"], code=True),
-                Cell(plus_minus(one["mean"], HALF * one["sigma"]), one["mean"]),
+                Cell(_mean(one), float("nan") if one["mean"] is None else one["mean"]),
                 Cell(short(one["spread"], 2), float("nan") if one["spread"] is None else one["spread"]),
                 Cell(percent(value), value, min(value, 1.0) / min(largest, 1.0)),
                 Cell(pretty(one["unit"]).replace(" ", "\u00a0")),
@@ -177,9 +177,17 @@ def _parameters(data: Mapping[str, Any]) -> str:
     return html.table(columns, rows, caption="parameters of the type", fold=FOLD)
 
 
+def _mean(one: Mapping[str, Any]) -> str:
+    """Mean of the type with its interval; a dash where no arm's motion shows the parameter."""
+    known = one["mean"] is not None and one["sigma"] is not None
+    return plus_minus(one["mean"], HALF * one["sigma"]) if known else "–"
+
+
 def _share(one: Mapping[str, Any]) -> float:
     """Spread over mean; NaN where the mean cannot be told from zero, or the spread is not known."""
-    told = one["spread"] is not None and abs(one["mean"]) > CLEAR * one["sigma"]
+    if any(one[key] is None for key in ("spread", "mean", "sigma")):
+        return float("nan")
+    told = abs(one["mean"]) > CLEAR * one["sigma"]
     return abs(one["spread"] / one["mean"]) if told and one["mean"] else float("nan")
 
 

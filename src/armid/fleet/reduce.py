@@ -34,7 +34,16 @@ LAGS = 60
 EPOCH = 3e8  # times beyond this [s] are taken as seconds since 1970
 #: Findings after which a recording means something else than it says, so that it is not used. Signs and exchanged
 #: joints are judged later, in the light of the whole fleet, which is far surer than one log alone.
-FATAL = ("degrees", "dead-channel", "mostly-zero", "position-missing", "effort-missing", "other-robot")
+FATAL = (
+    "degrees",
+    "time-unit",
+    "rate-differs",
+    "dead-channel",
+    "mostly-zero",
+    "position-missing",
+    "effort-missing",
+    "other-robot",
+)
 
 
 def reduce_partition(fleet: Fleet, partition: Partition, key: str = "") -> ArmDay:
