@@ -160,3 +160,18 @@ def test_fits_of_arms_that_are_gone_are_removed(home):
     assert not (robots / "gone").exists()
     assert [path.name for path in (robots / "kept").iterdir()] == ["report.html"]
     assert sorted(path.parent.name for path in robots.glob("*/fit.json")) == [f"arm{n:03d}" for n in range(2, ARMS + 1)]
+
+
+def test_a_joint_that_never_moves_in_the_whole_fleet(tmp_path):
+    """What no arm shows is unknown, without a warning; the rest and the page are there."""
+    file = write_fleet(tmp_path, 5, 2)
+    for path in (tmp_path / "logs").rglob("*.parquet"):
+        log = read_log(path)
+        position = log["position"].copy()
+        position[:, 3] = 0.3
+        write_log(Log(log.time, {"position": position, "effort": log["effort"]}, log.info), path)
+    result = identify_fleet(load_fleet(file), tmp_path / "result")
+    known = {one["name"]: one for one in result.parameters}
+    assert [known["fv4"][key] for key in ("mean", "sigma", "spread")] == [None, None, None]
+    assert known["fv1"]["sigma"] < 0.1 * known["fv1"]["mean"]
+    assert (tmp_path / "result" / "fleet.html").stat().st_size > 10_000

@@ -19,6 +19,7 @@ from armid.robot.inertia import Array
 
 LEAST_ARMS = 5  # below, a spread between arms cannot be told
 MOST_ARMS = 400  # from which the type is learnt; more add little but time
+UNSEEN = 1e6  # standard deviation of a parameter that no arm's motion shows, in its own unit
 ITERATIONS, CONVERGED = 400, 1e-6
 FREEDOM = 6.0  # of the t distribution that makes single odd arms count less
 ODD = 0.01  # chance, over the whole fleet, that a sound arm is called unusual
@@ -121,8 +122,8 @@ def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: boo
 
 def _scale(information: Sequence[Information]) -> Array:
     """Sizes that make parameters comparable: their error if the whole fleet were one arm, times the number of arms."""
-    total = np.sum([part.matrix for part in information], axis=0)
-    return np.asarray(np.sqrt(len(information) / np.maximum(np.diag(total), 1e-300)))
+    total = np.diag(np.sum([part.matrix for part in information], axis=0))
+    return np.asarray(np.minimum(np.sqrt(len(information) / np.maximum(total, 1e-300)), UNSEEN))
 
 
 def _start(A: Array, b: Array) -> tuple[Array, Array]:

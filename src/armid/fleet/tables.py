@@ -13,6 +13,7 @@ from armid.estimation.torque_model import TorqueModel
 from armid.fleet.day import ArmDay
 from armid.fleet.days import Days
 from armid.fleet.description import Fleet
+from armid.fleet.hierarchy import UNSEEN
 from armid.fleet.judge import said_exchanged, told_findings
 from armid.fleet.result import FleetResult, plain
 from armid.fleet.survey import ArmSurvey, Survey
@@ -155,12 +156,14 @@ def _parameters(model: TorqueModel, survey: Survey) -> tuple[dict[str, Any], ...
     estimate = survey.estimate
     sigma = np.sqrt(np.maximum(np.diag(estimate.mean_covariance), 0.0))
     spread = np.sqrt(np.maximum(np.diag(estimate.spread), 0.0))
+    unseen = spread > 0.5 * UNSEEN
+    mean, sigma, spread = (np.where(unseen, np.nan, one) for one in (estimate.mean, sigma, spread))
     return tuple(
         {
             "name": name,
             "expression": expressions.get(name, name),
             "unit": unit,
-            "mean": plain(estimate.mean[i]),
+            "mean": plain(mean[i]),
             "sigma": plain(sigma[i]),
             "spread": plain(spread[i]) if estimate.told else None,
         }
@@ -202,8 +205,8 @@ def _arm_data(
         "samples": int(sum(fact["samples"] for fact in facts)),
         "seconds": plain(sum(fact["seconds"] for fact in facts)),
         "noise": numbers(np.where(arm.noise > SILENT, arm.noise, np.nan) if arm is not None and known else None),
-        "values": numbers(None if own is None else own.values),
-        "sigma": numbers(None if own is None else own.sigma),
+        "values": numbers(None if own is None else np.where(own.sigma > 0.5 * UNSEEN, np.nan, own.values)),
+        "sigma": numbers(None if own is None else np.where(own.sigma > 0.5 * UNSEEN, np.nan, own.sigma)),
         "own": numbers(None if own is None else own.own_share),
         "deviation": numbers(None if own is None else own.deviation),
         "unusual": [] if own is None else list(own.unusual),
