@@ -96,7 +96,7 @@ def test_unknown_paper_is_refused_before_any_work(calls, tmp_path, capsys):
 def test_folder_that_cannot_be_made_is_named(calls, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["reproduce", "rx60", "-o", str(tmp_path / "file" / "out")]) == 2
-    assert "file/out: cannot be made" in capsys.readouterr().err
+    assert "file/out: cannot be a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

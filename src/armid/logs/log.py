@@ -18,6 +18,8 @@ EFFORTS = ("joint torque", "motor torque", "current", "none")
 SIDES = ("joint", "motor")
 MODES = ("position", "velocity", "torque")
 
+RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
+
 
 class LogError(ArmidError):
     """A log cannot be used.

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from armid.logs.log import Log, LogError
+from armid.logs.log import RATE_TOLERANCE, Log, LogError
 from armid.logs.stream import LogStream
 from armid.robot.robot import Robot
 from armid.signals.choice import chosen_steps
 from armid.signals.dataset import Dataset
-from armid.signals.doctor.clock import RATE_TOLERANCE
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, ToJointSide
 from armid.signals.problems import SignalError

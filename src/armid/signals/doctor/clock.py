@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from armid.logs.log import Log
+from armid.logs.log import RATE_TOLERANCE, Log
 from armid.robot.inertia import Array
 from armid.signals.doctor.finding import Finding, Where, at_rows, plural
 
@@ -23,7 +23,6 @@ _REPEATED = 1e-3
 # Rows out of order may be sorted if the steps between them then come this near to the median step.
 _MENDED = 0.3
 # Nominal and actual rate may differ by this much: clocks do, by 1e-4.
-RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
 _RATE = 0.01
 
 
