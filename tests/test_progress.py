@@ -57,6 +57,17 @@ def test_the_line_says_what_is_left(monkeypatch):
     assert visible(terminal.getvalue()) == [""]
 
 
+def test_a_new_phase_is_timed_by_itself(monkeypatch):
+    """Half of a second phase done in 2 s: 2 s are left, whatever the first took; a bound is called one."""
+    now, terminal = [0.0], Terminal()
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(display.sys, "stderr", terminal)
+    show = display.Display(most=True)
+    for now[0], share in ((30.0, 0.9), (40.0, 0.1), (42.0, 0.5)):
+        show("recording", share)
+    assert visible(terminal.getvalue()) == ["recording  50 %  42 s, at most 2 s left"]
+
+
 def test_without_a_terminal_a_line_now_and_then(monkeypatch):
     """A file gets whole lines, half a minute apart, and no control characters."""
     now, file = [0.0], io.StringIO()

@@ -130,3 +130,14 @@ def test_process_reports_bad_input_like_the_function():
     result = program("model", "pa11")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("armid: error: robot 'pa11' is not known, did you mean 'pa10'?")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_is_one_sentence():
+    """Standard output that takes nothing: exit code 2, a sentence, no traceback."""
+    command = [sys.executable, "-m", "armid", "robots"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("armid: error: the result: cannot be read or written (No space left")
+    assert "Traceback" not in done.stderr

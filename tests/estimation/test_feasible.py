@@ -238,6 +238,17 @@ def test_a_link_that_must_be_heavy_is_told():
         assert f"Link {number} would have to weigh {found.links[f'm{number}']:.3g} kg" in " ".join(found.notes)
 
 
+@pytest.mark.parametrize("name", ["rx60", "pa10"])
+def test_marks_are_those_of_the_values_shown(name):
+    """Possible values differ from the unconstrained ones; a value is weak if its own standard deviation says so."""
+    _, found = fits(name)
+    relative = found.sigma / np.maximum(np.abs(found.values), 1e-300)
+    for kind, share in zip(found.identifiability.classes, relative, strict=True):
+        assert kind == "undetermined" or (kind == "determined") == (share <= 0.3)
+    count = found.identifiability.classes.count("determined")
+    assert found.identifiability.verdict.startswith(f"{count} of {len(found.names)} parameters are determined")
+
+
 def test_bounds_hold():
     """Masses, total mass, boxes and ellipsoids hold the links."""
     robot = library_arm("rx60")

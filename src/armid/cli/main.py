@@ -84,9 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
-        sys.stderr.write(
-            f"armid: error: {error.filename or 'the result'}: cannot be written or read ({error.strerror})\n"
-        )
+        place, reason = error.filename or "the result", error.strerror or error
+        sys.stderr.write(f"armid: error: {place}: cannot be read or written ({reason})\n")
         return BAD_INPUT
     except KeyboardInterrupt:
         start = "\r\x1b[K" if sys.stderr.isatty() else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from armid.cli.log_options import add_log_options, check_folder, check_output, hashes, logs_from
+from armid.cli.log_options import add_log_options, check_folder, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, print_json
 from armid.progress import tell
 
@@ -69,8 +69,7 @@ def run(options: argparse.Namespace) -> int:
         gain=options.gain,
     )
     tell("done", 1.0)
-    chosen = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
-    found = replace(found, options=chosen, history={**found.history, "files_sha256": hashes(inputs)})
+    found = replace(found, options=kept_options(options), history={**found.history, "files_sha256": hashes(inputs)})
     written = []
     if options.output:
         found.save(options.output)

@@ -298,7 +298,8 @@ def notes_of(folder: Path) -> str:
     lines = []
     if codes:
         named = ", ".join(dict.fromkeys(codes))
-        lines.append(f"log doctor: {len(codes)} warning{'s'[: len(codes) > 1]} ({named}); the report says more")
+        count = "1 warning" if len(codes) == 1 else f"{len(codes)} warnings"
+        lines.append(f"log doctor: {count} ({named}); the report says more")
     path = folder / "exports" / _NOT_EXPORTED
     if path.is_file():
         lines.append(path.read_text(encoding="utf-8").strip())
