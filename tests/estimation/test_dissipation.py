@@ -1,12 +1,14 @@
 """Friction must take energy: where, with which coefficients, and what the search makes of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import armid
 from armid.dynamics import Model
 from armid.estimation import FrictionSearch, FrictionTerm
-from armid.estimation.dissipation import dissipates, resistances
+from armid.estimation.dissipation import dissipates, grows_with_speed, resistances
 from armid.estimation.friction_bench import Scores
 from armid.estimation.friction_choice import standard_error
 from tests.estimation.test_coverage import true_values
@@ -28,6 +30,8 @@ def model():
         ("asymmetry", {"fv1": 0.1, "fc1": 1.0, "fa1": -1.9}, False),  # the same forwards
         ("root", {"fv1": 10.0, "fc1": 2.0, "fr1": -8.0}, True),  # 2 + 10 v - 8 sqrt(v) is 0.4 at its least
         ("root", {"fv1": 10.0, "fc1": 1.0, "fr1": -8.0}, False),
+        ("asymmetry", {"fv1": 1.0, "fc1": 9.0, "fa1": 1.1}, False),  # takes energy up to 1.5, but not from 90 on
+        ("stribeck", {"fv1": -0.1, "fc1": 9.0, "fs1": 1.0}, False),  # the same
         ("stribeck", {"fv1": 1.0, "fc1": 3.0, "fs1": -4.0}, True),  # 3 - 4 exp(-v/0.01) is negative below 0.003 only
         ("load", {"fv1": 1.0, "fc1": 3.0, "fl1": -0.1}, False),
     ],
@@ -36,6 +40,31 @@ def test_by_hand(model, kind, values, expected):
     """Signs worked out by hand; offsets play no part."""
     term = FrictionTerm(kind, 0, 0.01 if kind == "stribeck" else 0.0)
     assert dissipates(model, [term], 0, SPEEDS, {**values, "fo1": 100.0}) is expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("root", {"fv1": 10.0, "fr1": -1.0}, False),  # cancel each other at v = 0.01 only
+        ("root", {"fv1": -1.0, "fr1": 10.0}, False),  # falls with speed from 25 on
+        ("root", {"fv1": 1.0, "fr1": 10.0}, True),
+        ("stribeck", {"fv1": 1.0, "fs1": -3.0}, True),  # friction that grows, then fades out as a shape
+        ("asymmetry", {"fv1": 1.0, "fa1": -3.0}, True),  # left to the test of energy
+    ],
+)
+def test_viscous_parts(model, kind, values, expected):
+    """Neither the linear nor the sub-linear part may be negative."""
+    assert grows_with_speed(model, [FrictionTerm(kind, 0, 0.1)], 0, values) is expected
+
+
+def test_viscous_parts_of_a_law_with_directions():
+    """Either direction counts by itself."""
+    robot = armid.load_robot("ir361")
+    model = Model(replace(robot, friction=tuple(replace(law, per_direction=True) for law in robot.friction)))
+    names = [p.name for p in model.parameters if p.name.startswith("fv") and p.number == 1]
+    assert len(names) == 2
+    assert grows_with_speed(model, [], 0, dict.fromkeys(names, 1.0))
+    assert not grows_with_speed(model, [], 0, {names[0]: 1.0, names[1]: -0.1})
 
 
 def test_terms_of_other_joints_do_not_count(model):

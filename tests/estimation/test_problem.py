@@ -218,3 +218,19 @@ def test_bad_input(arm):
         WeightedLeastSquares(noise="loud").fit(robot, data)
     with pytest.raises(EstimationError, match="finite"):
         OrdinaryLeastSquares(known={"fv1": float("nan")}).fit(robot, data)
+
+
+def test_torque_equals_the_product_with_the_regressor(arm):
+    """Without making the regressor: base parameters, every kind of term, filtered and decimated rows."""
+    robot, model, values = arm
+    named = dict(zip(model.base.kept, values, strict=True))
+    terms = tuple(FrictionTerm(kind, joint, 0.1) for joint, kind in enumerate(("root", "stribeck", "asymmetry")))
+    terms += (FrictionTerm("load", 1),)
+    kernel = low_pass_kernel(100.0, 6.0)
+    data = dataset(robot, linear_torque(model, values), kernel=kernel, step=4)
+    problem = Problem(robot, data, terms=terms, load_values=named)
+    x = np.append(values, [3.0, 40.0, 5.0, 0.1])
+    product = problem.torque_model.regressor(data.motion) @ x
+    np.testing.assert_allclose(problem.torque_model.torque(data.motion, x), product, rtol=1e-9, atol=1e-9)
+    for block in problem.blocks():
+        np.testing.assert_allclose(block.errors(x), block.torque - block.regressor @ x, rtol=1e-9, atol=1e-8)

@@ -10,6 +10,7 @@ from armid.estimation.terms import FrictionTerm
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
+from armid.payload.regression import LoadedTorqueModel
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from tests.payload.stand import BODY, MORE_FRICTION, RATE_HZ, Draws, dataset, swing, torque
@@ -215,6 +216,10 @@ def test_friction_in_proportion_to_the_load():
     np.testing.assert_allclose(found.free[:4], BODY[:4], atol=5e-3)
     load = next(change for change in found.friction if change.name == "fl3")
     assert load.value == pytest.approx(0.1, abs=5e-3)
+    # Torque without the regressor is torque by the regressor, also of the carried body.
+    model = LoadedTorqueModel(fit, BODY)
+    x = np.concatenate([fit.values, 1.5 * BODY])
+    np.testing.assert_allclose(model.torque(draws.motion, x), model.regressor(draws.motion) @ x, atol=1e-8)
 
 
 def test_nothing_and_less_than_nothing():

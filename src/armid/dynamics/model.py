@@ -134,8 +134,13 @@ class Model:
 
         Friction, springs and known counterbalances are included.
         """
-        motion = self.motion(q, qd, qdd)
-        return self._torque(motion, self._tree, self.vector(values), local=True) + self.counterbalance_torque(motion.q)
+        return self.linear_torque(q, qd, qdd, values) + self.counterbalance_torque(q)
+
+    def linear_torque(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, values: ArrayLike | Mapping[str, float]
+    ) -> Array:
+        """The product W theta (samples, joints), many times faster than by way of W."""
+        return self._torque(self.motion(q, qd, qdd), self._tree, self.vector(values), local=True)
 
     def counterbalance_torque(self, q: ArrayLike) -> Array:
         """Known torque (samples, joints) of tabulated counterbalances; it holds its end values outside the table."""

@@ -48,10 +48,37 @@ def resistances(
 def dissipates(
     model: Model, terms: Sequence[FrictionTerm], joint: int, speeds: Array, values: Mapping[str, float]
 ) -> bool:
-    """Whether friction of a joint takes energy at these speeds; `values` holds the coefficients by name."""
+    """Whether friction of a joint takes energy at these speeds and, by its viscous parts, at all higher ones.
+
+    `values` holds the coefficients by name.
+    """
+    rows = [parts for _, parts in resistances(model, terms, joint, speeds)]
+    for sign in (1.0, -1.0):
+        uneven = {term.name: sign for term in terms if term.joint == joint and term.kind == "asymmetry"}
+        rows.append(_viscous(model, joint, sign) | uneven)
+    return _none_is_negative(model, rows, values)
+
+
+def grows_with_speed(model: Model, terms: Sequence[FrictionTerm], joint: int, values: Mapping[str, float]) -> bool:
+    """Whether no viscous part of a joint's friction is negative, be it linear or sub-linear.
+
+    With a negative one friction falls with speed beyond the data, or two large parts cancel each other within them
+    and part beyond.
+    """
+    rows = [{term.name: 1.0} for term in terms if term.joint == joint and term.kind == "root"]
+    rows += [_viscous(model, joint, sign) for sign in (1.0, -1.0)]
+    return _none_is_negative(model, rows, values)
+
+
+def _viscous(model: Model, joint: int, sign: float) -> dict[str, float]:
+    """The model's own viscous coefficients of a joint in one direction."""
+    own = [p.name for p in model.parameters if p.kind == FRICTION and p.number == joint + 1]
+    return {name: _opposing(name, sign, 1.0) for name in own if name.startswith("fv")}
+
+
+def _none_is_negative(model: Model, rows: Sequence[Mapping[str, float]], values: Mapping[str, float]) -> bool:
     known = {**model.known, **values}
-    rows = resistances(model, terms, joint, speeds)
-    return all(sum(part * known.get(name, 0.0) for name, part in parts.items()) >= 0.0 for _, parts in rows)
+    return all(sum(part * known.get(name, 0.0) for name, part in row.items()) >= 0.0 for row in rows)
 
 
 def _opposing(name: str, sign: float, speed: float) -> float:

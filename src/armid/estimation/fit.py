@@ -111,16 +111,14 @@ class Fit:
 
     def predict(self, motion: Motion, *, sigma: bool = True) -> Prediction:
         """Torque of a motion, what was known beforehand included, not delayed."""
-        torque = np.empty_like(motion.q)
+        torque = self.torque_model.torque(motion, self.values)
         spread = np.zeros_like(motion.q)
         known = self.torque_model.known_torque(motion)
-        for first in range(0, len(motion.q), 4096):
+        for first in range(0, len(motion.q) if sigma else 0, 4096):
             part = slice(first, first + 4096)
             regressor = self.torque_model.regressor(Motion(*(array[part] for array in motion)))
-            torque[part] = regressor @ self.values
-            if sigma:
-                variance = np.einsum("tjp,pq,tjq->tj", regressor, self.covariance, regressor, optimize=True)
-                spread[part] = np.sqrt(np.maximum(variance, 0.0))
+            variance = np.einsum("tjp,pq,tjq->tj", regressor, self.covariance, regressor, optimize=True)
+            spread[part] = np.sqrt(np.maximum(variance, 0.0))
         return Prediction(torque if known is None else torque + known, spread)
 
     def expression(self, name: str) -> str:

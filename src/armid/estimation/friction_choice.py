@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from typing import ClassVar
 
@@ -38,15 +39,16 @@ class FrictionSearch(Estimator):
     direction, Coulomb friction in proportion to the load, all their combinations, and a delay of the torque. For each
     joint in turn the combination is sought that predicts held-out folds of consecutive rows best, where each
     coefficient has to bring 1.5 nats of likelihood (correlated rows count once) and half a percent of the error, and
-    friction must take energy at all speeds of the data; taken is the smallest one whose lag behind the best is within
-    one standard error over the folds. The load torque comes from the fit so far; this is repeated.
+    friction must take energy from the slowest speed of the data on and have no negative viscous part; taken is the
+    smallest one whose lag behind the best is within one standard error over the folds. The load torque comes from the
+    fit so far; this is repeated.
 
     Attributes:
         estimator: what fits the chosen model; its terms and delays are replaced.
         kinds: which kinds of terms may be chosen.
         delays: whether delays may be chosen.
-        dissipative: pass over what would drive a joint at some speed of the data; not needed where the parameters are
-            made possible afterwards, which keeps friction from that.
+        dissipative: pass over what would drive a joint at some speed; not needed where the parameters are made possible
+            afterwards, which keeps friction from that.
     """
 
     name: ClassVar[str] = "auto-friction"
@@ -160,8 +162,8 @@ def _best(
     """The smallest combination that folds cannot tell from the one with the largest held-out likelihood.
 
     That is the rule of one standard error: if the best one's lead, less the price of its coefficients, is no larger
-    than its standard error over the folds, the smaller one is taken. What would drive the joint at some speed of the
-    data is not friction, and passed over where `dissipative` says so.
+    than its standard error over the folds, the smaller one is taken. What is not plausible as friction is passed over,
+    and so is what only adds to it a term that folds see no use in.
     """
     own = list(dict.fromkeys(c for combination in combinations for c in combination))
     plain, *scores = bench.compare(others, own, combinations, weights)
@@ -174,14 +176,21 @@ def _best(
     def net(combination: tuple[Candidate, ...]) -> float:
         return float(gains[combination].sum()) - PRICE * len(combination)
 
-    def possible(combination: tuple[Candidate, ...]) -> bool:
-        if not combination or not dissipative:
-            return True
-        return bench.dissipates([*others, *combination], combination[0].joint, weights)
+    def is_near(one: tuple[Candidate, ...], better: tuple[Candidate, ...]) -> bool:
+        return net(better) - net(one) <= standard_error(gains[better] - gains[one])
 
-    best = next(c for c in sorted(gains, key=net, reverse=True) if possible(c))
-    near = [c for c in gains if net(best) - net(c) <= standard_error(gains[best] - gains[c])]
-    return next(c for c in sorted(near, key=lambda c: (len(c), -net(c))) if c == best or possible(c))
+    @cache
+    def is_plausible(combination: tuple[Candidate, ...]) -> bool:
+        if not combination:
+            return True
+        return bench.is_plausible([*others, *combination], combination[0].joint, weights, dissipative=dissipative)
+
+    def is_allowed(combination: tuple[Candidate, ...]) -> bool:
+        smaller = (c for c in gains if set(c) < set(combination))
+        return is_plausible(combination) and not any(not is_plausible(c) and is_near(c, combination) for c in smaller)
+
+    best = next(c for c in sorted(gains, key=net, reverse=True) if is_allowed(c))
+    return next(c for c in sorted(gains, key=lambda c: (len(c), -net(c))) if is_near(c, best) and is_allowed(c))
 
 
 def standard_error(parts: Array) -> float:

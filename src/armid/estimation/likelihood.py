@@ -268,7 +268,7 @@ def _shifted(motion: Motion, k: int, i: int, by: float) -> Motion:
 
 def _torque(model: TorqueModel, motion: Motion, values: Array) -> Array:
     """Predicted torque, what is known included."""
-    torque = model.regressor(motion) @ values
+    torque = model.torque(motion, values)
     known = model.known_torque(motion)
     return np.asarray(torque if known is None else torque + known)
 

@@ -38,7 +38,10 @@ class Rows:
     """Some rows of the regression, filtered as the data set's torque was.
 
     Attributes:
-        regressor: (rows, joints, columns).
+        torque_model: predicts the torque.
+        motion: the samples that the rows are made of.
+        kernel: the filter; None without.
+        rows: indices into the samples.
         torque: (rows, joints), what is known subtracted.
         use: (rows, joints), False where a row does not count.
         velocity: of the joints, (rows, joints).
@@ -46,17 +49,29 @@ class Rows:
         which: slice into the data set's rows.
     """
 
-    regressor: Array
+    torque_model: TorqueModel
+    motion: Motion
+    kernel: Array | None
+    rows: Indices
     torque: Array
     use: NDArray[np.bool_]
     velocity: Array
     dataset: int
     which: slice
 
+    @cached_property
+    def regressor(self) -> Array:
+        """(rows, joints, columns)."""
+        with one_blas_thread():
+            return self._filtered(self.torque_model.regressor(self.motion))
+
     def errors(self, values: Array) -> Array:
-        """Torque less its prediction by parameter `values`, (rows, joints), of all rows."""
-        # Several times faster than `@`, which would copy: the regressor lies in memory by parameter.
-        return np.asarray(self.torque - np.einsum("tjp,p->tj", self.regressor, values))
+        """Torque less its prediction by parameter `values`, (rows, joints), of all rows; needs no regressor."""
+        return np.asarray(self.torque - self._filtered(self.torque_model.torque(self.motion, values)))
+
+    def _filtered(self, samples: Array) -> Array:
+        every = self.kernel is None and len(self.rows) == len(samples)
+        return samples if every else filtered(samples, self.kernel, self.rows)
 
     def residuals(self, values: Array) -> Array:
         """The errors of the rows that count, 0 elsewhere."""
@@ -205,11 +220,17 @@ class Problem:
                     continue
                 motion = Motion(dataset.q[span], dataset.qd[span], dataset.qdd[span])
                 rows = dataset.rows[which]
-                with one_blas_thread():
-                    regressor = self.torque_model.regressor(motion)
-                    if dataset.kernel is not None or len(rows) < len(regressor):
-                        regressor = filtered(regressor, dataset.kernel, rows - span.start)
-                yield Rows(regressor, torque[which], self.used(dataset, which), dataset.qd[rows], index, which)
+                yield Rows(
+                    torque_model=self.torque_model,
+                    motion=motion,
+                    kernel=dataset.kernel,
+                    rows=rows - span.start,
+                    torque=torque[which],
+                    use=self.used(dataset, which),
+                    velocity=dataset.qd[rows],
+                    dataset=index,
+                    which=which,
+                )
 
     def torque(self, dataset: Dataset) -> Array:
         """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""

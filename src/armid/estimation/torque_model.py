@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -75,17 +75,44 @@ class TorqueModel:
             return base
         result = np.zeros((*base.shape[:2], len(self.names)))
         result[:, :, : base.shape[2]] = base
-        load = None if self.load_values is None else base @ self._load_vector
-        for k, term in enumerate(self.terms, start=base.shape[2]):
-            own = None if load is None else load[:, term.joint]
-            result[:, term.joint, k] = term.shape(motion.qd[:, term.joint], own)
+        for k, (term, shape) in enumerate(self._shapes(motion), start=base.shape[2]):
+            result[:, term.joint, k] = shape
         return result
 
-    @cached_property
-    def _load_vector(self) -> Array:
+    def torque(self, motion: Motion, values: Array) -> Array:
+        """The product W x (samples, joints), known torque not included, without making W."""
+        count = len(self.model.base.kept)
+        result = self._base_torque(motion, values[:count])
+        for value, (term, shape) in zip(values[count:], self._shapes(motion), strict=True):
+            result[:, term.joint] += value * shape
+        return result
+
+    def load(self, motion: Motion) -> Array | None:
+        """Rigid-body torque (samples, joints) that load terms go by; None where no load is stated."""
+        if self.load_values is None:
+            return None
         kinds = {parameter.name: parameter.kind for parameter in self.model.parameters}
-        values = self.load_values or {}
-        return np.array([values[name] if kinds[name] == "inertial" else 0.0 for name in self.model.base.kept])
+        kept = self.model.base.kept
+        inertial = [self.load_values[name] if kinds[name] == "inertial" else 0.0 for name in kept]
+        return self._base_torque(motion, np.array(inertial))
+
+    def _shapes(self, motion: Motion) -> Iterator[tuple[FrictionTerm, Array]]:
+        """Each term with its shape (samples,) along a motion."""
+        load = self.load(motion) if any(term.kind == "load" for term in self.terms) else None
+        for term in self.terms:
+            yield term, term.shape(motion.qd[:, term.joint], None if load is None else load[:, term.joint])
+
+    def _base_torque(self, motion: Motion, values: Array) -> Array:
+        """Torque (samples, joints) of base parameters, all other parameters being zero."""
+        vector = np.zeros(len(self.model.names))
+        vector[self._places] = values
+        return self.model.linear_torque(*motion, vector)
+
+    @cached_property
+    def _places(self) -> Indices:
+        """Where the base parameters stand among all."""
+        order = {name: place for place, name in enumerate(self.model.names)}
+        return np.array([order[name] for name in self.model.base.kept], dtype=np.int64)
 
     def known_torque(self, motion: Motion) -> Array | None:
         """Torque of known parameters, counterbalances and compensation; None if there is none."""

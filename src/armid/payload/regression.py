@@ -64,14 +64,23 @@ class LoadedTorqueModel(TorqueModel):
         """The matrix [W | W_L], (samples, joints, columns)."""
         own = super().regressor(motion)[:, :, : len(self.names) - 10]
         payload = self.model.regressor(*motion, inertial_names(self.robot.n_joints)) @ self._to_link
-        if self.load_values is not None and self.carried.any():
-            count = len(self.model.base.kept)
-            load = own[:, :, :count] @ self._load_vector + payload @ self.carried
-            for column, term in enumerate(self.terms, start=count):
-                if term.kind == "load":
-                    shape = term.shape(motion.qd[:, term.joint], load[:, term.joint])
-                    own[:, term.joint, column] = shape
         return np.concatenate([own, payload], axis=2)
+
+    def torque(self, motion: Motion, values: Array) -> Array:
+        """The product [W | W_L] x (samples, joints)."""
+        return super().torque(motion, values[:-10]) + self._payload_torque(motion, values[-10:])
+
+    def load(self, motion: Motion) -> Array | None:
+        """Rigid-body torque that load terms go by, with what is carried."""
+        own = super().load(motion)
+        return own if own is None or not self.carried.any() else own + self._payload_torque(motion, self.carried)
+
+    def _payload_torque(self, motion: Motion, payload: Array) -> Array:
+        """Torque (samples, joints) of ten parameters in the tool frame."""
+        vector = np.zeros(len(self.model.names))
+        n = self.robot.n_joints
+        vector[10 * (n - 1) : 10 * n] = self._to_link @ payload
+        return self.model.linear_torque(*motion, vector)
 
 
 class LoadedProblem(Problem):

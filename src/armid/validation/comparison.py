@@ -102,12 +102,7 @@ def _friction(fit: Fit, motion: Motion) -> Array:
     """Torque of the linear friction and the terms of a fit."""
     kinds = {p.name: p.kind for p in fit.torque_model.model.parameters}
     friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.names])
-    result = np.empty_like(motion.q)
-    for first in range(0, len(motion.q), 4096):
-        part = slice(first, first + 4096)
-        regressor = fit.torque_model.regressor(Motion(*(array[part] for array in motion)))
-        result[part] = regressor @ np.where(friction, fit.values, 0.0)
-    return result
+    return fit.torque_model.torque(motion, np.where(friction, fit.values, 0.0))
 
 
 def _sigma(fit: Fit, data: Dataset) -> Array:
