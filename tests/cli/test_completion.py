@@ -1,8 +1,12 @@
 """Completion scripts: a real shell completes commands, options, robots and files with them."""
 
+import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -35,6 +39,73 @@ def test_bash_completes(capsys, tmp_path):
     assert complete(script, "armid", "identify", "--meth", folder=tmp_path) == ["--method"]
     assert complete(script, "armid", "model", "pa1", folder=tmp_path) == ["pa10"]
     assert complete(script, "armid", "validate", "fi", folder=tmp_path) == ["fit.json"]
+
+
+TYPED = {
+    "armid iden": "identify",
+    "armid identify --meth": "--method",
+    "armid model pa1": "pa10",
+    "armid validate fi": "fit.json",
+    "armid design pa10 --criterion d": "d-optimal",
+    "armid fleet id": "identify",
+}
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+@pytest.mark.parametrize(("typed", "offered"), TYPED.items())
+def test_fish_completes(capsys, tmp_path, typed, offered):
+    assert main(["completion", "fish"]) == 0
+    (tmp_path / "armid.fish").write_text(capsys.readouterr().out)
+    (tmp_path / "fit.json").write_text("{}")
+    line = ["fish", "--no-config", "-c", f"source armid.fish; complete -C '{typed}'"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\t")[0].split() == [offered]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+@pytest.mark.parametrize("before", ["", "autoload -U compinit && compinit -u -D"])
+def test_zsh_completes(capsys, tmp_path, before):
+    """At a terminal, as it is typed, whether completion was started before or not."""
+    assert main(["completion", "zsh"]) == 0
+    (tmp_path / "armid.zsh").write_text(capsys.readouterr().out)
+    (tmp_path / "fit.json").write_text("{}")
+    terminal = Terminal(["zsh", "-f", "-i"], tmp_path)
+    try:
+        terminal.answer("PROMPT='rea''dy> '; unsetopt BEEP\n", "ready> ")  # quotes, so that the echo is not the answer
+        terminal.answer(f"{before}\n", "ready> ")
+        terminal.answer("source ./armid.zsh\n", "ready> ")
+        for typed, offered in TYPED.items():
+            wanted = f"{typed.rpartition(' ')[0]} {offered}"
+            terminal.answer(f"{typed}\t", wanted)
+            terminal.answer("\x15", "")  # clear the line
+    finally:
+        terminal.close()
+
+
+class Terminal:
+    """A program that believes it has a terminal."""
+
+    def __init__(self, line, folder):
+        self.ours, theirs = pty.openpty()
+        environment = {**os.environ, "TERM": "dumb", "HOME": str(folder), "ZDOTDIR": str(folder)}
+        self.process = subprocess.Popen(
+            line, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
+        )
+        os.close(theirs)
+
+    def answer(self, typed, wanted, seconds=20.0):
+        """Type, then read until the wanted words have come."""
+        os.write(self.ours, typed.encode())
+        seen, end = "", time.monotonic() + seconds
+        while wanted not in seen:
+            assert time.monotonic() < end, f"{typed!r}: {wanted!r} is not in {seen!r}"
+            if select.select([self.ours], [], [], 0.1)[0]:
+                seen += os.read(self.ours, 65536).decode(errors="replace")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -43,6 +43,11 @@ _armid() {{
 }}
 complete -o filenames -F _armid armid
 """
+# zsh understands bash's script once both of its completion systems are there, which many have not started.
+_ZSH = """\
+(( $+functions[compdef] )) || { autoload -U compinit && compinit; }
+autoload -U +X bashcompinit && bashcompinit
+"""
 _SHELLS = ("bash", "zsh", "fish")
 _FORMATS = "urdf mjcf c python yaml"
 
@@ -104,8 +109,7 @@ def run(options: argparse.Namespace) -> int:
     if options.shell == "fish":
         sys.stdout.write("\n".join(_fish(places)) + "\n")
     else:
-        zsh = "autoload -U +X bashcompinit && bashcompinit\n" if options.shell == "zsh" else ""
-        sys.stdout.write(zsh + _bash(places))
+        sys.stdout.write((_ZSH if options.shell == "zsh" else "") + _bash(places))
     return 0
 
 
