@@ -7,6 +7,7 @@ import armid
 from armid.excitation import FourierSeries, SamplingError, quintic
 from armid.experiment.driving import ExperimentError, move_to
 from armid.experiment.excite import excite, point_to_point, repeat
+from armid.progress import listening
 from tests.experiment.fake_arm import FakeArm
 
 POWERBALL = armid.load_robot("powerball")
@@ -26,7 +27,8 @@ def series(period=2.0):
 def test_whole_periods_of_the_trajectory_are_recorded(arm):
     """Commands of the log are the trajectory itself, period after period; approach and settling are not in it."""
     told = []
-    log = excite(arm, series(), periods=3, settle=2, progress=lambda text, share: told.append(share))
+    with listening(lambda text, share: told.append(share)):
+        log = excite(arm, series(), periods=3, settle=2)
     q = series().sample(100.0)[1].q
     assert len(log) == 600
     assert log["command"] == pytest.approx(np.tile(q, (3, 1)), abs=1e-9)
@@ -70,7 +72,8 @@ def test_a_trajectory_that_is_not_periodic_is_recorded_once(arm):
 @pytest.mark.parametrize(("periods", "words"), [(1, "recording 1 period"), (2, "recording 2 periods")])
 def test_progress_says_what_is_recorded(arm, periods, words):
     told = set()
-    excite(arm, series(), periods=periods, progress=lambda text, share: told.add(text))
+    with listening(lambda text, share: told.add(text)):
+        excite(arm, series(), periods=periods)
     assert words in told
 
 

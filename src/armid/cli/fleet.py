@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from armid.cli.display import duration, on_line
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.fleet.engine import Progress
@@ -187,14 +188,15 @@ def _simulate(options: argparse.Namespace) -> int:
     )
     Store(folder)  # whether it can be written is found out before the work
     show = None if options.quiet or options.json else _Display()
-    file = simulate_fleet(
-        fleet,
-        folder,
-        points=options.points,
-        rate_hz=options.rate,
-        workers=options.workers,
-        progress=None if show is None else show.recorded,
-    )
+    with listening(None):  # what single recordings tell would stand in the way of the display of all
+        file = simulate_fleet(
+            fleet,
+            folder,
+            points=options.points,
+            rate_hz=options.rate,
+            workers=options.workers,
+            progress=None if show is None else show.recorded,
+        )
     if options.json:
         print_json({**fleet.to_data(), "files": [str(file), str(folder / "truth.json")]})
     else:

@@ -22,6 +22,7 @@ from armid.cli.single_joint import (
     virtual_arm,
 )
 from armid.errors import ArmidError
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit, FrictionPoints
@@ -122,15 +123,15 @@ def _from_sweeps(
         fastest = float(robot.limits.velocity[index])
         speeds = powerball_speeds() if slow or fastest != fastest else pa10_speeds(fastest)
         mounted = robot.with_gravity(gravity_free(robot, index + 1).gravity)
-        sweep = friction_sweep(
-            virtual_arm(mounted, options),
-            mounted,
-            index + 1,
-            speeds=speeds,
-            seconds=options.seconds,
-            warm_up_s=options.warm_up,
-            progress=display(options, f"{k + 1}/{len(joints)} "),
-        )
+        with listening(display(options, f"{k + 1}/{len(joints)} ")):
+            sweep = friction_sweep(
+                virtual_arm(mounted, options),
+                mounted,
+                index + 1,
+                speeds=speeds,
+                seconds=options.seconds,
+                warm_up_s=options.warm_up,
+            )
         found.append((index, friction_points(sweep.log, mounted, index + 1), _remembered(robot, sweep)))
     return found
 

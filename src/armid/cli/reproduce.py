@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from armid.cli.display import on_line
 from armid.cli.log_options import check_folder
 from armid.cli.options import add_json_option, print_json
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.papers.experiment import Row
@@ -46,14 +47,15 @@ def run(options: argparse.Namespace) -> int:
 
     check_folder(options.output)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
-    result = reproduce(
-        papers,
-        Path(options.output),
-        seed=options.seed,
-        as_printed=options.as_printed,
-        processes=options.processes,
-        progress=None if options.quiet else _Display(papers),
-    )
+    with listening(None):  # what single experiments tell would stand in the way of the display of all
+        result = reproduce(
+            papers,
+            Path(options.output),
+            seed=options.seed,
+            as_printed=options.as_printed,
+            processes=options.processes,
+            progress=None if options.quiet else _Display(papers),
+        )
     if options.json:
         print_json(result.to_data())
     else:

@@ -13,6 +13,7 @@ from armid.cli.display import display
 from armid.cli.log_options import check_output
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.excitation import Plan, Trajectory
@@ -84,13 +85,11 @@ def run(options: argparse.Namespace) -> int:
 def _driven(arm: VirtualRobot, motion: Plan | Trajectory | None, options: argparse.Namespace) -> Log:
     from armid.experiment.excite import excite, point_to_point
 
-    show = display(options)
-    if motion is None:
-        log = point_to_point(
-            arm, arm.robot, points=options.points, repetitions=options.periods, seed=options.seed, progress=show
-        )
-    else:
-        log = excite(arm, motion, periods=options.periods, settle=options.settle, progress=show)
+    with listening(display(options)):
+        if motion is None:
+            log = point_to_point(arm, arm.robot, points=options.points, repetitions=options.periods, seed=options.seed)
+        else:
+            log = excite(arm, motion, periods=options.periods, settle=options.settle)
     history = {**log.info.history, "robot_file": arm.robot.source}
     if options.plan is not None:
         history["plan_sha256"] = hashlib.sha256(Path(options.plan).read_bytes()).hexdigest()

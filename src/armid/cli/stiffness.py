@@ -23,6 +23,7 @@ from armid.cli.single_joint import (
     virtual_arm,
 )
 from armid.errors import ArmidError, in_words
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit
@@ -137,12 +138,12 @@ def _measured(
         check_friction(options.friction, curves, [robot.joint_names[index] for index in joints])
     rows: list[Row] = []
     for k, index in enumerate(joints):
-        show = display(options, f"{k + 1}/{len(joints)} ")
         speed = moderate_speed(robot, index) if options.speed is None else options.speed
         curve = curves.get(robot.joint_names[index]) or _near_friction(robot, index, speed, options)
-        experiment = stiffness_run(
-            virtual_arm(robot, options), robot, index + 1, speed=speed, seconds=options.seconds, progress=show
-        )
+        with listening(display(options, f"{k + 1}/{len(joints)} ")):
+            experiment = stiffness_run(
+                virtual_arm(robot, options), robot, index + 1, speed=speed, seconds=options.seconds
+            )
         try:
             fit = _fit(robot, index, experiment.log, {robot.joint_names[index]: curve})
             rows.append((index, fit, experiment, ""))

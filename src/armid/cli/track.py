@@ -12,6 +12,7 @@ from armid.cli.log_options import check_output, hashes
 from armid.cli.options import add_json_option, print_json
 from armid.cli.single_joint import check_pictures
 from armid.errors import ArmidError, UnknownNameError
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.control import TrackingComparison
@@ -105,18 +106,18 @@ def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: arg
     from armid.control.compare import compare_controllers
 
     kept = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet")}
-    return compare_controllers(
-        fit,
-        robot,
-        options.path,
-        controllers=names,
-        bandwidth_hz=options.bandwidth,
-        cycle_s=options.cycle,
-        laps=options.laps,
-        seed=options.seed,
-        progress=lambda label: display(options, label),
-        options={**kept, "files_sha256": hashes([options.fit, options.path])},
-    )
+    with listening(display(options)):
+        return compare_controllers(
+            fit,
+            robot,
+            options.path,
+            controllers=names,
+            bandwidth_hz=options.bandwidth,
+            cycle_s=options.cycle,
+            laps=options.laps,
+            seed=options.seed,
+            options={**kept, "files_sha256": hashes([options.fit, options.path])},
+        )
 
 
 def _write(comparison: TrackingComparison, options: argparse.Namespace) -> list[str]:

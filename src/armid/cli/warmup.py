@@ -19,6 +19,7 @@ from armid.cli.single_joint import (
     table,
     virtual_arm,
 )
+from armid.progress import listening
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.warmup import WarmUpFit
@@ -77,15 +78,15 @@ def _experiment(robot: Robot, joints: list[int], options: argparse.Namespace) ->
     from armid.experiment.warm_up import warm_up
 
     arm = virtual_arm(robot, options, thermal=Thermal())
-    return warm_up(
-        arm,
-        arm.robot,
-        [index + 1 for index in joints],
-        cycle_s=options.cycle or 10.0,
-        threshold=options.threshold,
-        longest_s=options.longest,
-        progress=display(options, most=True),
-    )
+    with listening(display(options, most=True)):
+        return warm_up(
+            arm,
+            arm.robot,
+            [index + 1 for index in joints],
+            cycle_s=options.cycle or 10.0,
+            threshold=options.threshold,
+            longest_s=options.longest,
+        )
 
 
 def _fits(robot: Robot, joints: list[int], logs: list[Log], options: argparse.Namespace) -> list[tuple[int, WarmUpFit]]:

@@ -19,7 +19,7 @@ from armid.estimation.fit import Fit
 from armid.experiment.settings import Sensors
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
-from armid.progress import Progress
+from armid.progress import part
 from armid.robot.robot import Robot
 
 CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
@@ -37,7 +37,6 @@ def compare_controllers(
     cycle_s: float = CYCLE_S,
     laps: int = 1,
     seed: int = 0,
-    progress: Callable[[str], Progress | None] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> TrackingComparison:
     """Drive the virtual robot along a path in torque mode, once with each controller at the same bandwidth.
@@ -53,7 +52,6 @@ def compare_controllers(
         cycle_s: of the controllers.
         laps: of a closed path.
         seed: of the virtual robot's noise.
-        progress: makes the display of a run from its label.
         options: more about how it was made, kept with the result.
     """
     truth, model = truth_of(robot), fit_model(fit)
@@ -63,11 +61,11 @@ def compare_controllers(
     bandwidth = None if bandwidth_hz is None else np.array(bandwidth_hz)
     gains = choose_gains(model, reference.motion, cycle_s, bandwidth_hz=bandwidth, noise=truth.torque_noise)
     runs = []
-    for number, controller in enumerate(chosen, start=1):
+    for number, controller in enumerate(chosen):
         virtual = VirtualRobot(robot, rate_hz=1.0 / cycle_s, seed=seed, sensors=sensors)
         arm = NoisyDrives(virtual, truth.torque_noise, seed=seed)
-        show = None if progress is None else progress(f"{number}/{len(chosen)} ")
-        runs.append(track(arm, virtual.robot, reference, controller, gains, progress=show))
+        with part(number / len(chosen), (number + 1) / len(chosen)):
+            runs.append(track(arm, virtual.robot, reference, controller, gains))
     settings = {
         "seed": seed,
         "laps": laps,

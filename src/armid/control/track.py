@@ -15,7 +15,7 @@ from armid.dynamics.kinematics import tool_frame
 from armid.experiment.drive import Arm, Recording, State, Timing
 from armid.experiment.driving import check_arm, move_to
 from armid.logs.log import LogInfo
-from armid.progress import Progress
+from armid.progress import tell
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
@@ -30,8 +30,6 @@ def track(
     reference: Reference,
     controller: Controller,
     gains: Gains,
-    *,
-    progress: Progress | None = None,
 ) -> Tracking:
     """Drive an arm along a reference in torque mode.
 
@@ -44,7 +42,6 @@ def track(
         reference: what to follow, at the arm's cycle.
         controller: control law.
         gains: bandwidths.
-        progress: told what is done and which share of it.
     """
     check_arm(arm, robot)
     if abs(arm.cycle_s - reference.cycle_s) > 1e-9:
@@ -67,8 +64,8 @@ def track(
         if not np.all(np.abs(reference.motion.q[row] - state.position) < FAR) or not np.all(np.isfinite(torque[row])):
             break
         state = arm.command(torque[row])
-        if progress is not None and (done % TOLD == 0 or done == rows):
-            progress(controller.title, done / rows)
+        if done % TOLD == 0 or done == rows:
+            tell(controller.title, done / rows)
     arm.set_mode("position")
     used = slice(0, done)
     return Tracking(

@@ -14,7 +14,7 @@ from armid.excitation.polynomial import quintic, rest_to_rest_durations
 from armid.excitation.sequence import DEFAULT_ACCELERATION, DEFAULT_VELOCITY, PACE
 from armid.experiment.drive import Arm, Recording
 from armid.logs.log import Log
-from armid.progress import Progress
+from armid.progress import tell
 from armid.robot.inertia import Array
 from armid.robot.robot import Limits, Robot
 
@@ -77,14 +77,14 @@ def paces(limits: Limits | None, joints: int, share: float = PACE) -> tuple[Arra
     )
 
 
-def stream(arm: Arm, commands: Array, progress: Progress | None = None, text: str = "") -> Recording:
-    """Send commands piece by piece, so that progress can be told."""
+def stream(arm: Arm, commands: Array, text: str = "") -> Recording:
+    """Send commands piece by piece and tell how far it is, unless there is no text for that."""
     size = max(1, round(CHUNK_S / arm.cycle_s))
     parts = []
     for first in range(0, len(commands), size):
         parts.append(arm.stream(commands[first : first + size]))
-        if progress is not None:
-            progress(text, min(1.0, (first + size) / len(commands)))
+        if text:
+            tell(text, min(1.0, (first + size) / len(commands)))
     return joined(parts)
 
 

@@ -24,7 +24,7 @@ from armid.experiment.driving import (
     to_log,
 )
 from armid.logs.log import Log
-from armid.progress import Progress
+from armid.progress import part
 from armid.robot.robot import Limits, Robot
 
 
@@ -37,7 +37,6 @@ def excite(
     home: ArrayLike | None = None,
     limits: Limits | None = None,
     payload: Sequence[float] | None = None,
-    progress: Progress | None = None,
 ) -> Log:
     """Drive a trajectory in position mode and record it.
 
@@ -53,7 +52,6 @@ def excite(
         home: posture to start from and return to; where the arm stands, if not given.
         limits: that approach and run-in have to keep.
         payload: ten inertial parameters in the tool frame of what the arm carries, noted in the log.
-        progress: told what is done and which share of it.
 
     Raises:
         SamplingError: the period is not a whole number of cycles; it says which period or rate would be.
@@ -78,11 +76,11 @@ def excite(
     rows = count * len(times)
     arm.set_mode("position")
     if first:
-        stream(arm, commands[:first], progress, "approach and run-in")
+        stream(arm, commands[:first], "approach and run-in")
     words = f"recording {count} period{'' if count == 1 else 's'}" if trajectory.periodic else "recording"
-    recording = stream(arm, commands[first : first + rows], progress, words)
+    recording = stream(arm, commands[first : first + rows], words)
     if len(commands) > first + rows:
-        stream(arm, commands[first + rows :], progress, "run-out and return")
+        stream(arm, commands[first + rows :], "run-out and return")
     history = {"procedure": "excitation", "periods": count, "settle": before}
     info = {"period_s": trajectory.duration} if trajectory.periodic else {}
     return to_log(arm, recording, "position", history, **info, **_payload(payload))
@@ -97,7 +95,6 @@ def point_to_point(
     seed: int = 0,
     margin: float = 0.05,
     share: float = 0.9,
-    progress: Progress | None = None,
 ) -> Log:
     """Drive from point to point with trapezoidal velocity and no dwell, for validation (Swevers et al., section VI).
 
@@ -111,7 +108,6 @@ def point_to_point(
         seed: of random postures.
         margin: part of the range kept free at either end.
         share: of the velocity and acceleration limits that is used.
-        progress: told what is done and which share of it.
     """
     check_arm(arm, robot)
     count = whole("repetitions", repetitions, 1)
@@ -125,20 +121,19 @@ def point_to_point(
     rounds = trapezoidal(stops, speed / slower, bend / slower**2)
     move_to(arm, stops[0], robot.limits)
     q = rounds.at(np.arange(cycles) / rate).q
-    parts = [stream(arm, q, progress, f"round {k + 1} of {count}") for k in range(count)]
+    parts = [stream(arm, q, f"round {k + 1} of {count}") for k in range(count)]
     history = {"procedure": "point-to-point", "points": len(stops) - 1, "repetitions": count, "seed": seed}
     return to_log(arm, joined(parts), "position", history, period_s=cycles / rate)
 
 
-def repeat(procedure: Callable[[], Log], times: int, progress: Progress | None = None) -> list[Log]:
+def repeat(procedure: Callable[[], Log], times: int) -> list[Log]:
     """Carry out an experiment several times; the logs know which repetition they are."""
     logs = []
     for k in range(whole("times", times, 1)):
-        log = procedure()
+        with part(k / times, (k + 1) / times):
+            log = procedure()
         history = {**log.info.history, "repetition": k + 1, "repetitions": times}
         logs.append(Log(log.time, log.channels, replace(log.info, history=history)))
-        if progress is not None:
-            progress(f"repetition {k + 1} of {times}", (k + 1) / times)
     return logs
 
 

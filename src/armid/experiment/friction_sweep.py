@@ -22,7 +22,7 @@ from armid.experiment.gravity_free import Posture, gravity_free
 from armid.experiment.strokes import drive_strokes
 from armid.experiment.warm_up import exercise
 from armid.logs.log import Log
-from armid.progress import Progress
+from armid.progress import tell
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
@@ -73,7 +73,6 @@ def friction_sweep(
     seconds: float = 15.0,
     posture: ArrayLike | None = None,
     warm_up_s: float = 0.0,
-    progress: Progress | None = None,
 ) -> FrictionRun:
     """Measure friction torque against speed (PA-10 II.B, Powerball II.C): steady strokes in velocity mode.
 
@@ -88,7 +87,6 @@ def friction_sweep(
         seconds: of steady motion per speed and direction. A mean over n samples has the noise's 1 / sqrt(n).
         posture: of all joints [rad]; found by `gravity_free` if not given.
         warm_up_s: time of moderate motion beforehand; the PA-10 paper takes 60 s.
-        progress: told what is done and which share of it.
 
     Raises:
         ExperimentError: gravity acts on the joint in every posture of the present mounting; says which one would do.
@@ -118,8 +116,7 @@ def friction_sweep(
     parts = []
     for k, speed in enumerate(v):
         parts.append(drive_strokes(arm, index, float(speed), seconds, found.position, room, robot.limits))
-        if progress is not None:
-            progress(f"joint {index + 1}: {speed:.4g} rad/s", (k + 1) / len(v))
+        tell(f"joint {index + 1}: {speed:.4g} rad/s", (k + 1) / len(v))
     history = {"procedure": "friction sweep", "joint": index + 1, "speeds": v.tolist(), "seconds": seconds}
     log = to_log(arm, joined(parts), "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
     return FrictionRun(log, index, found, v, float(arm.state().time) - began)

@@ -20,7 +20,7 @@ from armid.experiment.driving import (
 from armid.experiment.gravity_free import Posture, gravity_loaded
 from armid.experiment.strokes import drive_strokes, longest_steady
 from armid.logs.log import Log
-from armid.progress import Progress
+from armid.progress import tell
 from armid.robot.robot import Robot
 
 MODERATE = 0.2  # of the joint's largest speed
@@ -59,7 +59,6 @@ def stiffness_run(
     speed: float | None = None,
     seconds: float = 60.0,
     posture: ArrayLike | None = None,
-    progress: Progress | None = None,
 ) -> StiffnessRun:
     """Drive one joint over its range at constant speed, loaded by the weight of the links it carries (PA-10 II.C).
 
@@ -70,7 +69,6 @@ def stiffness_run(
         speed: [rad/s or m/s]; a fifth of the largest if not given.
         seconds: of steady motion in each direction.
         posture: of the other joints [rad]; the one where gravity acts most if not given.
-        progress: told what is done and which share of it.
     """
     check_arm(arm, robot)
     found = gravity_loaded(robot, joint) if posture is None else _given(robot, joint, posture)
@@ -87,8 +85,7 @@ def stiffness_run(
     full = max(longest_steady(v, room[1] - room[0], bend), 0.1)
     steady = full * max(1.0, np.ceil(seconds / full - 1e-9))
     recording = drive_strokes(arm, index, v, steady, found.position, room, robot.limits)
-    if progress is not None:
-        progress(f"joint {index + 1}: loaded strokes at {v:.3g} rad/s", 1.0)
+    tell(f"joint {index + 1}: loaded strokes at {v:.3g} rad/s", 1.0)
     history = {"procedure": "stiffness run", "joint": index + 1, "speed": v}
     log = to_log(arm, recording, "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
     return StiffnessRun(log, index, found, v, float(arm.state().time) - began)

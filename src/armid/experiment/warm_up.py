@@ -25,7 +25,7 @@ from armid.experiment.driving import (
 )
 from armid.experiment.gravity_free import gravity_free
 from armid.logs.log import Log
-from armid.progress import Progress
+from armid.progress import tell
 from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
@@ -63,7 +63,6 @@ def warm_up(
     threshold: float = 0.01,
     longest_s: float = 3600.0,
     posture: ArrayLike | None = None,
-    progress: Progress | None = None,
 ) -> WarmUpRun:
     """Move joints harmonically until the mean |torque| per cycle changes no more (Powerball II.C).
 
@@ -81,7 +80,6 @@ def warm_up(
         longest_s: give up after this time.
         posture: centre of the motion; otherwise the middle of the ranges, or for a single joint a posture in which
             gravity does not act on it.
-        progress: told what is done and which share of it.
     """
     check_arm(arm, robot)
     moving = tuple(range(robot.n_joints)) if joints is None else tuple(joint_number(robot, joint) for joint in joints)
@@ -109,9 +107,8 @@ def warm_up(
         if len(means) >= LEAST_CYCLES:
             left = _left(np.array(means), period)
             warm = bool((left < threshold).all())
-        if progress is not None:
-            change = f"{100 * left.max():.2g} % to come" if np.isfinite(left).all() else "too early to say"
-            progress(f"cycle {len(means)}: {change}", min(1.0, len(means) * period / longest_s))
+        change = f"{100 * left.max():.2g} % to come" if np.isfinite(left).all() else "too early to say"
+        tell(f"cycle {len(means)}: {change}", min(1.0, len(means) * period / longest_s))
     history = {"procedure": "warm-up", "joints": [j + 1 for j in moving], "threshold": threshold, "warm": warm}
     log = to_log(arm, joined(parts), "position", history, period_s=period)
     middle = (np.arange(len(means), dtype=np.float64) + 0.5) * period

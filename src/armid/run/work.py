@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.errors import ArmidError
+from armid.progress import tell
 from armid.robot import load_robot
 from armid.robot.provenance import file_hash
 from armid.robot.write import write_text
@@ -78,7 +79,7 @@ def design(place: Workplace) -> None:
     plan = design(
         robot, Fourier(s.harmonics, s.period), criterion=criterion, starts=s.starts, rate_hz=s.rate, seed=s.seed
     )
-    place.progress("excitation design", 0.8)
+    tell("excitation design", 0.8)
     other = design(
         robot,
         Fourier(max(2, s.harmonics - 2), s.period),
@@ -100,7 +101,7 @@ def warm_up(place: Workplace) -> None:
 
     s = place.settings
     arm = VirtualRobot(robot_of(s), rate_hz=s.rate, seed=s.seed, thermal=Thermal())
-    result = warm_up(arm, arm.robot, progress=place.progress)
+    result = warm_up(arm, arm.robot)
     fits = [
         fit_warmup(arm.robot.joint_names[joint], *cycle_means(result.log, arm.robot, joint + 1))
         for joint in result.joints
@@ -122,7 +123,7 @@ def excite(place: Workplace) -> None:
     runs = (("plan.json", training[0], s.seed), ("validation-plan.json", validation[0], s.seed + 1))
     for plan_name, name, seed in runs:
         arm = VirtualRobot(robot_of(s), rate_hz=s.rate, seed=seed)
-        log = excite(arm, load_plan(place / plan_name), periods=s.periods, progress=place.progress)
+        log = excite(arm, load_plan(place / plan_name), periods=s.periods)
         history = {**log.info.history, "plan_sha256": file_hash(place / plan_name)}
         write_log(log.with_channels({}, history=history, source=name), place / name)
 
@@ -183,7 +184,7 @@ def identify(place: Workplace) -> None:
         data = process(log, pipeline, robot=robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
         sets.append(replace(data, history={**data.history, "source": log.info.source}))
-    place.progress("identification", 0.2)
+    tell("identification", 0.2)
     prior = parse_prior(s.prior, robot) if s.prior else None
     fit = identify(robot, sets, method=s.method, friction=s.friction, prior=prior)
     files = {name: file_hash(place / name) for name in log_names(s)[0]}
@@ -316,9 +317,7 @@ def track(place: Workplace) -> None:
     assert path is not None
     fit = load_fit(place / "fit.json")
     options = {"files_sha256": {"fit.json": file_hash(place / "fit.json")}}
-    compare_controllers(
-        fit, robot_of(s), path, seed=s.seed, progress=lambda label: place.progress, options=options
-    ).save(place / "tracking.json")
+    compare_controllers(fit, robot_of(s), path, seed=s.seed, options=options).save(place / "tracking.json")
 
 
 def report(place: Workplace) -> None:
