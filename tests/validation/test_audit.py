@@ -68,7 +68,8 @@ def test_distance_in_parameters_depends_on_the_groups():
     """The Powerball's 0.40 of the table is that of groups named after the last columns; ours are after the first.
 
     Torque fixes the space that the 19 groups span, not the groups. `base_groupings.yaml` keeps the first columns, and
-    for the other arms that gives the table's figures; for the Powerball with gear ratio 1 it has no groups.
+    for the other arms that gives the table's figures; for the Powerball with gear ratio 1 it has no groups. Over 13 941
+    choices of 19 of the 29 printed entries as names the distance is 0.02 to 0.66, a quarter of them 0.37 to 0.66.
     """
     from armid.validation.audit_claims import claims_of_published, typical_sizes
     from armid.validation.audit_distance import groups_of, nearest, relative
