@@ -1,7 +1,6 @@
 """Completion scripts: a real shell completes commands, options, robots and files with them."""
 
 import os
-import pty
 import select
 import shutil
 import subprocess
@@ -86,7 +85,7 @@ class Terminal:
     """A program that believes it has a terminal."""
 
     def __init__(self, line, folder):
-        self.ours, theirs = pty.openpty()
+        self.ours, theirs = os.openpty()
         environment = {**os.environ, "TERM": "dumb", "HOME": str(folder), "ZDOTDIR": str(folder)}
         self.process = subprocess.Popen(
             line, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True

@@ -1,6 +1,7 @@
 """Friction must take energy: where, with which coefficients, and what the search makes of it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ import pytest
 import armid
 from armid.dynamics import Model
 from armid.estimation import FrictionSearch, FrictionTerm
-from armid.estimation.dissipation import dissipates, grows_with_speed, resistances
+from armid.estimation.dissipation import implausibility, resistances
 from armid.estimation.friction_bench import Scores
-from armid.estimation.friction_choice import standard_error
+from armid.estimation.friction_choice import _best, standard_error
 from tests.estimation.test_coverage import true_values
 from tests.estimation.test_friction_choice import noisy, planted
 
 SPEEDS = np.geomspace(0.03, 1.5, 25)
+ROBOTS = Path(armid.__file__).parent / "logs" / "robots"
 
 
 @pytest.fixture(scope="module")
@@ -22,49 +24,107 @@ def model():
     return Model(armid.load_robot("ir361"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "values", "expected"),
-    [
-        ("asymmetry", {"fv1": 2.0, "fc1": 1.0, "fa1": 1.9}, True),  # 2 ± 1.9 for the two directions
-        ("asymmetry", {"fv1": 0.1, "fc1": 1.0, "fa1": 1.9}, False),  # backwards 1.0 + 0.1 v - 1.9 v < 0 from 0.6 on
-        ("asymmetry", {"fv1": 0.1, "fc1": 1.0, "fa1": -1.9}, False),  # the same forwards
-        ("root", {"fv1": 10.0, "fc1": 2.0, "fr1": -8.0}, True),  # 2 + 10 v - 8 sqrt(v) is 0.4 at its least
-        ("root", {"fv1": 10.0, "fc1": 1.0, "fr1": -8.0}, False),
-        ("asymmetry", {"fv1": 1.0, "fc1": 9.0, "fa1": 1.1}, False),  # takes energy up to 1.5, but not from 90 on
-        ("stribeck", {"fv1": -0.1, "fc1": 9.0, "fs1": 1.0}, False),  # the same
-        ("stribeck", {"fv1": 1.0, "fc1": 3.0, "fs1": -4.0}, True),  # 3 - 4 exp(-v/0.01) is negative below 0.003 only
-        ("load", {"fv1": 1.0, "fc1": 3.0, "fl1": -0.1}, False),
-    ],
-)
-def test_by_hand(model, kind, values, expected):
-    """Signs worked out by hand; offsets play no part."""
-    term = FrictionTerm(kind, 0, 0.01 if kind == "stribeck" else 0.0)
-    assert dissipates(model, [term], 0, SPEEDS, {**values, "fo1": 100.0}) is expected
+BY_HAND = [  # kind of term and its speed; coefficients; implausible share, and what is left if it may drive
+    (("asymmetry", 0.0), {"fv1": 2.0, "fc1": 1.0, "fa1": 1.9}, 0.0, 0.0),  # 2 ± 1.9 for the two directions
+    (("asymmetry", 0.0), {"fv1": 0.0, "fc1": 1.0, "fa1": 1.0}, 2.0 / 2.0, 0.0),  # 1 - v backwards: -2 at 3, 2 forwards
+    (("asymmetry", 0.0), {"fv1": 0.0, "fc1": 1.0, "fa1": -1.0}, 2.0 / 2.0, 0.0),  # the same forwards
+    (("root", 0.0), {"fv1": 4.0, "fc1": 2.0, "fr1": -1.0}, 1.0 / 5.0, 1.0 / 5.0),  # takes energy, but parts cancel
+    (("root", 0.0), {"fv1": -1.0, "fc1": 2.0, "fr1": 4.0}, 1.0 / 5.0, 1.0 / 5.0),  # falls with speed from 4 on
+    (("stribeck", 0.01), {"fv1": 1.0, "fc1": 3.0, "fs1": -4.0}, 0.0, 0.0),  # negative below 0.003 only
+    (("stribeck", 0.5), {"fv1": 0.0, "fc1": -1.0, "fs1": 20.0}, 0.9504 / 18.604, 0.0),  # negative from 1.5 on
+    (("load", 0.0), {"fv1": 1.0, "fc1": 3.0, "fl1": -0.1}, 0.1, 0.0),
+    (("load", 0.0), {"fv1": -0.1, "fc1": 3.0, "fl1": 0.1}, 0.1 / 3.0, 0.1 / 3.0),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "values", "expected"),
-    [
-        ("root", {"fv1": 10.0, "fr1": -1.0}, False),  # cancel each other at v = 0.01 only
-        ("root", {"fv1": -1.0, "fr1": 10.0}, False),  # falls with speed from 25 on
-        ("root", {"fv1": 1.0, "fr1": 10.0}, True),
-        ("stribeck", {"fv1": 1.0, "fs1": -3.0}, True),  # friction that grows, then fades out as a shape
-        ("asymmetry", {"fv1": 1.0, "fa1": -3.0}, True),  # left to the test of energy
-    ],
-)
-def test_viscous_parts(model, kind, values, expected):
-    """Neither the linear nor the sub-linear part may be negative."""
-    assert grows_with_speed(model, [FrictionTerm(kind, 0, 0.1)], 0, values) is expected
+@pytest.mark.parametrize(("term", "values", "share", "left"), BY_HAND)
+def test_by_hand(model, term, values, share, left):
+    """Shares of the largest friction torque, worked out by hand for speeds up to 1 rad/s; offsets play no part."""
+    terms = [FrictionTerm(term[0], 0, term[1])]
+    speeds = np.geomspace(0.01, 1.0, 25)
+    for dissipative, expected in ((True, share), (False, left)):
+        found = implausibility(model, terms, 0, speeds, {**values, "fo1": 100.0}, dissipative=dissipative)
+        assert found == pytest.approx(expected, rel=2e-3)
 
 
-def test_viscous_parts_of_a_law_with_directions():
+def test_a_law_with_directions():
     """Either direction counts by itself."""
     robot = armid.load_robot("ir361")
     model = Model(replace(robot, friction=tuple(replace(law, per_direction=True) for law in robot.friction)))
-    names = [p.name for p in model.parameters if p.name.startswith("fv") and p.number == 1]
-    assert len(names) == 2
-    assert grows_with_speed(model, [], 0, dict.fromkeys(names, 1.0))
-    assert not grows_with_speed(model, [], 0, {names[0]: 1.0, names[1]: -0.1})
+    both = {"fv1p": 1.0, "fv1n": 1.0} if "fv1p" in model.names else {"fvp1": 1.0, "fvn1": 1.0}
+    assert set(both) <= set(model.names)
+    assert implausibility(model, [], 0, SPEEDS, both) == 0.0
+    assert implausibility(model, [], 0, SPEEDS, {**both, next(iter(both)): -0.1}) == pytest.approx(0.1 * 3.0, rel=1e-6)
+
+
+def test_a_coupled_drive():
+    """The viscous friction of a coupled motor is friction of the joint that moves it."""
+    robot = armid.load_robot(ROBOTS / "tx40.yaml")
+    model = Model(robot)
+    assert "fvc6" in model.names
+    assert implausibility(model, [], 5, SPEEDS, {"fv6": -0.1, "fvc6": 0.6, "fc6": 1.0}, dissipative=False) == 0.0
+    assert implausibility(model, [], 5, SPEEDS, {"fv6": -0.7, "fvc6": 0.6, "fc6": 1.0}, dissipative=False) > 0.05
+
+
+class FakeBench:
+    """Gains by fold and implausible shares as told; what matters is what is made of them."""
+
+    def __init__(self, gains, shares):
+        self.gains, self.shares = gains, shares
+
+    def compare(self, others, own, combinations, weights):
+        return [FakeScores(np.array(self.gains[tuple(c.kind for c in combination)])) for combination in combinations]
+
+    def implausibility(self, chosen, joint, weights, *, dissipative):
+        return self.shares.get(tuple(c.kind for c in chosen), 0.0)
+
+
+class FakeScores:
+    def __init__(self, gain):
+        self.squares, self.rms, self._gain = gain, np.array([1.0 - 0.02 * gain.sum()]), gain
+
+    def gains(self, over, effective):
+        return self._gain
+
+
+PLAIN, ROOT, LOAD, BOTH = (), ("root",), ("load",), ("root", "load")
+EQUAL = {PLAIN: [0, 0, 0], ROOT: [1, 1, 1], LOAD: [4, 4, 4], BOTH: [5, 4, 5]}
+LEAD = {PLAIN: [0, 0, 0], ROOT: [1, 1, 1], LOAD: [4, 4, 4], BOTH: [8, 8, 9]}
+
+
+@pytest.mark.parametrize(
+    ("gains", "shares", "chosen"),
+    [
+        (EQUAL, {}, LOAD),  # `both` leads by 2, which its further coefficient costs
+        (LEAD, {}, BOTH),
+        (LEAD, {BOTH: 0.1}, LOAD),
+        (LEAD, {BOTH: 0.01}, BOTH),  # slight
+        (EQUAL, {LOAD: 0.1}, ROOT),  # `both` adds nothing of use to what is not friction
+        (LEAD, {LOAD: 0.1}, BOTH),  # but here it does
+        (LEAD, {LOAD: 0.1, BOTH: 0.1, ROOT: 0.1}, PLAIN),
+    ],
+)
+def test_what_is_chosen(gains, shares, chosen):
+    """The smallest of those that are about equally good and plausible."""
+    terms = {kind: FrictionTerm(kind, 0) for kind in BOTH}
+    combinations = [tuple(terms[kind] for kind in kinds) for kinds in gains]
+    best = _best(FakeBench(gains, shares), 0, [], combinations, np.ones(1), 1.0, dissipative=True)
+    assert tuple(term.kind for term in best) == chosen
+
+
+def test_a_part_that_is_zero_may_have_any_sign():
+    """Load-dependent friction of a joint without viscous friction is found, whatever sign noise gives that."""
+    robot = armid.load_robot("ir361")
+    model = Model(robot)
+    values = model.base.matrix @ true_values(robot, model)
+    values[model.base.kept.index("fv2")] = 0.0
+    signs = set()
+    for seed in (0, 4):
+        data = noisy(robot, planted((robot, model, values), (FrictionTerm("load", 1),), [0.12]), seed=seed)
+        found = FrictionSearch().fit(robot, data)
+        assert ("load", 1) in {(term.kind, term.joint) for term in found.terms}
+        signs.add(np.sign(dict(zip(found.names, found.values, strict=True))["fv2"]))
+    assert signs == {-1.0, 1.0}
 
 
 def test_terms_of_other_joints_do_not_count(model):
@@ -82,7 +142,7 @@ def test_a_drive_that_looks_like_friction_is_passed_over():
     pushed = FrictionSearch(dissipative=False).fit(robot, data)
     assert ("asymmetry", 0) in {(term.kind, term.joint) for term in pushed.terms}
     values = dict(zip(pushed.names, (float(v) for v in pushed.values), strict=True))
-    assert not dissipates(model, pushed.terms, 0, SPEEDS, values)
+    assert implausibility(model, pushed.terms, 0, SPEEDS, values) > 0.1
     kept = FrictionSearch().fit(robot, data)
     assert ("asymmetry", 0) not in {(term.kind, term.joint) for term in kept.terms}
 

@@ -94,8 +94,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         "completion",
         help="print a completion script for your shell",
-        description='Print a script for tab completion. bash, zsh: eval "$(armid completion bash)" (or zsh) in '
-        "~/.bashrc or ~/.zshrc; fish: armid completion fish > ~/.config/fish/completions/armid.fish",
+        description='Print a script for tab completion. bash, zsh: eval "$(armid completion bash)" (or zsh) at the end '
+        "of ~/.bashrc or ~/.zshrc; fish: armid completion fish > ~/.config/fish/completions/armid.fish",
     )
     command.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))
     return command

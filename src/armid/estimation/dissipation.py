@@ -12,6 +12,7 @@ from armid.estimation.terms import FrictionTerm
 from armid.robot.inertia import Array
 
 SPEEDS = 25  # at which the friction of a joint with several terms is checked
+BEYOND = 3.0  # times the fastest speed of the data up to which friction must take energy
 FASTEST = 10.0  # [rad/s or m/s] where a joint's limit is not known
 
 
@@ -45,40 +46,54 @@ def resistances(
     return result
 
 
-def dissipates(
-    model: Model, terms: Sequence[FrictionTerm], joint: int, speeds: Array, values: Mapping[str, float]
-) -> bool:
-    """Whether friction of a joint takes energy at these speeds and, by its viscous parts, at all higher ones.
+def implausibility(
+    model: Model,
+    terms: Sequence[FrictionTerm],
+    joint: int,
+    speeds: Array,
+    values: Mapping[str, float],
+    *,
+    dissipative: bool = True,
+) -> float:
+    """How much of a joint's friction cannot be friction, as a share of its largest torque at these speeds.
 
-    `values` holds the coefficients by name.
+    Negative viscous parts, linear or sub-linear, count by their torque at the fastest speed: with them friction falls
+    with speed beyond the data, or two large parts cancel each other within the data and part beyond. If it is to be
+    `dissipative`, torques with the motion count too, up to three times that speed, and a negative coefficient of the
+    load.
+
+    Args:
+        model: whose own friction law counts too.
+        terms: friction terms beyond it; those of other joints are passed over.
+        joint: index, from 0.
+        speeds: of the data, increasing [rad/s or m/s].
+        values: coefficients by name.
+        dissipative: whether friction must take energy.
     """
-    rows = [parts for _, parts in resistances(model, terms, joint, speeds)]
-    for sign in (1.0, -1.0):
-        uneven = {term.name: sign for term in terms if term.joint == joint and term.kind == "asymmetry"}
-        rows.append(_viscous(model, joint, sign) | uneven)
-    return _none_is_negative(model, rows, values)
-
-
-def grows_with_speed(model: Model, terms: Sequence[FrictionTerm], joint: int, values: Mapping[str, float]) -> bool:
-    """Whether no viscous part of a joint's friction is negative, be it linear or sub-linear.
-
-    With a negative one friction falls with speed beyond the data, or two large parts cancel each other within them
-    and part beyond.
-    """
-    rows = [{term.name: 1.0} for term in terms if term.joint == joint and term.kind == "root"]
-    rows += [_viscous(model, joint, sign) for sign in (1.0, -1.0)]
-    return _none_is_negative(model, rows, values)
-
-
-def _viscous(model: Model, joint: int, sign: float) -> dict[str, float]:
-    """The model's own viscous coefficients of a joint in one direction."""
-    own = [p.name for p in model.parameters if p.kind == FRICTION and p.number == joint + 1]
-    return {name: _opposing(name, sign, 1.0) for name in own if name.startswith("fv")}
-
-
-def _none_is_negative(model: Model, rows: Sequence[Mapping[str, float]], values: Mapping[str, float]) -> bool:
     known = {**model.known, **values}
-    return all(sum(part * known.get(name, 0.0) for name, part in row.items()) >= 0.0 for row in rows)
+
+    def total(parts: Mapping[str, float]) -> float:
+        return sum(part * known.get(name, 0.0) for name, part in parts.items())
+
+    mine = [term for term in terms if term.joint == joint]
+    loads = [term.name for term in mine if term.kind == "load"]
+    unloaded = [term for term in mine if term.kind != "load"]
+    torques = [total(parts) for _, parts in resistances(model, unloaded, joint, speeds)]
+    largest = max(np.abs(torques).max(), 1e-300)
+    resisting = [total(parts) / largest for parts in _viscous(model, unloaded, joint, float(speeds[-1]))]
+    if dissipative:
+        faster = float(speeds[-1]) * np.linspace(1.0, BEYOND, 5)[1:]
+        resisting += [total(parts) / largest for _, parts in resistances(model, unloaded, joint, faster)]
+        resisting += [torque / largest for torque in torques]
+        resisting += [known.get(name, 0.0) for name in loads]
+    return max(0.0, -min(resisting, default=0.0))
+
+
+def _viscous(model: Model, terms: Sequence[FrictionTerm], joint: int, speed: float) -> list[dict[str, float]]:
+    """Viscous torques of a joint that moves alone, a coupled drive's included: in either direction, and sub-linear."""
+    own = [p.name for p in model.parameters if p.kind == FRICTION and p.number == joint + 1 and p.name[:2] == "fv"]
+    linear = [{name: speed if name[2] == "c" else _opposing(name, sign, speed) for name in own} for sign in (1.0, -1.0)]
+    return [*linear, *({term.name: float(np.sqrt(speed))} for term in terms if term.kind == "root")]
 
 
 def _opposing(name: str, sign: float, speed: float) -> float:

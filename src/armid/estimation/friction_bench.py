@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.dissipation import SPEEDS, dissipates, grows_with_speed
+from armid.estimation.dissipation import SPEEDS, implausibility
 from armid.estimation.problem import Problem
 from armid.estimation.terms import FrictionTerm
 from armid.robot.inertia import Array
@@ -199,11 +199,8 @@ class Bench:
         variance = np.maximum(squares, 1e-30) / np.maximum(self._counts.sum(axis=0), 1)
         return {c: float(-ends[self._base + k]) for k, c in enumerate(chosen)}, variance
 
-    def is_plausible(self, chosen: Sequence[Candidate], joint: int, weights: Array, *, dissipative: bool) -> bool:
-        """Whether friction of a joint, the chosen candidates fitted to the data, can be trusted beyond them.
-
-        It must grow with speed and, where `dissipative` asks for it, take energy from the slowest speed of the data on.
-        """
+    def implausibility(self, chosen: Sequence[Candidate], joint: int, weights: Array, *, dissipative: bool) -> float:
+        """How much of a joint's friction cannot be friction, the chosen candidates fitted to the data (a share)."""
         model = self._problem.torque_model.model
         ends = self._solved(self._total, self._index(chosen), weights)
         names = (*model.base.kept, *(c.name for c in chosen))
@@ -211,8 +208,7 @@ class Bench:
         values = dict(zip(names, (-ends[:-1]).tolist(), strict=True))
         slowest, fastest = (float(speed) for speed in self._speeds[:, joint])
         speeds = np.geomspace(slowest, fastest, SPEEDS)
-        sound = not dissipative or dissipates(model, terms, joint, speeds, values)
-        return sound and grows_with_speed(model, terms, joint, values)
+        return implausibility(model, terms, joint, speeds, values, dissipative=dissipative)
 
     def _index(self, chosen: Sequence[Candidate]) -> Array:
         columns = [*range(self._base), *(self._order[c] for c in chosen), self._total.shape[1] - 1]

@@ -26,6 +26,7 @@ STRIBECK_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # speeds vs tried, as share
 PRICE = 1.5  # held-out log-likelihood [nats] that each further coefficient has to bring
 LEAST = 0.005  # share of the joint's held-out error that each further coefficient has to take away
 TOO_POOR = 5000.0  # column-scaled condition number above which folds of the data tell nothing about each other
+SLIGHT = 0.02  # share of a joint's friction that may be implausible: a part that is zero gets some sign
 LONGEST_DELAY_S = 0.05
 ROUNDS = 3  # of load torques and delays from the fit so far
 SWEEPS = 3  # over the joints, at most
@@ -39,9 +40,10 @@ class FrictionSearch(Estimator):
     direction, Coulomb friction in proportion to the load, all their combinations, and a delay of the torque. For each
     joint in turn the combination is sought that predicts held-out folds of consecutive rows best, where each
     coefficient has to bring 1.5 nats of likelihood (correlated rows count once) and half a percent of the error, and
-    friction must take energy from the slowest speed of the data on and have no negative viscous part; taken is the
-    smallest one whose lag behind the best is within one standard error over the folds. The load torque comes from the
-    fit so far; this is repeated.
+    friction must take energy from the slowest speed of the data on and have no negative viscous part, but for two
+    percent of its torque; taken is the smallest one whose lag behind the best is within one standard error over the
+    folds. What fails as friction also rules out what adds to it a term of no use of its own. The load torque comes from
+    the fit so far; this is repeated.
 
     Attributes:
         estimator: what fits the chosen model; its terms and delays are replaced.
@@ -117,7 +119,7 @@ class FrictionSearch(Estimator):
                 tell(f"choosing the friction of {name}", (sweep + joint / problem.robot.n_joints) / SWEEPS)
                 others = [*delays, *(c for j, own in enumerate(per_joint) if j != joint for c in own)]
                 combinations = self._combinations(candidates, joint)
-                per_joint[joint] = _best(bench, others, combinations, weights, effective, self.dissipative)
+                per_joint[joint] = _best(bench, joint, others, combinations, weights, effective, self.dissipative)
             weights = 1.0 / bench.fitted([*delays, *(c for own in per_joint for c in own)], weights)[1]
             if per_joint == before:
                 break
@@ -153,6 +155,7 @@ def _values(fit: Fit) -> dict[str, float]:
 
 def _best(
     bench: Bench,
+    joint: int,
     others: Sequence[Candidate],
     combinations: Sequence[tuple[Candidate, ...]],
     weights: Array,
@@ -169,7 +172,6 @@ def _best(
     plain, *scores = bench.compare(others, own, combinations, weights)
     gains = {combinations[0]: np.zeros(len(plain.squares))}
     for combination, found in zip(combinations[1:], scores, strict=True):
-        joint = combination[0].joint
         if found.rms[joint] <= (1.0 - LEAST * len(combination)) * plain.rms[joint]:
             gains[combination] = found.gains(plain, effective)
 
@@ -181,9 +183,8 @@ def _best(
 
     @cache
     def is_plausible(combination: tuple[Candidate, ...]) -> bool:
-        if not combination:
-            return True
-        return bench.is_plausible([*others, *combination], combination[0].joint, weights, dissipative=dissipative)
+        chosen = [*others, *combination]
+        return not combination or bench.implausibility(chosen, joint, weights, dissipative=dissipative) <= SLIGHT
 
     def is_allowed(combination: tuple[Candidate, ...]) -> bool:
         smaller = (c for c in gains if set(c) < set(combination))

@@ -24,7 +24,7 @@ from armid.experiment.driving import (
     to_log,
 )
 from armid.logs.log import Log
-from armid.progress import part
+from armid.progress import part, tell
 from armid.robot.robot import Limits, Robot
 
 
@@ -75,12 +75,16 @@ def excite(
     first = round(whole_run.window[0] * rate)
     rows = count * len(times)
     arm.set_mode("position")
+    begin, end = first / len(commands), (first + rows) / len(commands)
     if first:
-        stream(arm, commands[:first], "approach and run-in")
-    words = f"recording {count} period{'' if count == 1 else 's'}" if trajectory.periodic else "recording"
-    recording = stream(arm, commands[first : first + rows], words)
+        with part(0.0, begin):
+            stream(arm, commands[:first], "approach and run-in")
+    with part(begin, end):
+        words = f"recording {count} period{'' if count == 1 else 's'}" if trajectory.periodic else "recording"
+        recording = stream(arm, commands[first : first + rows], words)
     if len(commands) > first + rows:
-        stream(arm, commands[first + rows :], "run-out and return")
+        with part(end, 1.0):
+            stream(arm, commands[first + rows :], "run-out and return")
     history = {"procedure": "excitation", "periods": count, "settle": before}
     info = {"period_s": trajectory.duration} if trajectory.periodic else {}
     return to_log(arm, recording, "position", history, **info, **_payload(payload))
@@ -121,7 +125,10 @@ def point_to_point(
     rounds = trapezoidal(stops, speed / slower, bend / slower**2)
     move_to(arm, stops[0], robot.limits)
     q = rounds.at(np.arange(cycles) / rate).q
-    parts = [stream(arm, q, f"round {k + 1} of {count}") for k in range(count)]
+    parts = []
+    for k in range(count):
+        with part(k / count, (k + 1) / count):
+            parts.append(stream(arm, q, f"round {k + 1} of {count}"))
     history = {"procedure": "point-to-point", "points": len(stops) - 1, "repetitions": count, "seed": seed}
     return to_log(arm, joined(parts), "position", history, period_s=cycles / rate)
 
@@ -130,6 +137,7 @@ def repeat(procedure: Callable[[], Log], times: int) -> list[Log]:
     """Carry out an experiment several times; the logs know which repetition they are."""
     logs = []
     for k in range(whole("times", times, 1)):
+        tell(f"repetition {k + 1} of {times}", k / times)
         with part(k / times, (k + 1) / times):
             log = procedure()
         history = {**log.info.history, "repetition": k + 1, "repetitions": times}
