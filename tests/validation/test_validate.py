@@ -20,6 +20,7 @@ from armid.validation import (
     own_pipeline,
     validate,
 )
+from armid.validation.verdict import _named
 from tests.validation.arms import VALUES, data_of, planar, swing
 
 
@@ -253,3 +254,18 @@ def test_data_of_another_robot_are_refused(robot, fit):
         validate(fit, replace(data, gravity=(0.0, 0.0, -9.81)))
     with pytest.raises(ArmidError, match="no data set"):
         validate(fit, [])
+
+
+@pytest.mark.parametrize(
+    ("shares", "named"),
+    [
+        ((0.92, 0.24), "a"),  # b is in what a explains already
+        ((0.60, 0.35), "ab"),  # both fit beside each other
+        ((0.90, 0.80), "ab"),  # rivals: who knows which
+        ((0.50, 0.10), "a"),
+        ((0.10, 0.05), ""),
+    ],
+)
+def test_second_cause_must_add_something(shares, named):
+    """A cause that the first one covers is not named beside it."""
+    assert _named(list(zip(shares, "ab", strict=True))) == list(named)
