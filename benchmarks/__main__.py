@@ -19,7 +19,7 @@ import armid
 from armid.dynamics.base import random_motion
 from armid.dynamics.warm import warm
 from benchmarks import peers
-from benchmarks.design import design
+from benchmarks.design import design, ten_starts
 from benchmarks.export import export_c
 from benchmarks.fleet import DEFAULT
 from benchmarks.fleet import measure as fleet
@@ -187,12 +187,14 @@ def main() -> None:
         identify_figaroh(results, robot)
         design(results)
         export_c(results)
+    ten_starts(results)
     constant_memory(results)
     results["fleet"] = fleet(float(os.environ.get("ARMID_FLEET_SAMPLES", DEFAULT)))
     results["targets"] = {
         "regressor_vs_pinocchio": 20,
         "factor_vs_pinocchio": 14,
         "design_vs_finite_differences": 12,
+        "design_pa10_ten_starts_s": "below 30",
         "identify_vs_pinocchio": 60,
         "identify_vs_figaroh": 150,
         "export_c_us": "below 5",

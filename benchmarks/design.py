@@ -95,3 +95,12 @@ def design(results: dict) -> None:
         "variables": len(start),
         "samples": len(ready._cost_bases[0]),
     }
+
+
+def ten_starts(results: dict) -> None:
+    """`armid design pa10 --starts 10` on all cores, by the clock, kernels compiled."""
+    robot = armid.load_robot("pa10")
+    armid.design(robot, starts=2)
+    began = time.perf_counter()
+    armid.design(robot, starts=10)
+    results["design_pa10_ten_starts_s"] = time.perf_counter() - began
