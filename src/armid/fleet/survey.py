@@ -15,7 +15,7 @@ from armid.fleet.changes import ArmChanges, Change, Payload, threshold_for
 from armid.fleet.day import ArmDay
 from armid.fleet.days import HELD
 from armid.fleet.hierarchy import FleetEstimate, learn
-from armid.fleet.information import History, Information, history_of, median_noise, told_noise
+from armid.fleet.information import SPARE_ROWS, History, Information, history_of, median_noise, told_noise
 from armid.fleet.judge import exchanged_torques, misfit, suspect, wrong_torques
 from armid.fleet.recording import payload_map
 from armid.fleet.reversals import reversal_changes, reversal_scatter
@@ -108,8 +108,10 @@ class Surveyor:
         self._payload = payload_map(model)
         self._quiet: dict[str, NDArray[np.bool_]] = {}  # days that tell an arm's noise
         self._noises: list[Array] = []
+        self._rows = np.zeros(model.robot.n_joints, dtype=np.int64)  # of the day that has most, per joint
         self.arms = {name: self._start(name) for name in sorted(names)}
         self._typical = median_noise(np.array(self._noises))
+        self._check_rows()
         if not any(arm.used.any() for arm in self.arms.values()):
             for arm in self.arms.values():
                 arm.used = np.ones(len(arm.dates), dtype=bool)
@@ -119,7 +121,21 @@ class Surveyor:
         used = np.array([not suspect(day) for day in days])
         self._quiet[name] = used
         self._noises.append(median_noise(told_noise(days)))
+        for day in days:
+            assert day.factor is not None
+            self._rows = np.maximum(self._rows, day.factor.counts)
         return ArmSurvey(name, tuple(day.date for day in days), used)
+
+    def _check_rows(self) -> None:
+        """Refuse a fleet in which no day of any arm tells the noise of a joint that moves."""
+        for joint, most in enumerate(self._rows):
+            name, needed = self.model.robot.joint_names[joint], len(self.model.seen[joint]) + SPARE_ROWS
+            if 0 < most < needed:
+                raise ArmidError(
+                    f"the recordings are too short: {needed} rows a day are needed for {name} to tell parameters from "
+                    f"noise, and no day of any arm has more than {most}; give longer recordings, more of them a day, "
+                    "or faster motion"
+                )
 
     def _history(self, name: str) -> History:
         if name not in self._kept:
