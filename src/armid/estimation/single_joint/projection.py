@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from armid.estimation.single_joint.laws import Law
 from armid.robot.inertia import Array
 
-GRID = {0: 1, 1: 40, 2: 24, 3: 12}  # values tried for each shape, by how many shapes there are
+GRID = {0: 1, 1: 40, 2: 40, 3: 12}  # values tried for each shape, by how many shapes there are
 STARTS = 6  # local minima of the grid that are refined
 LEAST_RATIO = 2.0  # between exchangeable shapes
 
