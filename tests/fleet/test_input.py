@@ -384,5 +384,5 @@ def test_recordings_that_are_too_short(tmp_path):
     """Days with fewer rows than parameters fit whatever they are: the fleet is refused in a sentence."""
     fleet = virtual_fleet(armid.load_robot("ir361"), robots=3, days=1, seed=0)
     file = simulate_fleet(fleet, tmp_path / "hall", points=2, rate_hz=100.0)
-    with pytest.raises(ArmidError, match=r"too short: \d+ rows a day are needed for joint1 .* give longer recordings"):
+    with pytest.raises(ArmidError, match=r"too short: \d+ rows a day are needed for joint\d .* give longer recordings"):
         identify_fleet(load_fleet(file), tmp_path / "result")

@@ -127,15 +127,15 @@ class Surveyor:
         return ArmSurvey(name, tuple(day.date for day in days), used)
 
     def _check_rows(self) -> None:
-        """Refuse a fleet in which no day of any arm tells the noise of a joint that moves."""
-        for joint, most in enumerate(self._rows):
-            name, needed = self.model.robot.joint_names[joint], len(self.model.seen[joint]) + SPARE_ROWS
-            if 0 < most < needed:
-                raise ArmidError(
-                    f"the recordings are too short: {needed} rows a day are needed for {name} to tell parameters from "
-                    f"noise, and no day of any arm has more than {most}; give longer recordings, more of them a day, "
-                    "or faster motion"
-                )
+        """Refuse a fleet in which no day of any arm tells the noise of any joint."""
+        needed = np.array([len(columns) for columns in self.model.seen]) + SPARE_ROWS
+        if np.all(self._rows < needed):
+            joint = int(np.argmin(needed - self._rows))
+            raise ArmidError(
+                f"the recordings are too short: {needed[joint]} rows a day are needed for "
+                f"{self.model.robot.joint_names[joint]} to tell parameters from noise, and no day of any arm has more "
+                f"than {self._rows[joint]}; give longer recordings, more of them a day, or faster motion"
+            )
 
     def _history(self, name: str) -> History:
         if name not in self._kept:
