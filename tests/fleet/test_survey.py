@@ -6,6 +6,7 @@ import pytest
 import armid
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
+from armid.fleet.watch import _two_digits
 from armid.logs import read_log, write_log
 from armid.logs.log import Log
 from armid.robot.inertia import change_of_frame
@@ -175,3 +176,9 @@ def test_a_joint_that_never_moves_in_the_whole_fleet(tmp_path):
     assert [known["fv4"][key] for key in ("mean", "sigma", "spread")] == [None, None, None]
     assert known["fv1"]["sigma"] < 0.1 * known["fv1"]["mean"]
     assert (tmp_path / "result" / "fleet.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("value", "words"), [(360.4, "360"), (51.2, "51"), (7.53, "7.5"), (0.0123, "0.012")])
+def test_numbers_without_exponents(value, words):
+    """A friction that is 360 % higher is not 3.6e+02 % higher."""
+    assert _two_digits(value) == words

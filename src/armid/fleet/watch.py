@@ -195,8 +195,13 @@ def _when(since: str, until: str | None) -> str:
     return f"since {since}" if until is None else f"on {since}" if until == since else f"from {since} to {until}"
 
 
+def _two_digits(value: float) -> str:
+    """Two significant digits: 360, not 3.6e+02."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
 def _course(size: float, shape: str, one: Watched) -> str:
-    amount = f"{100.0 * abs(size):.2g} %" if one.relative else f"{abs(size):.2g} {one.unit}"
+    amount = f"{_two_digits(100.0 * abs(size))} %" if one.relative else f"{_two_digits(abs(size))} {one.unit}"
     if shape == "ramp":
         return f"{'rises' if size > 0.0 else 'falls'} by {amount} a day"
     return f"is {amount} {'higher' if size > 0.0 else 'lower'}"
