@@ -109,7 +109,7 @@ def design(
         trajectory=trajectory,
         rate_hz=rate_hz,
         criterion=next((name for name, known in CRITERIA.items() if known == criterion), type(criterion).__name__),
-        value=criterion.cost(information + problem.given, samples)[0],
+        value=problem.value(x),
         parameters=problem.parameters,
         conditioning=conditioning(information, samples),
         certificate=certify(trajectory, options.get("limits") or robot.limits, problem.constraints),

@@ -103,9 +103,9 @@ class DesignProblem:
         motion = self.variables.motion(x, self._cost_bases)
         return Sensitivity(self.model, self.parameters, width=0.0).information(motion, self.weights)
 
-    def cost(self, x: Array) -> float:
-        """Cost of a trajectory."""
-        return self.criterion.cost(self.information(x), self.samples)[0]
+    def value(self, x: Array) -> float:
+        """Cost of a trajectory with the true sign of velocity: solutions are ranked by it, and the plan reports it."""
+        return self.criterion.cost(self.sharp_information(x) + self.given, self.samples)[0]
 
     def cost_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Cost and its derivative with respect to the variables."""

@@ -45,7 +45,7 @@ class Outcome:
 
     Attributes:
         x: the solution, None if nothing feasible was found.
-        cost: of the solution.
+        cost: of the solution, with the true sign of velocity.
         condition: its condition number, with the true sign of velocity.
         log_det: log det of its information, with the true sign of velocity.
         violation: 0 for a solution; otherwise the smallest that was seen of the largest violation of a constraint, as
@@ -197,7 +197,7 @@ def _searched(
 
 def _described(problem: DesignProblem, x: Array) -> Outcome:
     figures = conditioning(problem.sharp_information(x), 1)
-    return Outcome(x, problem.cost(x), figures.condition, figures.log_det)
+    return Outcome(x, problem.value(x), figures.condition, figures.log_det)
 
 
 def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
