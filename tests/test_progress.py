@@ -8,7 +8,7 @@ import pytest
 
 from armid.cli import display
 from armid.cli.main import main
-from armid.progress import listening, part, tell
+from armid.progress import progress_part, report_progress, watch_progress
 from tests.validation.arms import write_files
 
 
@@ -27,16 +27,16 @@ def visible(text):
 def test_parts_of_the_whole():
     """Shares told inside a part count as that part, also one in another; outside nobody listens."""
     heard = []
-    with listening(lambda text, share: heard.append((text, share))):
-        tell("a", 0.1)
-        with part(0.2, 0.6):
-            tell("b", 0.5)
-            with part(0.5, 1.0):
-                tell("c", 0.5)
-        tell("d", 1.0)
-    tell("e", 0.0)
-    with part(0.0, 0.5):
-        tell("f", 0.0)
+    with watch_progress(lambda text, share: heard.append((text, share))):
+        report_progress("a", 0.1)
+        with progress_part(0.2, 0.6):
+            report_progress("b", 0.5)
+            with progress_part(0.5, 1.0):
+                report_progress("c", 0.5)
+        report_progress("d", 1.0)
+    report_progress("e", 0.0)
+    with progress_part(0.0, 0.5):
+        report_progress("f", 0.0)
     assert [text for text, _ in heard] == ["a", "b", "c", "d"]
     assert [share for _, share in heard] == pytest.approx([0.1, 0.4, 0.5, 1.0])
 

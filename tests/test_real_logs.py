@@ -55,7 +55,7 @@ def nrms(fit, data, which):
 
 def links_are_possible(fit):
     """Whether every link of a fit can exist."""
-    links = [[fit.links[name] for name in inertial_names(n)] for n in range(1, fit.robot.n_joints + 1)]
+    links = [[fit.standard_parameters[name] for name in inertial_names(n)] for n in range(1, fit.robot.n_joints + 1)]
     return all(impossibility(np.array(link)) is None for link in links)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from armid.payload import PayloadEstimate as PayloadEstimate
     from armid.payload import identify_payload as identify_payload
     from armid.payload import load_payload as load_payload
-    from armid.progress import listening as listening
+    from armid.progress import watch_progress as watch_progress
     from armid.report import report as report
     from armid.robot import Robot as Robot
     from armid.robot import library_names as library_names
@@ -77,7 +77,7 @@ _HOMES = {
     "armid.estimation.identify": ("identify",),
     "armid.validation": ("Validation", "audit", "predict", "validate"),
     "armid.payload": ("PayloadEstimate", "identify_payload", "load_payload"),
-    "armid.progress": ("listening",),
+    "armid.progress": ("watch_progress",),
     "armid.report": ("report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

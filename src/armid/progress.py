@@ -12,7 +12,7 @@ _LISTENER: ContextVar[Progress | None] = ContextVar("armid progress", default=No
 
 
 @contextmanager
-def listening(listener: Progress | None) -> Iterator[None]:
+def watch_progress(listener: Progress | None) -> Iterator[None]:
     """Call `listener` with text and share (0 to 1) of what is done inside; None: nobody listens."""
     token = _LISTENER.set(listener)
     try:
@@ -21,7 +21,7 @@ def listening(listener: Progress | None) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def tell(text: str, share: float) -> None:
+def report_progress(text: str, share: float) -> None:
     """Say what is being done and which share of the work, 0 to 1, is behind."""
     listener = _LISTENER.get()
     if listener is not None:
@@ -29,7 +29,7 @@ def tell(text: str, share: float) -> None:
 
 
 @contextmanager
-def part(first: float, last: float) -> Iterator[None]:
+def progress_part(first: float, last: float) -> Iterator[None]:
     """What is told inside is that part of the whole: a share of 0 counts as `first`, one of 1 as `last`."""
     outer = _LISTENER.get()
     if outer is None:
@@ -40,5 +40,5 @@ def part(first: float, last: float) -> Iterator[None]:
     def inner(text: str, share: float) -> None:
         whole(text, first + share * (last - first))
 
-    with listening(inner):
+    with watch_progress(inner):
         yield

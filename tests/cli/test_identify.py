@@ -25,7 +25,7 @@ def test_identify_with_defaults(armid, files):
     assert "low-pass" in result.out.lower() or "averag" in result.out.lower()
     fit = load_fit(files / "fit.json")
     assert fit.method == "feasible"
-    assert fit.links is not None
+    assert fit.standard_parameters is not None
     assert fit.options["friction"] == "auto"
     assert len(fit.history["files_sha256"]) == 2
     values = dict(zip(fit.names, fit.values, strict=True))

@@ -57,4 +57,4 @@ def truth(robot):
 
 
 def phi(fit, number):
-    return np.array([fit.links[name] for name in inertial_names(number)])
+    return np.array([fit.standard_parameters[name] for name in inertial_names(number)])

@@ -49,8 +49,8 @@ def fits(name):
 def check_possible(fit):
     """Every link, without the rotors it carries, every rotor and every friction coefficient."""
     unknowns = Unknowns(fit.torque_model.model, fit.terms)
-    own = dict(fit.links) | dict(zip(fit.names, fit.values.tolist(), strict=True))
-    x = np.array([fit.links.get(name, own.get(name, 0.0)) for name in unknowns.names])
+    own = dict(fit.standard_parameters) | dict(zip(fit.names, fit.values.tolist(), strict=True))
+    x = np.array([fit.standard_parameters.get(name, own.get(name, 0.0)) for name in unknowns.names])
     for number in range(1, fit.robot.n_joints + 1):
         assert impossibility(phi(fit, number)) is None
     for condition in unknowns.conditions:
@@ -62,7 +62,7 @@ def check_virtual_arm(name):
     free, found = fits(name)
     check_possible(found)
     assert found.method == "feasible"
-    assert set(found.links) == set(found.torque_model.model.names)
+    assert set(found.standard_parameters) == set(found.torque_model.model.names)
     squares = [np.sum(np.array(f.factor.counts) * f.residual_rms**2) for f in (free, found)]
     assert squares[1] < 1.02**2 * squares[0]
     assert "Intervals do not know of physical limits" in found.notes[-1]
@@ -96,7 +96,7 @@ def test_exact_data_give_exact_torque():
     values = truth(robot)
     expected = model.base.matrix @ np.array([values[name] for name in model.base.names])
     np.testing.assert_allclose(fit.values, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
-    masses = np.array([fit.links[f"m{i}"] for i in range(1, 7)])
+    masses = np.array([fit.standard_parameters[f"m{i}"] for i in range(1, 7)])
     assert np.all(masses > 0.2 * robot.virtual.inertia[:, 0])
     assert np.all(masses < 5.0 * robot.virtual.inertia[:, 0])
     check_possible(fit)
@@ -147,7 +147,7 @@ def test_terms_pass_through(tmp_path):
     assert fit.values[fit.names.index("fs2")] < 0.0
     fit.save(tmp_path / "fit.json")
     again = load_fit(tmp_path / "fit.json")
-    assert again.links == fit.links
+    assert again.standard_parameters == fit.standard_parameters
     assert feasible_fit(again).values == pytest.approx(fit.values, rel=1e-3, abs=1e-3)
 
 
@@ -200,7 +200,7 @@ def check_weights(name, seed):
     """No link is heavier than five times what is plausible, one above three times is told, the torque is as good."""
     free = WeightedLeastSquares().fit(*recorded(name, seed))
     found = feasible_fit(free)
-    masses = np.array([found.links[f"m{i}"] for i in range(1, free.robot.n_joints + 1)])
+    masses = np.array([found.standard_parameters[f"m{i}"] for i in range(1, free.robot.n_joints + 1)])
     burdens = masses / plausible_bodies(free, None)[:, 3, 3]
     assert np.all(burdens <= 5.0)
     check_possible(found)
@@ -232,10 +232,12 @@ def test_a_link_that_must_be_heavy_is_told():
     robot = library_arm("rx60")
     light = replace(robot, nominal_inertia=0.01 * robot.virtual.inertia)
     found = FeasibleLeastSquares().fit(light, made(light, noise=0.2))
-    heavy = [i for i in (1, 2, 3) if found.links[f"m{i}"] > 0.05 * robot.virtual.inertia[i - 1, 0]]
+    heavy = [i for i in (1, 2, 3) if found.standard_parameters[f"m{i}"] > 0.05 * robot.virtual.inertia[i - 1, 0]]
     assert heavy
     for number in heavy:
-        assert f"Link {number} would have to weigh {found.links[f'm{number}']:.3g} kg" in " ".join(found.notes)
+        assert f"Link {number} would have to weigh {found.standard_parameters[f'm{number}']:.3g} kg" in " ".join(
+            found.notes
+        )
 
 
 @pytest.mark.parametrize("name", ["rx60", "pa10"])
@@ -260,11 +262,11 @@ def test_bounds_hold():
         ellipsoid={3: ((0.0, 0.0, 0.0), (3.0, 3.0, 3.0))},
     )
     fit = FeasibleLeastSquares(bounds=bounds).fit(robot, data)
-    assert 20.0 <= fit.links["m1"] <= 21.0
-    assert sum(fit.links[f"m{i}"] for i in (1, 2, 3)) <= 40.0
+    assert 20.0 <= fit.standard_parameters["m1"] <= 21.0
+    assert sum(fit.standard_parameters[f"m{i}"] for i in (1, 2, 3)) <= 40.0
     mass, com, _ = to_com(phi(fit, 2))
     assert -0.8 < com[0] < 0.8
-    second = 0.5 * (fit.links["Iyy2"] + fit.links["Izz2"] - fit.links["Ixx2"])
+    second = 0.5 * (fit.standard_parameters["Iyy2"] + fit.standard_parameters["Izz2"] - fit.standard_parameters["Ixx2"])
     assert second <= 0.8**2 * mass * (1.0 + 1e-6)
     json.dumps(dict(fit.options))
 

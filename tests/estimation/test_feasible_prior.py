@@ -153,7 +153,7 @@ def test_firm_prior_leaves_the_links_where_they_are():
     for number in range(1, 7):
         np.testing.assert_allclose(phi(fit, number)[0], robot.virtual.inertia[number - 1, 0], rtol=0.03)
     again = feasible_fit(fit, prior=fit_prior(fit, 0.01))
-    assert again.links["m3"] == pytest.approx(fit.links["m3"], rel=0.02)
+    assert again.standard_parameters["m3"] == pytest.approx(fit.standard_parameters["m3"], rel=0.02)
     free = WeightedLeastSquares().fit(robot, data)
     assert np.all(fit.sigma <= 1.05 * free.sigma)
 
@@ -196,9 +196,9 @@ def test_kr300_with_its_cad_prior(kr300, estimator):
     prior = read_prior(ROBOTS / "kr300-cad.yaml", robot)
     fit = estimator(prior=prior).fit(robot, train)
     assert relative_error(fit, other) < 0.11
-    if fit.links is not None:
+    if fit.standard_parameters is not None:
         assert all(impossibility(phi(fit, number)) is None for number in range(1, 7))
-        assert 120.0 < fit.links["m6"] < 260.0  # flange and a payload of about 150 kg
+        assert 120.0 < fit.standard_parameters["m6"] < 260.0  # flange and a payload of about 150 kg
 
 
 def test_kr300_needs_no_prior_to_be_possible(kr300):

@@ -7,7 +7,7 @@ import armid
 from armid.excitation import FourierSeries, SamplingError, quintic
 from armid.experiment.driving import ExperimentError, move_to
 from armid.experiment.excite import excite, point_to_point, repeat
-from armid.progress import listening
+from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm
 
 POWERBALL = armid.load_robot("powerball")
@@ -27,7 +27,7 @@ def series(period=2.0):
 def test_whole_periods_of_the_trajectory_are_recorded(arm):
     """Commands of the log are the trajectory itself, period after period; approach and settling are not in it."""
     told = []
-    with listening(lambda text, share: told.append(share)):
+    with watch_progress(lambda text, share: told.append(share)):
         log = excite(arm, series(), periods=3, settle=2)
     q = series().sample(100.0)[1].q
     assert len(log) == 600
@@ -73,7 +73,7 @@ def test_a_trajectory_that_is_not_periodic_is_recorded_once(arm):
 @pytest.mark.parametrize(("periods", "words"), [(1, "recording 1 period"), (2, "recording 2 periods")])
 def test_progress_says_what_is_recorded(arm, periods, words):
     told = set()
-    with listening(lambda text, share: told.add(text)):
+    with watch_progress(lambda text, share: told.add(text)):
         excite(arm, series(), periods=periods)
     assert words in told
 

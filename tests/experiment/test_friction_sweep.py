@@ -8,7 +8,7 @@ from armid.experiment.driving import ExperimentError
 from armid.experiment.friction_sweep import friction_sweep, friction_sweeps, pa10_speeds, powerball_speeds
 from armid.experiment.stiffness_run import stiffness_run
 from armid.experiment.strokes import plan_strokes
-from armid.progress import listening
+from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm
 
 PA10, POWERBALL = armid.load_robot("pa10"), armid.load_robot("powerball")
@@ -31,7 +31,7 @@ def test_both_directions_at_every_speed_for_long_enough():
     """Each commanded speed holds for the asked time in both directions; only the joint moves, inside its range."""
     arm = FakeArm(PA10, rate_hz=100.0)
     told = []
-    with listening(lambda text, share: told.append((text, share))):
+    with watch_progress(lambda text, share: told.append((text, share))):
         run = friction_sweep(arm, PA10, 5, seconds=3.0)
     command = run.log["command"][:, 4]
     for speed in run.speeds:

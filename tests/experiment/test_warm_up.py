@@ -6,7 +6,7 @@ import pytest
 import armid
 from armid.experiment.driving import ExperimentError
 from armid.experiment.warm_up import harmonic, warm_up
-from armid.progress import listening
+from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm
 
 POWERBALL = armid.load_robot("powerball")
@@ -16,7 +16,7 @@ def test_it_stops_when_little_is_left_to_come():
     """Friction falls by 10 % with 60 s: at the end, no more than the threshold of 1 % is left, and not long after."""
     arm = FakeArm(POWERBALL, rate_hz=50.0, cold=1.0 / 9.0, time_constant_s=60.0)
     told = []
-    with listening(lambda text, share: told.append(text)):
+    with watch_progress(lambda text, share: told.append(text)):
         run = warm_up(arm, POWERBALL, cycle_s=4.0)
     assert run.warm
     left = (1.0 / 9.0) * np.exp(-run.time[-1] / 60.0)

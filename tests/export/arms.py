@@ -165,7 +165,11 @@ def rich_fit():
         FrictionTerm("asymmetry", 3),
         FrictionTerm("load", 4),
     )
-    inertial = [name for name in fit.torque_model.model.base.kept if name in fit.links and name[:2] not in ("Im", "fv")]
+    inertial = [
+        name
+        for name in fit.torque_model.model.base.kept
+        if name in fit.standard_parameters and name[:2] not in ("Im", "fv")
+    ]
     laws = {
         "double-exponential": {"f1": 3.0, "f2": 8.0, "f3": 2.0, "f4": 0.3, "f5": 1.0, "f6": 4.0},
         "hyperbolic": {"g1": 3.0, "g2": 20.0, "g3": 2.0, "g4": 3.0, "g5": 1.5},
@@ -186,7 +190,7 @@ def rich_fit():
             None,
         ),
         load_loss=np.column_stack([np.full(6, 0.03), np.linspace(-0.2, 0.2, 6)]),
-        weight={name: fit.links[name] for name in ("m2", "mx2", "my2", "mx3", "m4")},
+        weight={name: fit.standard_parameters[name] for name in ("m2", "mx2", "my2", "mx3", "m4")},
     )
     values = dict(zip(fit.names, fit.values, strict=True))
     extra = np.zeros((len(fit.names) + 4,) * 2)

@@ -87,7 +87,9 @@ def test_sizes_of_what_is_lost():
     spring = fit.robot.springs[0]
     angle = motion.q[:, spring.joint - 1] - spring.phi
     length = np.sqrt(spring.a**2 + spring.b**2 - 2 * spring.a * spring.b * np.cos(angle))
-    torque = spring.a * spring.b * np.sin(angle) * (fit.links["ks1"] - fit.links["kl1"] / length)
+    torque = (
+        spring.a * spring.b * np.sin(angle) * (fit.standard_parameters["ks1"] - fit.standard_parameters["kl1"] / length)
+    )
     assert rows["springs"]["rms"][spring.joint - 1] == pytest.approx(np.sqrt(np.mean(torque**2)), rel=1e-9)
     whole = fit.predict(motion).torque[:, spring.joint - 1]
     assert rows["springs"]["share"][spring.joint - 1] == pytest.approx(np.sqrt(np.mean(torque**2) / np.mean(whole**2)))
@@ -122,8 +124,8 @@ def test_nearest_linear_friction():
 def test_negative_coefficients_are_not_written(home):
     """A curve whose linear part is negative by itself still gives damping and friction that brake."""
     fit = small_fit(home)
-    links = {**fit.links, "fc1": -1.0}
-    found = linear_friction(arm_of(replace(fit, links=links), complete=True))
+    links = {**fit.standard_parameters, "fc1": -1.0}
+    found = linear_friction(arm_of(replace(fit, standard_parameters=links), complete=True))
     assert found.damping.min() >= 0.0
     assert found.coulomb[0] == 0.0
     assert found.curved[0]
@@ -225,7 +227,7 @@ def test_an_interrupted_export_is_cleared_away(home, tmp_path, monkeypatch):
 def test_refusals(home, tmp_path):
     """Unknown formats, no formats, no links, impossible links; each with the way out, nothing written."""
     fit = small_fit(home)
-    impossible = replace(fit, links={**fit.links, "m1": -1.0})
+    impossible = replace(fit, standard_parameters={**fit.standard_parameters, "m1": -1.0})
     cases = [
         (fit, ["udf"], "did you mean 'urdf'"),
         (fit, [], "no format is named"),
@@ -243,7 +245,11 @@ def test_links_that_do_not_belong_to_the_fit(home, tmp_path):
     """Links edited by hand give another torque than the fit's base parameters: refused."""
     fit = small_fit(home)
     with pytest.raises(ExportError, match="another torque"):
-        export(replace(fit, links={**fit.links, "m4": fit.links["m4"] + 1.0}), ["c"], tmp_path)
+        export(
+            replace(fit, standard_parameters={**fit.standard_parameters, "m4": fit.standard_parameters["m4"] + 1.0}),
+            ["c"],
+            tmp_path,
+        )
 
 
 def test_a_folder_that_cannot_be_written(home, tmp_path):

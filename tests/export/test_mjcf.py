@@ -46,7 +46,7 @@ def test_library_arms(name, tmp_path):
     uncoupled = replace(fit.robot, drives=tuple(replace(drive, coupled=False) for drive in fit.robot.drives))
     from armid.dynamics import Model
 
-    assert range_error(torque, Model(uncoupled).inverse_dynamics(*motion, fit.links)) < 1e-9
+    assert range_error(torque, Model(uncoupled).inverse_dynamics(*motion, fit.standard_parameters)) < 1e-9
     assert [row.what for row in done.files[0].lost] == ["coupling of rotors with the links they sit on"]
     lost = np.array(done.files[0].lost[0].to_data()["largest"])
     assert 0.0 < np.abs(fit.predict(motion).torque - torque).max() < 10.0 * lost.max()
@@ -58,7 +58,7 @@ def test_motors_that_move_several_joints(tmp_path):
     plain = tuple(replace(law, offset=False, per_direction=False, law=robot.friction[0].law) for law in robot.friction)
     drives = tuple(replace(drive, coupled=False) for drive in robot.drives)
     fit = fitted(replace(robot, friction=plain, drives=drives))
-    assert any(name.startswith("Imc") for name in fit.links)
+    assert any(name.startswith("Imc") for name in fit.standard_parameters)
     done = export(fit, ["mjcf"], tmp_path)
     motion = states(fit.robot, 200, 4)
     assert done.files[0].lost == ()

@@ -111,7 +111,7 @@ def test_header_is_valid_in_cpp(tmp_path):
 def test_base_parameters_are_enough(home, tmp_path):
     """A fit without links gives the same torque in C, Python and YAML; the sidecar says what that means."""
     fit = small_fit(home, possible=False)
-    assert fit.links is None
+    assert fit.standard_parameters is None
     done = export(fit, ["c", "python", "yaml"], tmp_path / "out")
     motion = states(fit.robot, 300, 2)
     torque = run_c(tmp_path / "out/small_dynamics.h", fit, motion, tmp_path)

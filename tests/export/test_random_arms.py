@@ -37,7 +37,15 @@ def arm_with(robot, inertia):
     """An arm of given links, without friction and rotors."""
     limits = armid.robot.robot.Limits.unknown(robot.n_joints)
     robot = replace(robot, limits=limits)
-    fit = replace(any_fit(), robot=robot, links={}, terms=(), load_values=None, compensation=None, values=np.zeros(0))
+    fit = replace(
+        any_fit(),
+        robot=robot,
+        standard_parameters={},
+        terms=(),
+        load_values=None,
+        compensation=None,
+        values=np.zeros(0),
+    )
     return Arm(fit, np.asarray(inertia, dtype=float).ravel(), True)
 
 

@@ -63,4 +63,4 @@ def test_what_replay_needs(case, tmp_path):
         replay({"identified": tmp_path / "a.xml"}, other, window_s=0.0)
     with pytest.raises(ExportError, match="no nominal inertia"):
         nominal_mjcf(library_fit("ir361"), tmp_path / "a.xml")
-    assert fit.links is not None
+    assert fit.standard_parameters is not None

@@ -90,7 +90,9 @@ def test_what_has_not_changed_keeps_its_bytes(home, tmp_path):
     links = robot.nominal_inertia.copy()
     links[1] = from_com(2.5, [0.2, 0.0, 0.0], np.diag([0.01, 0.04, 0.04]))
     values = np.concatenate([(links * (1.0 + 5e-15 * np.random.default_rng(0).normal(size=links.shape))).ravel()])
-    values = np.concatenate([values, [fit.links[name] for name in fit.torque_model.model.names[values.size :]]])
+    values = np.concatenate(
+        [values, [fit.standard_parameters[name] for name in fit.torque_model.model.names[values.size :]]]
+    )
     arm = Arm(replace(fit, robot=robot), values, True)
     after, notes = patched(
         arm, LinearFriction(np.array([0.1, 1, 2, 0]), np.array([0.5, 1, 2, 3]), np.zeros(4, bool)), path
@@ -117,8 +119,10 @@ def test_fixed_links_are_counted_once(home, tmp_path):
     robot = armid.load_robot(tmp_path / "small.urdf", rotors=False)
     for number, phi in enumerate(robot.nominal_inertia, start=1):
         mass, com, _ = to_com(phi)
-        assert mass == pytest.approx(fit.links[f"m{number}"], rel=1e-12)
-        assert mass * com == pytest.approx([fit.links[f"m{axis}{number}"] for axis in "xyz"], rel=1e-9, abs=1e-12)
+        assert mass == pytest.approx(fit.standard_parameters[f"m{number}"], rel=1e-12)
+        assert mass * com == pytest.approx(
+            [fit.standard_parameters[f"m{axis}{number}"] for axis in "xyz"], rel=1e-9, abs=1e-12
+        )
     text = (tmp_path / "small.urdf").read_text("utf-8")
     assert "<inertial>" not in text[text.index('name="flange"') : text.index('name="mount"')]
     assert '<link name="base"><inertial><mass value="9"/>' in text
@@ -140,8 +144,8 @@ def test_ur10e_round_trip(data, tmp_path):
     motion = states(robot, 300, 5)
     rigid, friction = pinocchio_torque(tmp_path / "ur10e.urdf", robot, motion)
     # What a URDF cannot hold, taken from the fit's own parameters: reflected rotors and offsets.
-    inertia = np.array([fit.links[f"Im{j}"] * robot.drives[j - 1].gear_ratio ** 2 for j in range(1, 7)])
-    offset = np.array([fit.links[f"fo{j}"] for j in range(1, 7)])
+    inertia = np.array([fit.standard_parameters[f"Im{j}"] * robot.drives[j - 1].gear_ratio ** 2 for j in range(1, 7)])
+    offset = np.array([fit.standard_parameters[f"fo{j}"] for j in range(1, 7)])
     whole = rigid + friction + inertia * motion.qdd + offset
     assert range_error(whole, fit.predict(motion).torque) < 1e-9
     assert [row.what for row in done.files[0].lost] == [

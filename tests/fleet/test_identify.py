@@ -69,7 +69,7 @@ def test_the_result_is_a_file_and_fits_are_fits(home):
     fit = load_fit(folder / "result" / again.arms[4]["fit"])
     truth = base_values(fleet.robot, fleet.truth(4, 0))
     assert np.mean(np.abs(fit.values - truth) < 4.0 * fit.sigma) > 0.9
-    assert fit.links is not None
+    assert fit.standard_parameters is not None
     assert fit.factor.samples > 0
 
 

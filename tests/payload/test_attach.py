@@ -49,11 +49,11 @@ def test_links_stay_possible():
     found = identify_payload(fit, draws.loaded())
     loaded = found.apply(fit)
     names = inertial_names(6)
-    last = np.array([loaded.links[name] for name in names])
+    last = np.array([loaded.standard_parameters[name] for name in names])
     assert impossibility(last) is None
-    np.testing.assert_allclose(last - [fit.links[name] for name in names], found.parameters, atol=1e-12)
+    np.testing.assert_allclose(last - [fit.standard_parameters[name] for name in names], found.parameters, atol=1e-12)
     model = loaded.torque_model.model
-    values = model.base.matrix @ np.array([loaded.links[name] for name in model.base.names])
+    values = model.base.matrix @ np.array([loaded.standard_parameters[name] for name in model.base.names])
     moved = [change.name for change in found.friction]
     inertial = [i for i, name in enumerate(loaded.names) if name not in moved]
     np.testing.assert_allclose(loaded.values[inertial], values[inertial], rtol=1e-6, atol=1e-6)

@@ -214,8 +214,11 @@ def test_the_log_doctor_is_heard(whole):
 
 def test_a_link_larger_than_the_arm_is_marked(whole):
     """Inertia that only a huge body could have is pointed out; a link of the arm's own size is not."""
-    huge = {**whole.fit.links, **arms.link_values(2, from_com(0.1, [0.0, 0.0, 0.0], np.diag([5.0, 5.0, 5.0])))}
-    found = section(replace(whole, fit=replace(whole.fit, links=huge)), "links")
+    huge = {
+        **whole.fit.standard_parameters,
+        **arms.link_values(2, from_com(0.1, [0.0, 0.0, 0.0], np.diag([5.0, 5.0, 5.0]))),
+    }
+    found = section(replace(whole, fit=replace(whole.fit, standard_parameters=huge)), "links")
     assert "only a body much larger than the arm" in found.body
     assert found.body.count('class="marked"') == 1
     assert "much larger than the arm" not in section(whole, "links").body

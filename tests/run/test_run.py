@@ -71,7 +71,9 @@ def test_everything_is_there(finished):
     assert outcome.numbers["worst_nrms_moving"] == max(
         joint.nrms_moving for joint in load_validation(folder / "validation.json").joints
     )
-    assert load_fit(folder / "fit.json").links is not None  # physically possible, so that exports can hold it
+    assert (
+        load_fit(folder / "fit.json").standard_parameters is not None
+    )  # physically possible, so that exports can hold it
 
 
 def test_validation_is_on_another_motion(finished):

@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.fit import load_fit
-    from armid.robot.write import write_text
+    from armid.files import write_text
     from armid.validation.audit import audit
 
     check_output(options.output, [options.robot])

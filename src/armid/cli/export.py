@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from armid.cli.log_options import check_folder, hashes
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
-from armid.progress import tell
+from armid.progress import report_progress
 
 if TYPE_CHECKING:
     from armid.export import Export
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         history={"files_sha256": hashes([options.fit])},
     )
-    tell("done", 1.0)
+    report_progress("done", 1.0)
     if options.json:
         print_json(_data(done))
     else:

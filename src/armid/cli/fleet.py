@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from armid.cli.display import duration, on_line
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.fleet.engine import Progress
@@ -188,7 +188,7 @@ def _simulate(options: argparse.Namespace) -> int:
     )
     Store(folder)  # whether it can be written is found out before the work
     show = None if options.quiet or options.json else _Display()
-    with listening(None):  # what single recordings tell would stand in the way of the display of all
+    with watch_progress(None):  # what single recordings tell would stand in the way of the display of all
         file = simulate_fleet(
             fleet,
             folder,

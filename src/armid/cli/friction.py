@@ -22,7 +22,7 @@ from armid.cli.single_joint import (
     virtual_arm,
 )
 from armid.errors import ArmidError
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit, FrictionPoints
@@ -123,7 +123,7 @@ def _from_sweeps(
         fastest = float(robot.limits.velocity[index])
         speeds = powerball_speeds() if slow or fastest != fastest else pa10_speeds(fastest)
         mounted = robot.with_gravity(gravity_free(robot, index + 1).gravity)
-        with listening(display(options, f"{k + 1}/{len(joints)} ")):
+        with watch_progress(display(options, f"{k + 1}/{len(joints)} ")):
             sweep = friction_sweep(
                 virtual_arm(mounted, options),
                 mounted,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
+    from armid.arrays import Array
     from armid.excitation import Fourier
     from armid.robot import Robot
-    from armid.robot.inertia import Array
 
 
 def given_information(
@@ -51,7 +51,7 @@ def given_information(
 
 
 def _is_fit(path: str) -> bool:
-    from armid.robot.schema import read_text
+    from armid.files import read_text
 
     text = read_text(Path(path))
     try:
@@ -67,7 +67,7 @@ def friction_entries(path: str, robot: Robot) -> dict[str, dict[str, Any]]:
     Raises:
         ArmidError: the file is no such result, or is about another robot.
     """
-    from armid.robot.schema import read_text
+    from armid.files import read_text
 
     try:
         data = json.loads(read_text(Path(path)))

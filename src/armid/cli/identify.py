@@ -13,7 +13,7 @@ from armid.cli.given import check_friction, friction_entries
 from armid.cli.log_options import add_log_options, check_output, datasets_from, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError, UnknownNameError, in_words
-from armid.progress import part, tell
+from armid.progress import progress_part, report_progress
 
 if TYPE_CHECKING:
     from armid.estimation.compensation import Compensation
@@ -76,11 +76,11 @@ def run(options: argparse.Namespace) -> int:
 
         prior = parse_prior(options.prior, robot)
     known, pipeline = _fixed(options.fix), _pipeline(options.signals)
-    with part(0.0, 0.1):
+    with progress_part(0.0, 0.1):
         logs = logs_from(options)
-    with part(0.1, 0.3):
+    with progress_part(0.1, 0.3):
         sets = datasets_from(logs, pipeline, robot)
-    with part(0.3, 0.98):
+    with progress_part(0.3, 0.98):
         fit = identify(
             robot,
             sets,
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         options={**fit.options, "friction": friction, "command": kept_options(options)},
         history={**fit.history, "files_sha256": hashes([*options.logs, *_extra_files(options)])},
     )
-    tell("done", 1.0)
+    report_progress("done", 1.0)
     if options.output:
         fit.save(options.output)
     _report(fit, options)
@@ -142,7 +142,7 @@ def _pipeline(text: str | None) -> Any:
         return None
     import yaml
 
-    from armid.robot.schema import read_text
+    from armid.files import read_text
     from armid.signals import Pipeline
 
     inline = text.lstrip().startswith(("{", "["))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.errors import ArmidError
-from armid.progress import tell
+from armid.progress import report_progress
 
 if TYPE_CHECKING:
     from armid.logs import Log
@@ -43,7 +43,7 @@ def logs_from(options: argparse.Namespace) -> list[Log]:
         recipe, groups = None, [[path] for path in options.logs]
     logs = []
     for number, group in enumerate(groups):
-        tell(f"reading {group[0]}", number / len(groups))
+        report_progress(f"reading {group[0]}", number / len(groups))
         logs.append(read_log(group if recipe is not None else group[0], recipe, effort=options.effort))
     return logs
 
@@ -54,7 +54,7 @@ def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Data
 
     sets: list[Dataset] = []
     for number, log in enumerate(logs):
-        tell(f"processing {Path(log.info.source).name}", number / len(logs))
+        report_progress(f"processing {Path(log.info.source).name}", number / len(logs))
         _check_robot(log, robot)
         data = process(log, pipeline, robot=robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline

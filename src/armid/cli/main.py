@@ -38,7 +38,7 @@ from armid.cli import (
 )
 from armid.cli.display import SILENT_S, Display
 from armid.errors import ArmidError, ArmidWarning
-from armid.progress import listening
+from armid.progress import watch_progress
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 RESUMED = dict.fromkeys((run.__name__, fleet.__name__, reproduce.__name__), "; the same command goes on from here")
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _speak(options.quiet)
     silent = options.quiet or getattr(options, "json", False)
     try:
-        with Display(after_s=SILENT_S, stay=False) as shown, listening(None if silent else shown):
+        with Display(after_s=SILENT_S, stay=False) as shown, watch_progress(None if silent else shown):
             code: int = options.run(options)
         sys.stdout.flush()
     except ArmidError as error:

@@ -29,8 +29,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from armid.files import write_text
     from armid.robot.template import description_for
-    from armid.robot.write import write_text
 
     source = Path(options.file)
     if not source.name:

@@ -10,7 +10,7 @@ from typing import Any
 
 from armid.cli.log_options import add_log_options, check_folder, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, print_json
-from armid.progress import tell
+from armid.progress import report_progress
 
 _EPILOG = (
     "A plan for it, moving few joints in a small space: armid design ROBOT --parameters payload --joints 3,4,5,6 "
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         requirement=_requirement(options),
         gain=options.gain,
     )
-    tell("done", 1.0)
+    report_progress("done", 1.0)
     found = replace(found, options=kept_options(options), history={**found.history, "files_sha256": hashes(inputs)})
     written = []
     if options.output:

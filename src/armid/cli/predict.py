@@ -71,7 +71,7 @@ def _motion(options: argparse.Namespace) -> Any:
     first = Path(options.logs[0])
     if len(options.logs) == 1 and first.suffix.lower() == ".json":
         from armid.excitation import load_plan, load_trajectory
-        from armid.robot.schema import read_text
+        from armid.files import read_text
 
         return load_trajectory(first) if '"armid trajectory' in read_text(first)[:200] else load_plan(first)
     logs = logs_from(options)
@@ -81,7 +81,7 @@ def _motion(options: argparse.Namespace) -> Any:
 
 
 def _write(found: TorquePrediction, path: Path) -> None:
-    from armid.robot.write import write_text
+    from armid.files import write_text
 
     suffix = path.suffix.lower()
     if suffix == ".json":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.log_options import check_output
 from armid.cli.options import add_json_option, print_json
-from armid.progress import part, tell
+from armid.progress import progress_part, report_progress
 
 if TYPE_CHECKING:
     from armid.report import Evidence
@@ -56,12 +56,12 @@ def run(options: argparse.Namespace) -> int:
     inputs = [item for item in (options.fit, options.validation, options.plan, options.warmup, *options.logs) if item]
     check_output(str(output), inputs)
     plotly_script()  # whether it is there, before long work
-    with part(0.0, 0.4):
+    with progress_part(0.0, 0.4):
         evidence = _evidence(given, options)
-    with part(0.4, 1.0):
+    with progress_part(0.4, 1.0):
         page = build(evidence, title=options.title)
     page.save(output)
-    tell("done", 1.0)
+    report_progress("done", 1.0)
     size = output.stat().st_size
     if options.json:
         sections = [{"name": s.name, "title": s.title, "sentence": s.sentence, "empty": s.empty} for s in page.sections]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from armid.cli.display import on_line
 from armid.cli.log_options import check_folder
 from armid.cli.options import add_json_option, print_json
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.papers.experiment import Row
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
     check_folder(options.output)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
-    with listening(None):  # what single experiments tell would stand in the way of the display of all
+    with watch_progress(None):  # what single experiments tell would stand in the way of the display of all
         result = reproduce(
             papers,
             Path(options.output),

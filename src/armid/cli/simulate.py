@@ -13,7 +13,7 @@ from armid.cli.display import display
 from armid.cli.log_options import check_output
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.excitation import Plan, Trajectory
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 def _driven(arm: VirtualRobot, motion: Plan | Trajectory | None, options: argparse.Namespace) -> Log:
     from armid.experiment.excite import excite, point_to_point
 
-    with listening(display(options)):
+    with watch_progress(display(options)):
         if motion is None:
             log = point_to_point(arm, arm.robot, points=options.points, repetitions=options.periods, seed=options.seed)
         else:
@@ -123,7 +123,7 @@ def _arm(robot: Robot, motion: Plan | Trajectory | None, options: argparse.Names
 def _motion(path: str, robot: Robot) -> Plan | Trajectory:
     """A plan, or a bare trajectory."""
     from armid.excitation import load_plan, load_trajectory
-    from armid.robot.schema import read_text
+    from armid.files import read_text
 
     if '"armid trajectory' in read_text(Path(path))[:200]:
         return load_trajectory(path)

@@ -114,7 +114,7 @@ def finish(
     """Write and print what was found."""
     import json
 
-    from armid.robot.write import write_text
+    from armid.files import write_text
 
     about = {"format": f"armid {command} 1", "armid": __version__, "robot": robot.name}
     data = {**about, "options": kept_options(options), **result}

@@ -23,7 +23,7 @@ from armid.cli.single_joint import (
     virtual_arm,
 )
 from armid.errors import ArmidError, in_words
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit
@@ -140,7 +140,7 @@ def _measured(
     for k, index in enumerate(joints):
         speed = moderate_speed(robot, index) if options.speed is None else options.speed
         curve = curves.get(robot.joint_names[index]) or _near_friction(robot, index, speed, options)
-        with listening(display(options, f"{k + 1}/{len(joints)} ")):
+        with watch_progress(display(options, f"{k + 1}/{len(joints)} ")):
             experiment = stiffness_run(
                 virtual_arm(robot, options), robot, index + 1, speed=speed, seconds=options.seconds
             )

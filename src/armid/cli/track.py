@@ -12,7 +12,7 @@ from armid.cli.log_options import check_output, hashes
 from armid.cli.options import add_json_option, print_json
 from armid.cli.single_joint import check_pictures
 from armid.errors import ArmidError, UnknownNameError
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.control import TrackingComparison
@@ -106,7 +106,7 @@ def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: arg
     from armid.control.compare import compare_controllers
 
     kept = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet")}
-    with listening(display(options)):
+    with watch_progress(display(options)):
         return compare_controllers(
             fit,
             robot,

@@ -10,7 +10,7 @@ from typing import Any
 from armid.cli.log_options import add_log_options, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
-from armid.progress import part, tell
+from armid.progress import progress_part, report_progress
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -49,13 +49,13 @@ def run(options: argparse.Namespace) -> int:
             "--allow-training"
         )
     thresholds = _thresholds(options)
-    with part(0.0, 0.3):
+    with progress_part(0.0, 0.3):
         logs = logs_from(options)
-    with part(0.3, 0.95):
+    with progress_part(0.3, 0.95):
         check = validate(
             fit, logs, thresholds=thresholds, allow_training=options.allow_training, low_pass_hz=options.low_pass
         )
-    tell("done", 1.0)
+    report_progress("done", 1.0)
     check = replace(
         check,
         same_as_training=check.same_as_training or bool(same),

@@ -19,7 +19,7 @@ from armid.cli.single_joint import (
     table,
     virtual_arm,
 )
-from armid.progress import listening
+from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.warmup import WarmUpFit
@@ -78,7 +78,7 @@ def _experiment(robot: Robot, joints: list[int], options: argparse.Namespace) ->
     from armid.experiment.warm_up import warm_up
 
     arm = virtual_arm(robot, options, thermal=Thermal())
-    with listening(display(options, most=True)):
+    with watch_progress(display(options, most=True)):
         return warm_up(
             arm,
             arm.robot,

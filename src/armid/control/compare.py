@@ -19,7 +19,7 @@ from armid.estimation.fit import Fit
 from armid.experiment.settings import Sensors
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
-from armid.progress import part
+from armid.progress import progress_part
 from armid.robot.robot import Robot
 
 CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
@@ -64,7 +64,7 @@ def compare_controllers(
     for number, controller in enumerate(chosen):
         virtual = VirtualRobot(robot, rate_hz=1.0 / cycle_s, seed=seed, sensors=sensors)
         arm = NoisyDrives(virtual, truth.torque_noise, seed=seed)
-        with part(number / len(chosen), (number + 1) / len(chosen)):
+        with progress_part(number / len(chosen), (number + 1) / len(chosen)):
             runs.append(track(arm, virtual.robot, reference, controller, gains))
     settings = {
         "seed": seed,

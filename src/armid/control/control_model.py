@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.control.newton_euler import RIGID, RigidTorque
 from armid.control.problems import ControlError
 from armid.dynamics.model import Model, Motion
@@ -15,7 +16,6 @@ from armid.dynamics.views import published
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.excitation.prior import prior_values
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 

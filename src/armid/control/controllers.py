@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.control.control_model import ControlModel
 from armid.control.gains import Gains
 from armid.control.reference import Reference
 from armid.dynamics.model import Motion
 from armid.errors import UnknownNameError
 from armid.experiment.drive import State
-from armid.robot.inertia import Array
 
 INTEGRAL = 0.25  # rate of the integral action over the bandwidth
 SOURCES = ("reference", "measurement")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.control.control_model import ControlModel
 from armid.control.problems import ControlError
 from armid.dynamics.model import Motion
-from armid.robot.inertia import Array
 
 MISMATCH = 0.05  # share of the friction that a model is expected to get wrong
 TOLERANCE = np.radians(0.05)  # error that this may cause, and four standard deviations of what noise causes [rad]

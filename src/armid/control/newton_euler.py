@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics import kernel
 from armid.dynamics.layout import frame_changes
 from armid.dynamics.model import Model
-from armid.robot.inertia import Array
 
 RIGID = ("inertial", "rotor")
 _compiled: Any = njit(error_model="numpy", cache=True, nogil=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armid import theme
+from armid.arrays import Array
 from armid.control.tracking import Tracking, TrackingComparison
-from armid.robot.inertia import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.control.problems import ControlError
 from armid.control.tool_poses import ToolPoses, poses_trajectory
 from armid.dynamics.inverse_kinematics import UnreachableError
@@ -16,7 +17,6 @@ from armid.excitation.paths import joint_trajectory
 from armid.excitation.sequence import programme
 from armid.excitation.tool_path import ToolPath
 from armid.excitation.trajectory import Trajectory, whole
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 STARTS = 8  # random postures that inverse kinematics is started from, should the first two fail

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.control.problems import ControlError
 from armid.dynamics.inverse_kinematics import inverse_kinematics
 from armid.errors import UnknownNameError
 from armid.excitation.paths import pa10_figure
 from armid.excitation.polynomial import PiecewisePolynomial, spline
 from armid.excitation.tool_path import ToolPath
-from armid.robot.inertia import Array
+from armid.files import read_text
 from armid.robot.robot import Robot
-from armid.robot.schema import read_text
 
 POSITION, ORIENTATION = ("time", "x", "y", "z"), ("qw", "qx", "qy", "qz")
 LIBRARY = {"pa10-figure": pa10_figure}

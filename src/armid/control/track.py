@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.control.controllers import Controller
 from armid.control.gains import Gains
 from armid.control.problems import ControlError
@@ -15,8 +16,7 @@ from armid.dynamics.kinematics import tool_frame
 from armid.experiment.drive import Arm, Recording, State, Timing
 from armid.experiment.driving import check_arm, move_to
 from armid.logs.log import LogInfo
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 from armid.robot.robot import Robot
 
 STANDING = 40  # states whose mean effort is the torque that holds the arm
@@ -65,7 +65,7 @@ def track(
             break
         state = arm.command(torque[row])
         if done % TOLD == 0 or done == rows:
-            tell(controller.title, done / rows)
+            report_progress(controller.title, done / rows)
     arm.set_mode("position")
     used = slice(0, done)
     return Tracking(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.control.gains import Gains
 from armid.experiment.drive import Timing
-from armid.robot.inertia import Array
-from armid.robot.write import write_text
+from armid.files import write_text
 
 FORMAT = "armid tracking 1"
 SAVED_HZ = 100.0  # at most, of saved series

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array, Indices
 from armid.dynamics.expressions import Group, readable_groups
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING
 from armid.errors import ArmidError
-from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Joint, Robot
 
 # A column is zero if it is this small against the largest of its kind: cos(pi/2) is 6e-17, not 0.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.robot.robot import Robot, inertial_names
 
 

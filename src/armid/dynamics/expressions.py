@@ -8,8 +8,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.parameters import INERTIAL, ROTOR, Parameter
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 Monomial = tuple[str, ...]

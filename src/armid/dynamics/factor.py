@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armid.arrays import Array, Indices
 from armid.dynamics import kernel
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
 from armid.errors import DataShapeError
-from armid.robot.inertia import Array, Indices
 
 Mask = NDArray[np.uint8]
 _QR_ROWS = 4096  # samples that the triangular factor takes in at a time

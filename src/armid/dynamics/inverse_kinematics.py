@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import jacobian, tool_frame
 from armid.errors import ArmidError, DataShapeError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 FIRST_ITERATIONS, ITERATIONS = 300, 60

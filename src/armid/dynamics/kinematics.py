@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.errors import DataShapeError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 

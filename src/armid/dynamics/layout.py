@@ -6,9 +6,10 @@ from collections.abc import Sequence, Sized
 
 import numpy as np
 
+from armid.arrays import Array, Indices
 from armid.dynamics import kernel
 from armid.dynamics.parameters import CoupledRotor, Local, Parameter
-from armid.robot.inertia import Array, Indices, change_of_frame
+from armid.robot.inertia import change_of_frame
 from armid.robot.robot import Robot
 
 _KINDS = {

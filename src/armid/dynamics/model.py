@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics import kernel
 from armid.dynamics.blocks import BLOCK
 from armid.dynamics.layout import columns_of, frame_changes, tree_of
 from armid.dynamics.parameters import Parameter, parameters_of
 from armid.dynamics.threads import over_samples
 from armid.errors import ArmidError, DataShapeError, DescriptionError, UnknownNameError, nearest
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.robot.friction import LAWS, Friction
-from armid.robot.inertia import INERTIAL_UNITS, Array
+from armid.robot.inertia import INERTIAL_UNITS
 from armid.robot.robot import Robot, inertial_names
 
 INERTIAL, ROTOR, FRICTION, SPRING = "inertial", "rotor", "friction", "spring"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array, Indices
 from armid.dynamics import adjoint, kernel
 from armid.dynamics.blocks import BLOCK
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import over_samples, parts_of
-from armid.robot.inertia import Array, Indices
 
 #: Width [rad/s] of the tanh that stands for the sign of velocity while a trajectory is being optimised.
 SIGN_WIDTH = 0.02

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.expressions import ratio_symbol
 from armid.dynamics.formula import FormulaError, linear_terms
 from armid.dynamics.model import Model
 from armid.errors import ArmidError, DescriptionError, UnknownNameError
-from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, change_of_frame
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, change_of_frame
 from armid.robot.robot import Robot, parameter_number
 
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.problem import EstimationError
 from armid.estimation.search import BoxSearch, Objective, SearchResult
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,9 @@ class BeeColony(BoxSearch):
         hive = _Hive(objective, low, high, self.colony, np.random.default_rng(self.seed))
         curve = [hive.best_cost]
         for iteration in range(self.iterations):
-            tell(f"{iteration} of {self.iterations} iterations, best {hive.best_cost:.4g}", iteration / self.iterations)
+            report_progress(
+                f"{iteration} of {self.iterations} iterations, best {hive.best_cost:.4g}", iteration / self.iterations
+            )
             for source in range(hive.sources):  # employed bees
                 hive.visit(source)
             fitness = 1.0 / (1.0 + hive.costs)  # (8)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.robot.friction import Friction, friction_law
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

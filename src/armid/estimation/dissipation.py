@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION
 from armid.estimation.terms import FrictionTerm
-from armid.robot.inertia import Array
 
 SPEEDS = 25  # at which the friction of a joint with several terms is checked
 BEYOND = 3.0  # times the fastest speed of the data up to which friction must take energy

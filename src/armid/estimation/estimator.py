@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
@@ -20,7 +21,6 @@ from armid.estimation.noise import correlation_of, noise_covariance
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.uncertainty import residuals_of
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -85,7 +85,7 @@ class Estimator(ABC):
         *,
         covariance: Array | None = None,
         notes: Sequence[str] = (),
-        links: Mapping[str, float] | None = None,
+        standard_parameters: Mapping[str, float] | None = None,
     ) -> Fit:
         """A Fit from a solution; the covariance accounts for correlated residuals unless one is given."""
         said = [*notes, *filter(None, [problem.left_out(factor.counts)])]
@@ -109,7 +109,7 @@ class Estimator(ABC):
             delay_s=problem.delay_s,
             residual_rms=rms,
             noise=noise,
-            links=links,
+            standard_parameters=standard_parameters,
             factor=factor,
             weights=weights,
             identifiability=identifiability(problem.names, solution, sigma),

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import differential_evolution
 
+from armid.arrays import Array
 from armid.estimation.search import BoxSearch, Objective, SearchResult
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class DifferentialEvolution(BoxSearch):
             evaluations += len(found)
             best.append(min(float(found.min()), best[-1] if best else np.inf))
             text = f"{len(best)} of at most {self.iterations} generations, best {best[-1]:.4g}"
-            tell(text, len(best) / (self.iterations + 2))
+            report_progress(text, len(best) / (self.iterations + 2))
             return found
 
         result: Any = differential_evolution(

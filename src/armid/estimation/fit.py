@@ -13,17 +13,17 @@ import numpy as np
 from scipy.stats import norm
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
 from armid.estimation.compensation import Compensation
 from armid.estimation.identifiability import Identifiability
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.torque_model import TorqueModel
-from armid.robot.inertia import Array
+from armid.files import write_text
 from armid.robot.robot import Robot
 from armid.robot.schema import read_result
 from armid.robot.serial import robot_from_data, robot_to_data
-from armid.robot.write import write_text
 
 FORMAT = "armid fit 1"
 
@@ -56,8 +56,8 @@ class Fit:
         delay_s: how much torque lags motion, per joint.
         residual_rms: per joint, over the rows that counted [N m].
         noise: standard deviation of the torque's measured noise per joint [N m]; None if it was not measured.
-        links: a full, physically possible parameter set with the same meaning as `values`, by name; None if the method
-            does not give one.
+        standard_parameters: a full, physically consistent parameter set with the same meaning as `values`, by name;
+            None if the method does not give one.
         factor: compact factor of the data: a prior, physical consistency or more data need nothing else.
         weights: 1 / variance per joint that the estimate used.
         identifiability: what the data determine.
@@ -78,7 +78,7 @@ class Fit:
     delay_s: Array
     residual_rms: Array
     noise: Array | None
-    links: Mapping[str, float] | None
+    standard_parameters: Mapping[str, float] | None
     factor: CompactFactor
     weights: Array
     identifiability: Identifiability
@@ -174,7 +174,7 @@ class Fit:
             "parameters": parameters,
             "residual_rms": self.residual_rms.tolist(),
             "noise": None if self.noise is None else self.noise.tolist(),
-            "links": None if self.links is None else dict(self.links),
+            "standard_parameters": None if self.standard_parameters is None else dict(self.standard_parameters),
             "terms": [term.to_data() for term in self.terms],
             "load_values": None if self.load_values is None else dict(self.load_values),
             "compensation": None if self.compensation is None else self.compensation.to_data(),
@@ -213,7 +213,7 @@ class Fit:
             delay_s=np.array(data["delay_s"]),
             residual_rms=np.array(data["residual_rms"]),
             noise=None if noise is None else np.array(noise),
-            links=data["links"],
+            standard_parameters=data["standard_parameters"],
             factor=_factor_from_data(data["factor"]),
             weights=np.array(data["weights"]),
             identifiability=Identifiability(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.dissipation import SPEEDS, implausibility
 from armid.estimation.problem import Problem
 from armid.estimation.terms import FrictionTerm
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.friction_bench import Bench, Candidate, Delay
@@ -17,8 +18,7 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import Problem
 from armid.estimation.terms import KINDS, FrictionTerm
 from armid.estimation.uncertainty import residuals_of
-from armid.progress import part, tell
-from armid.robot.inertia import Array
+from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -72,7 +72,7 @@ class FrictionSearch(Estimator):
             terms = tuple(c for c in chosen if isinstance(c, FrictionTerm))
             problem = replace(self.estimator, terms=terms, delay_s=tuple(delay_s)).problem(robot, data)
             problem = problem.with_terms(terms, load_values=fit.load_values or _values(fit))
-            with part(number / ROUNDS, (number + 0.9) / ROUNDS):
+            with progress_part(number / ROUNDS, (number + 0.9) / ROUNDS):
                 chosen, coefficients, reasons = self._chosen(problem, fit)
             moved = np.zeros(robot.n_joints)
             for candidate in chosen:
@@ -116,7 +116,7 @@ class FrictionSearch(Estimator):
         for sweep in range(SWEEPS):
             before = list(per_joint)
             for joint, name in enumerate(problem.robot.joint_names):
-                tell(f"choosing the friction of {name}", (sweep + joint / problem.robot.n_joints) / SWEEPS)
+                report_progress(f"choosing the friction of {name}", (sweep + joint / problem.robot.n_joints) / SWEEPS)
                 others = [*delays, *(c for j, own in enumerate(per_joint) if j != joint for c in own)]
                 combinations = self._combinations(candidates, joint)
                 per_joint[joint] = _best(bench, joint, others, combinations, weights, effective, self.dissipative)

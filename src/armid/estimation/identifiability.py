@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.estimation.linear import Solution, free_combinations
-from armid.robot.inertia import Array
 
 DETERMINED = 0.3  # relative standard deviation up to which a parameter counts as determined
 POOR_CONDITION = 200.0  # column-scaled condition number above which data are called poor

@@ -22,7 +22,7 @@ from armid.estimation.problem import EstimationError
 from armid.estimation.robust import RobustLeastSquares
 from armid.estimation.terms import KINDS
 from armid.estimation.total import TotalLeastSquares
-from armid.progress import part, tell
+from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -80,14 +80,14 @@ def identify(
     kinds = _friction_kinds(friction)
     search = FrictionSearch(estimator=plan.first(), kinds=kinds, dissipative=method != "feasible")
     try:
-        with part(0.0, 0.9):
+        with progress_part(0.0, 0.9):
             found = search.fit(robot, data)
     except EstimationError:
         if method != "feasible":
             raise
         fit = plan.final(robot, data, {})  # a possible arm may be found where the data alone leave things open
         return fit.with_notes("The data are too poor to choose a friction law: the description's is used.")
-    tell("estimating with the chosen friction", 0.9)
+    report_progress("estimating with the chosen friction", 0.9)
     if method in ("wls", "feasible"):
         return found if method == "wls" else feasible_fit(found, prior=prior)
     extra = {"terms": found.terms, "delay_s": tuple(found.delay_s), "load_values": found.load_values}

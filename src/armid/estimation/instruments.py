@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.estimator import Estimator
@@ -22,7 +23,6 @@ from armid.estimation.start import weighted_start
 from armid.estimation.tracking import commanded_motion as commanded_motion
 from armid.estimation.tracking import tracked_motion
 from armid.experiment.settings import DriveLoop, as_data
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks

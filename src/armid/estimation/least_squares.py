@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator, solve_with
 from armid.estimation.fit import Fit
 from armid.estimation.linear import solve
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.start import weighted_start
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 

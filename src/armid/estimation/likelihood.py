@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.estimation.motion_noise import kept_harmonics
 from armid.estimation.problem import Problem
 from armid.estimation.torque_model import TorqueModel
-from armid.robot.inertia import Array, Indices
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks
 

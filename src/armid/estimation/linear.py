@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.problem import EstimationError
-from armid.robot.inertia import Array
 
 GRAM_CONDITION = 3e3  # column-scaled condition number up to which Gram matrices give values to 1e-9
 RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as zero

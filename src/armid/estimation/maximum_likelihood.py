@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator, solve_with
@@ -18,7 +19,6 @@ from armid.estimation.motion_noise import is_period, motion_noise
 from armid.estimation.problem import Problem
 from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 

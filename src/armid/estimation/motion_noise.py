@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.problem import EstimationError
 from armid.experiment.settings import PerJoint, per_joint
 from armid.logs.log import Log, LogInfo
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered
 from armid.signals.pipeline import Pipeline

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import solve_toeplitz
 from scipy.signal import oaconvolve
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.problem import Problem
 from armid.estimation.uncertainty import ENOUGH, lag_of, products_of
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 
 LAGS = 120  # rows over which residuals are looked at

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor, compact_factor
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
@@ -16,7 +17,6 @@ from armid.errors import ArmidError, DataShapeError
 from armid.estimation.compensation import Compensation
 from armid.estimation.terms import FrictionTerm
 from armid.estimation.torque_model import TorqueModel
-from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
@@ -18,7 +19,6 @@ from armid.estimation.linear import NeedsTriangle, Solution, solve
 from armid.estimation.problem import EstimationError, Problem, Rows
 from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 

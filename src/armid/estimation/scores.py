@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.uncertainty import lag_of
-from armid.robot.inertia import Array
 
 LAGS = 60  # rows over which autocorrelation is looked for
 BATCHES = 200  # into which long data are cut

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.dynamics.views import published
 from armid.errors import ArmidError
@@ -18,7 +19,6 @@ from armid.estimation.linear import residual_squares
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.start import weighted_start
 from armid.estimation.torque_model import model_of
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.linear import NeedsTriangle, Solution, residual_variance, solve
 from armid.estimation.problem import Problem
-from armid.robot.inertia import Array
 
 
 def weighted_start(problem: Problem, *, triangular: bool = False) -> tuple[CompactFactor, Solution, Array]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import UnknownNameError
-from armid.robot.inertia import Array
 
 #: kind of term: prefix of its parameter's name, unit of its coefficient, what it is.
 KINDS = {

@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from armid.arrays import Array, Indices
 from armid.dynamics.model import Model, Motion
 from armid.estimation.compensation import Compensation
 from armid.estimation.terms import FrictionTerm
-from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Robot
 
 

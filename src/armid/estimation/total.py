@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
@@ -23,7 +24,6 @@ from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
 from armid.experiment.settings import PerJoint
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 

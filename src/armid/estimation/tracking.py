@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.signal import bilinear, lfilter, lfilter_zi
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.estimation.problem import EstimationError, Problem
 from armid.experiment.settings import DriveLoop, per_joint
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.problem import Problem
-from armid.robot.inertia import Array
 
 WHITE = 0.1  # autocorrelation summed over lags below which residuals count as white
 ENOUGH = 20_000  # rows of long data that tell how residuals are correlated

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.trajectory import Extrema
-from armid.robot.inertia import Array
 from armid.robot.robot import Limits
 
 #: The extremes come from the roots of the derivatives: no instant is left out.

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames, point_jacobian
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
@@ -17,7 +18,6 @@ from armid.excitation.constraints import MotionConstraint
 from armid.excitation.reach import lever_arms
 from armid.excitation.trajectory import Extrema
 from armid.robot.geometry import inverse
-from armid.robot.inertia import Array
 from armid.robot.robot import Capsule, Robot
 
 _log = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import jacobian, tool_frame
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, Local
@@ -16,7 +17,6 @@ from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, DataShapeError
 from armid.excitation.reach import lever_arms
 from armid.excitation.trajectory import Extrema
-from armid.robot.inertia import Array
 from armid.robot.robot import Counterbalance, Robot
 
 

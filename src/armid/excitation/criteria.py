@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import UnknownNameError
-from armid.robot.inertia import Array
 
 # Eigenvalues of an information matrix below this share of the largest are round-off.
 _RANK = 1e-15

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, UnknownNameError
@@ -22,7 +23,6 @@ from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem
 from armid.excitation.search import Progress, best_of, binding_constraint, series_of, unseen
 from armid.excitation.trajectory import SamplingError
-from armid.robot.inertia import Array
 from armid.robot.robot import Limits, Robot, inertial_names
 
 _NAMED = 8  # parameters that a message names at most

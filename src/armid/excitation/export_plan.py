@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
 from armid.excitation.sequence import RUN_IN_TRIALS_S, Programme, Ramp, Repeated
 from armid.excitation.trajectory import Trajectory, number, whole
-from armid.robot.inertia import Array
-from armid.robot.write import write_text
+from armid.files import write_text
 
 #: Kind of export and how its file's name ends.
 KINDS = {"csv": ".csv", "ros": ".ros.yaml", "urscript": ".script"}

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, number, numbers, per_joint
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

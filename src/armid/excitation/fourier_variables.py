@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics.inverse_kinematics import JointLimitAvoidance, inverse_kinematics, pose_error
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.polynomial import PiecewisePolynomial, spline
 from armid.excitation.tool_path import HarmonicPath, Helix, ToolPath
 from armid.excitation.trajectory import TrajectoryError, number, numbers, whole
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 MOST_LAPS = 8  # until the self-motion of a redundant arm repeats

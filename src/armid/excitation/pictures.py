@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armid import theme
+from armid.arrays import Array
 from armid.dynamics.kinematics import link_frames, tool_frame
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
@@ -17,7 +18,6 @@ from armid.errors import ArmidError
 from armid.excitation.criteria import Conditioning, conditioning
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from armid.errors import ArmidError, in_words
 from armid.excitation.certificate import Certificate, Margin
 from armid.excitation.criteria import Conditioning
 from armid.excitation.trajectory import Trajectory, trajectory_from_data
-from armid.robot.schema import read_text
-from armid.robot.write import write_text
+from armid.files import read_text, write_text
 
 FORMAT = "armid plan 1"
 # JSON has no infinity: null stands for it, here in figures of an information matrix that is singular.

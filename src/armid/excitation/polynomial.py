@@ -8,9 +8,9 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, numbers, per_joint
-from armid.robot.inertia import Array
 
 # Quintic from rest to rest over the unit of way and time: its greatest speed and acceleration.
 REST_TO_REST_SPEED = 15.0 / 8.0

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.errors import ArmidError
 from armid.robot.friction import Friction
-from armid.robot.inertia import Array
 from armid.robot.robot import inertial_names
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import Criterion
 from armid.excitation.fourier_variables import FourierVariables
-from armid.robot.inertia import Array
 from armid.robot.robot import Limits
 
 _COST_SAMPLES = 512

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.polynomial import PiecewisePolynomial, from_velocity
 from armid.excitation.trajectory import TrajectoryError, number, numbers, per_joint, whole
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.errors import UnknownNameError
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.trajectory import Trajectory, TrajectoryError, number, numbers
-from armid.robot.inertia import Array
 
 # ER-16, appendix A.1, as printed: rows of 11, 11 and 10 numbers. Row 3 lost one, and the first cell is empty (ER-1).
 _BETA_1 = (

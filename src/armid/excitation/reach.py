@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.excitation.trajectory import Extrema
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 

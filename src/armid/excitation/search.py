@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import available_threads, set_threads
 from armid.excitation.certificate import nonlinear_margin
@@ -26,7 +27,6 @@ from armid.excitation.fourier import FourierSeries
 from armid.excitation.fourier_variables import FourierVariables
 from armid.excitation.problem import DesignProblem
 from armid.excitation.solve import FEASIBLE, end_when, solve
-from armid.robot.inertia import Array
 
 _BACKOFF_ROUNDS, _BACKOFF_ITERATIONS = 5, 100
 _HOPPING = 5  # how many of the best solutions are searched around

@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.excitation.polynomial import quintic, rest_to_rest_durations
 from armid.excitation.trajectory import Trajectory, TrajectoryError, number, numbers, whole
-from armid.robot.inertia import Array
 from armid.robot.robot import Limits
 
 PACE = 0.5  # share of the limits that approach and return use

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from armid.arrays import Array
 from armid.excitation.problem import DesignProblem
-from armid.robot.inertia import Array
 
 #: Relative violation that the certificate's final scaling takes out.
 FEASIBLE = 1e-4

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.trajectory import TrajectoryError, number, numbers
-from armid.robot.inertia import Array
 
 
 class ToolMotion(NamedTuple):

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, UnknownNameError, nearest
-from armid.robot.inertia import Array
-from armid.robot.write import write_text
+from armid.files import write_text
 
 FORMAT = "armid trajectory 1"
 

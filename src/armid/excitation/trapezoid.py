@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.excitation.polynomial import PiecewisePolynomial, from_velocity
 from armid.excitation.trajectory import TrajectoryError, number, numbers, per_joint, whole
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 

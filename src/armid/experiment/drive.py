@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.log import LogInfo
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.excitation.polynomial import quintic, rest_to_rest_durations
 from armid.excitation.sequence import DEFAULT_ACCELERATION, DEFAULT_VELOCITY, PACE
 from armid.experiment.drive import Arm, Recording
 from armid.logs.log import Log
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 from armid.robot.robot import Limits, Robot
 
 CHUNK_S = 10.0  # of motion that is sent before progress is told
@@ -84,7 +84,7 @@ def stream(arm: Arm, commands: Array, text: str = "") -> Recording:
     for first in range(0, len(commands), size):
         parts.append(arm.stream(commands[first : first + size]))
         if text:
-            tell(text, min(1.0, (first + size) / len(commands)))
+            report_progress(text, min(1.0, (first + size) / len(commands)))
     return joined(parts)
 
 

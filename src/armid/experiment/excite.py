@@ -24,7 +24,7 @@ from armid.experiment.driving import (
     to_log,
 )
 from armid.logs.log import Log
-from armid.progress import part, tell
+from armid.progress import progress_part, report_progress
 from armid.robot.robot import Limits, Robot
 
 
@@ -77,13 +77,13 @@ def excite(
     arm.set_mode("position")
     begin, end = first / len(commands), (first + rows) / len(commands)
     if first:
-        with part(0.0, begin):
+        with progress_part(0.0, begin):
             stream(arm, commands[:first], "approach and run-in")
-    with part(begin, end):
+    with progress_part(begin, end):
         words = f"recording {count} period{'' if count == 1 else 's'}" if trajectory.periodic else "recording"
         recording = stream(arm, commands[first : first + rows], words)
     if len(commands) > first + rows:
-        with part(end, 1.0):
+        with progress_part(end, 1.0):
             stream(arm, commands[first + rows :], "run-out and return")
     history = {"procedure": "excitation", "periods": count, "settle": before}
     info = {"period_s": trajectory.duration} if trajectory.periodic else {}
@@ -127,7 +127,7 @@ def point_to_point(
     q = rounds.at(np.arange(cycles) / rate).q
     parts = []
     for k in range(count):
-        with part(k / count, (k + 1) / count):
+        with progress_part(k / count, (k + 1) / count):
             parts.append(stream(arm, q, f"round {k + 1} of {count}"))
     history = {"procedure": "point-to-point", "points": len(stops) - 1, "repetitions": count, "seed": seed}
     return to_log(arm, joined(parts), "position", history, period_s=cycles / rate)
@@ -137,8 +137,8 @@ def repeat(procedure: Callable[[], Log], times: int) -> list[Log]:
     """Carry out an experiment several times; the logs know which repetition they are."""
     logs = []
     for k in range(whole("times", times, 1)):
-        tell(f"repetition {k + 1} of {times}", k / times)
-        with part(k / times, (k + 1) / times):
+        report_progress(f"repetition {k + 1} of {times}", k / times)
+        with progress_part(k / times, (k + 1) / times):
             log = procedure()
         history = {**log.info.history, "repetition": k + 1, "repetitions": times}
         logs.append(Log(log.time, log.channels, replace(log.info, history=history)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.experiment.drive import Arm
 from armid.experiment.driving import (
     ExperimentError,
@@ -22,8 +23,7 @@ from armid.experiment.gravity_free import Posture, gravity_free
 from armid.experiment.strokes import drive_strokes
 from armid.experiment.warm_up import exercise
 from armid.logs.log import Log
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 from armid.robot.robot import Robot
 
 
@@ -116,7 +116,7 @@ def friction_sweep(
     parts = []
     for k, speed in enumerate(v):
         parts.append(drive_strokes(arm, index, float(speed), seconds, found.position, room, robot.limits))
-        tell(f"joint {index + 1}: {speed:.4g} rad/s", (k + 1) / len(v))
+        report_progress(f"joint {index + 1}: {speed:.4g} rad/s", (k + 1) / len(v))
     history = {"procedure": "friction sweep", "joint": index + 1, "speeds": v.tolist(), "seconds": seconds}
     log = to_log(arm, joined(parts), "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
     return FrictionRun(log, index, found, v, float(arm.state().time) - began)

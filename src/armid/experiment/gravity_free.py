@@ -9,12 +9,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames
 from armid.dynamics.model import Model
 from armid.errors import ArmidError
 from armid.excitation import prior_values
 from armid.experiment.driving import joint_number
-from armid.robot.inertia import Array, change_of_frame
+from armid.robot.inertia import change_of_frame
 from armid.robot.robot import Robot, inertial_names
 
 FREE = 0.01  # of the largest gravity torque on the joint that counts as none

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import ArmidError, MissingExtraError
 from armid.robot.geometry import along, placement
-from armid.robot.inertia import Array, change_of_frame, to_com
+from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.robot import Robot, Virtual
 
 ROTOR_MASS = 1e-9  # [kg] MuJoCo wants one; a rotor's real mass is part of the link that carries it

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import lfilter
 
+from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.experiment import stepping
 from armid.experiment.settings import Sensors, Thermal, per_joint
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot, Virtual
 
 

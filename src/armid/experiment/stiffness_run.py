@@ -20,7 +20,7 @@ from armid.experiment.driving import (
 from armid.experiment.gravity_free import Posture, gravity_loaded
 from armid.experiment.strokes import drive_strokes, longest_steady
 from armid.logs.log import Log
-from armid.progress import tell
+from armid.progress import report_progress
 from armid.robot.robot import Robot
 
 MODERATE = 0.2  # of the joint's largest speed
@@ -85,7 +85,7 @@ def stiffness_run(
     full = max(longest_steady(v, room[1] - room[0], bend), 0.1)
     steady = full * max(1.0, np.ceil(seconds / full - 1e-9))
     recording = drive_strokes(arm, index, v, steady, found.position, room, robot.limits)
-    tell(f"joint {index + 1}: loaded strokes at {v:.3g} rad/s", 1.0)
+    report_progress(f"joint {index + 1}: loaded strokes at {v:.3g} rad/s", 1.0)
     history = {"procedure": "stiffness run", "joint": index + 1, "speed": v}
     log = to_log(arm, recording, "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
     return StiffnessRun(log, index, found, v, float(arm.state().time) - began)

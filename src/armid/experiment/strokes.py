@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.experiment.drive import Arm, Recording
 from armid.experiment.driving import ExperimentError, joined, paces, rate_of
-from armid.robot.inertia import Array
 from armid.robot.robot import Limits
 
 SETTLE_S = 0.5  # of a stroke that is left to the velocity loop

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid._version import __version__
+from armid.arrays import Array, Indices
 from armid.errors import ArmidError, DataShapeError, UnknownNameError
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
@@ -21,7 +22,6 @@ from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, a
 from armid.experiment.truth import truth_of
 from armid.logs.log import MODES, Log, LogInfo
 from armid.robot.friction import Friction
-from armid.robot.inertia import Array, Indices
 from armid.robot.robot import Robot
 
 LONGEST_STEP = 5e-4  # [s] of the simulation

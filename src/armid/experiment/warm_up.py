@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.profiles import sinusoidal_velocity
 from armid.excitation.sequence import programme
@@ -25,8 +26,7 @@ from armid.experiment.driving import (
 )
 from armid.experiment.gravity_free import gravity_free
 from armid.logs.log import Log
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 from armid.robot.robot import Robot
 
 SPEED_SHARE, RANGE_SHARE = 0.4, 0.6  # of the limits that a moderate motion uses
@@ -108,7 +108,7 @@ def warm_up(
             left = _left(np.array(means), period)
             warm = bool((left < threshold).all())
         change = f"{100 * left.max():.2g} % to come" if np.isfinite(left).all() else "too early to say"
-        tell(f"cycle {len(means)}: {change}", min(1.0, len(means) * period / longest_s))
+        report_progress(f"cycle {len(means)}: {change}", min(1.0, len(means) * period / longest_s))
     history = {"procedure": "warm-up", "joints": [j + 1 for j in moving], "threshold": threshold, "warm": warm}
     log = to_log(arm, joined(parts), "position", history, period_s=period)
     middle = (np.arange(len(means), dtype=np.float64) + 0.5) * period

@@ -11,12 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Local
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.robot.friction import Friction
-from armid.robot.inertia import Array, impossibility
+from armid.robot.inertia import impossibility
 from armid.robot.robot import Robot, inertial_names
 from armid.robot.serial import robot_to_data
 
@@ -223,16 +224,16 @@ def arm_of(fit: Fit, *, complete: bool) -> Arm:
         ExportError: the fit has no links, or impossible ones.
     """
     model = fit.torque_model.model
-    if fit.links is None and not complete:
+    if fit.standard_parameters is None and not complete:
         return Arm(fit, model.vector(dict(zip(model.base.kept, fit.values.tolist(), strict=False))), False)
-    if fit.links is None:
+    if fit.standard_parameters is None:
         raise ExportError(
             f"the fit of {fit.robot.name} (method {fit.method}) has base parameters only, from which no links can be "
             "written; make it with `armid identify --method feasible`, or export to c, python or yaml"
         )
-    values = np.array([fit.links[name] for name in model.names])
+    values = np.array([fit.standard_parameters[name] for name in model.names])
     for number in range(1, fit.robot.n_joints + 1):
-        reason = impossibility([fit.links[name] for name in inertial_names(number)])
+        reason = impossibility([fit.standard_parameters[name] for name in inertial_names(number)])
         if reason is not None:
             raise ExportError(
                 f"link {number} of the fit of {fit.robot.name} cannot exist: {reason}; make the fit with "
@@ -274,7 +275,7 @@ def fit_digest(fit: Fit) -> str:
     data = {
         "names": fit.names,
         "values": fit.values.tolist(),
-        "links": None if fit.links is None else dict(fit.links),
+        "standard_parameters": None if fit.standard_parameters is None else dict(fit.standard_parameters),
         "terms": [term.to_data() for term in fit.terms],
         "load_values": None if fit.load_values is None else dict(fit.load_values),
         "compensation": None if fit.compensation is None else fit.compensation.to_data(),

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.export.arm import Arm
 from armid.export.c_text import CORE, CORE_END, FRICTION, HEAD, PUBLIC, ROOT, SIGN, SPRINGS, TABLE
 from armid.export.numbers import Curve, Numbers, numbers_of
-from armid.robot.inertia import Array
 
 
 def c_header(arm: Arm, banner: list[str]) -> bytes:

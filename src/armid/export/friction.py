@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.export.arm import Arm, random_states
-from armid.robot.inertia import Array
 
 STATES = 2000
 

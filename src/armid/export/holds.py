@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.export import arm as causes
 from armid.export.arm import Arm
 from armid.export.friction import LinearFriction
 from armid.export.mjcf import springs_held
-from armid.robot.inertia import Array
 
 FORMATS = ("urdf", "mjcf", "c", "python", "yaml")
 _WORDS = {

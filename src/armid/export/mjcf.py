@@ -8,11 +8,12 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.export.arm import Arm, ExportError, weights_of
 from armid.export.friction import LinearFriction
 from armid.export.urdf import comment, unique_names
 from armid.robot.geometry import inverse
-from armid.robot.inertia import Array, to_com
+from armid.robot.inertia import to_com
 from armid.robot.robot import GravitySpring, Joint
 
 TIMESTEP = 0.001  # [s]

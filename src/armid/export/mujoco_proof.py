@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.export.arm import Arm
 from armid.export.proof import TOLERANCE, Proof, checked
-from armid.robot.inertia import Array
 
 SLIDING = 1e-9  # share of frictionloss by which a sliding joint's friction may differ from it
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.layout import frame_changes, tree_of
 from armid.dynamics.parameters import FRICTION, CoupledRotor, Local
 from armid.export.arm import Arm
-from armid.robot.inertia import Array
 
 
 class Rotor(NamedTuple):

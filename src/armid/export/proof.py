@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.errors import ArmidWarning
 from armid.export.arm import Arm, ExportError
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 
 TOLERANCE, TIGHT = 1e-9, 1e-10  # of the range of torque; the second for programs

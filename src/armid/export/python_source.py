@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.export.arm import Arm
 from armid.export.numbers import numbers_of
-from armid.robot.inertia import Array
 
 
 def python_module(arm: Arm, banner: list[str]) -> bytes:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armid import theme
+from armid.arrays import Array, Indices
 from armid.errors import ArmidError, MissingExtraError
 from armid.estimation.fit import Fit
 from armid.export.arm import Arm, ExportError, arm_of
 from armid.export.friction import LinearFriction, linear_friction
 from armid.export.mjcf import mjcf
+from armid.files import write_text
 from armid.logs.log import Log
-from armid.robot.inertia import Array, Indices
 from armid.robot.robot import inertial_names
-from armid.robot.write import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from typing import Any
 from armid._version import __version__
 from armid.export.holds import Lost
 from armid.export.proof import Proof
-from armid.robot.write import write_text
+from armid.files import write_text
 
 FORMAT = "armid export 1"
 SIDECARS = ("EXPORT.json", "EXPORT.md")

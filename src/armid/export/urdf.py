@@ -11,13 +11,15 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import ArmidError, ArmidWarning
 from armid.export.arm import Arm, ExportError
 from armid.export.friction import LinearFriction
 from armid.export.xml_edit import Document, Node
-from armid.robot.inertia import Array, change_of_frame, tensor, to_com
+from armid.files import read_text
+from armid.robot.inertia import change_of_frame, tensor, to_com
 from armid.robot.robot import Robot
-from armid.robot.schema import parse_yaml, read_text
+from armid.robot.schema import read_fields
 from armid.robot.urdf import read_urdf
 
 SAME = 1e-9  # [m, rad] by which the geometry of the same robot may differ
@@ -55,7 +57,7 @@ def _stated_source(robot: Robot) -> Path:
     if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file():
         return path
     try:
-        fields = parse_yaml(read_text(path), str(path))
+        fields = read_fields(read_text(path), str(path))
         return path.parent / str(fields.section("kinematics").take("file", ""))
     except ArmidError:
         return path.with_suffix(".urdf")

@@ -30,7 +30,7 @@ from armid.export.python_source import python_module
 from armid.export.result import SIDECARS, Export, ExportedFile, Refused
 from armid.export.urdf import new_urdf, patched, source_urdf
 from armid.export.yaml_file import dh_table, robot_file
-from armid.progress import tell
+from armid.progress import report_progress
 
 _log = logging.getLogger(__name__)
 STATES = 200
@@ -262,7 +262,7 @@ def _proved(
         if file.needs in [other.name for other in refused]:
             refused.append(Refused(name, file.form, f"{name}: was not kept, because it names {file.needs}"))
             continue
-        tell(f"proving {name}", (len(done) + len(refused)) / len(files))
+        report_progress(f"proving {name}", (len(done) + len(refused)) / len(files))
         lost = left_out(work.arm, file.form, work.friction, work.motion)
         try:
             proof = work.prove(stage / name, file.form, lost)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import yaml
 
+from armid.arrays import Array
 from armid.dynamics.parameters import linear_friction
 from armid.export.arm import Arm, ExportError
 from armid.export.friction import LinearFriction
 from armid.export.urdf import to_rpy
 from armid.robot.dh import DHRow, dh_joints
 from armid.robot.friction import LAWS, Friction
-from armid.robot.inertia import Array, change_of_frame, to_com
+from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.robot import Robot, inertial_names
 
 EXACT = 1e-13  # [m, 1] to which a DH table must give back the placements

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.fleet.information import History, Information
 from armid.fleet.watched import PAYLOAD, Watched
-from armid.robot.inertia import Array
 
 ROUNDS = 3  # changes that are looked for in one arm
 ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
-from armid.robot.inertia import Array
 
 FORMAT = "armid arm-day 1"
 #: What reading a damaged archive may raise, beside the usual.

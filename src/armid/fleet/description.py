@@ -16,11 +16,12 @@ from typing import Any
 from armid._version import __version__
 from armid.errors import ArmidError, DescriptionError
 from armid.estimation.fit import Fit, load_fit
+from armid.files import read_text, shown
 from armid.logs.log import EFFORTS
 from armid.logs.recipe import Recipe
 from armid.robot import load_robot
 from armid.robot.robot import Robot
-from armid.robot.schema import Fields, parse_yaml, read_text, shown
+from armid.robot.schema import Fields, read_fields
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import Pipeline
 
@@ -90,7 +91,7 @@ def load_fleet(path: str | Path) -> Fleet:
         DescriptionError: a key is missing, unknown or wrong; the message says which and what to do.
     """
     path = Path(path)
-    entries = parse_yaml(read_text(path), str(path))
+    entries = read_fields(read_text(path), str(path))
     robot_name, logs = (_text(entries, key, entries.require(key)) for key in ("robot", "logs"))
     storage = dict(entries.section("storage")._data)
     entries.take("storage")

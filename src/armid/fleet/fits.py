@@ -9,6 +9,7 @@ from operator import add
 import numpy as np
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
@@ -16,7 +17,6 @@ from armid.estimation.linear import residual_squares, solve
 from armid.estimation.possible.feasible import NotFeasibleError, feasible_fit
 from armid.fleet.description import Fleet
 from armid.fleet.information import History
-from armid.robot.inertia import Array
 from armid.validation.audit import audit
 
 RANK = 1e-9
@@ -62,7 +62,7 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[str] =
         delay_s=np.zeros(fleet.robot.n_joints) if known is None else known.delay_s,
         residual_rms=np.sqrt(residual_squares(factor, solution.values) / counts),
         noise=None,
-        links=None,
+        standard_parameters=None,
         factor=factor,
         weights=weights,
         identifiability=identifiability(factor.names, solution, sigma),

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import t as student
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.fleet.information import Information
-from armid.robot.inertia import Array
 
 LEAST_ARMS = 5  # below, a spread between arms cannot be told
 MOST_ARMS = 400  # from which the type is learnt; more add little but time

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.fleet.day import ArmDay
-from armid.robot.inertia import Array
 
 SPARE_ROWS = 20  # beyond the number of parameters, without which a day does not tell a joint's noise
 LOUD = 1.5  # times its arm's usual residual from which on a day counts by its own

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.fleet.day import ArmDay
-from armid.robot.inertia import Array
 
 REVERSED = 0.25  # squared residual with the torque's sign changed over that without, below which the sign is wrong
 SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel is dead

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from armid.files import write_text
 from armid.fleet.page_data import fleet_numbers, page_data
 from armid.fleet.page_sections import (
     AT_THE_ORIGIN,
@@ -22,7 +23,6 @@ from armid.fleet.page_sections import (
 from armid.fleet.page_tables import arms, problems, provenance, usual
 from armid.report.html import text
 from armid.report.page import asset, frame
-from armid.robot.write import write_text
 
 PACKAGE = "armid.fleet"
 STYLES = ("fleet.css",)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array, Indices
 from armid.report.numbers import significant
-from armid.robot.inertia import Array, Indices
 
 CELLS = 2_000_000  # deviations of all arms, days and quantities that one page holds
 REACH = 100.0  # times the usual size up to which a deviation is drawn where it is

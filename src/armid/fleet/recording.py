@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
 from armid.estimation.problem import Problem
@@ -14,7 +15,7 @@ from armid.fleet.description import Fleet
 from armid.fleet.pieces import CHUNK, Stretch, dataset_of
 from armid.logs.log import Log, LogError
 from armid.logs.stream import LogStream
-from armid.robot.inertia import Array, change_of_frame
+from armid.robot.inertia import change_of_frame
 from armid.robot.robot import inertial_names
 
 NEEDED = ("position", "effort", "current")  # channels in which a hole costs the rows around it

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import set_threads
 from armid.errors import ArmidError
@@ -24,7 +25,6 @@ from armid.fleet.recording import LOOKED_AT, Recording
 from armid.logs.log import Log
 from armid.logs.read import open_log
 from armid.logs.stream import LogStream
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.doctor import examine
 

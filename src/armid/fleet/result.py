@@ -45,8 +45,7 @@ import numpy as np
 
 from armid._version import __version__
 from armid.errors import ArmidError
-from armid.robot.schema import read_text
-from armid.robot.write import write_text
+from armid.files import read_text, write_text
 
 FORMAT = "armid fleet 1"
 DIGITS = 6

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.fleet.changes import Change, shapes_of
 from armid.fleet.day import ArmDay
-from armid.robot.inertia import Array
 
 MAD = 1.4826
 ENOUGH = 20  # values of the whole fleet from which their usual scatter is known

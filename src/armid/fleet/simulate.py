@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.experiment.excite import point_to_point
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
+from armid.files import read_text, write_text
 from armid.fleet.engine import uninterrupted
 from armid.logs import Log, write_log
-from armid.robot.inertia import Array, from_com
+from armid.robot.inertia import from_com
 from armid.robot.robot import Robot, Virtual
-from armid.robot.schema import read_text
 from armid.robot.serial import robot_digest
-from armid.robot.write import write_text
 
 FAULTS = ("friction", "payload", "sign", "dead")
 FIRST_DAY = datetime.date(2026, 1, 5)

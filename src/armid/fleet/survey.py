@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.torque_model import TorqueModel
@@ -21,7 +22,6 @@ from armid.fleet.recording import payload_map
 from armid.fleet.reversals import reversal_changes, reversal_scatter
 from armid.fleet.usual import Deviations, Usual, as_usual, deviations, learn_usual, posterior, scatter_of
 from armid.fleet.watched import PAYLOAD, Watched, scales, watched_of
-from armid.robot.inertia import Array
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MISFIT = 3.0  # times the noise that residuals may be before a day is said not to fit

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.torque_model import TorqueModel
 from armid.fleet.day import ArmDay
 from armid.fleet.days import Days
@@ -31,7 +32,6 @@ from armid.fleet.watch import (
     unfit_entry,
     unusual_entry,
 )
-from armid.robot.inertia import Array
 
 SILENT = 1e-100  # [N m] noise of a joint that never moved is not known
 

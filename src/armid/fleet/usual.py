@@ -9,10 +9,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from armid.arrays import Array
 from armid.fleet.hierarchy import FleetEstimate
 from armid.fleet.information import History, Information
 from armid.fleet.watched import Watched, scales, temperatures
-from armid.robot.inertia import Array
 
 MEDIAN = 0.4549  # of a squared standard normal
 CUT, CUT_SIGMA = 1.5, 0.8  # standardised deviations beyond this count as this; then their squares scatter so much

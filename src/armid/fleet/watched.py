@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.parameters import FRICTION
 from armid.estimation.torque_model import TorqueModel
 from armid.fleet.recording import payload_map
-from armid.robot.inertia import Array
 
 PAYLOAD = "payload"
 #: Start of a parameter's name: kind of change, words, and whether changes are told as a share of the arm's own value.

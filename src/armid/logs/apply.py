@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.columns import Columns, check_count
 from armid.logs.convert import reoriented, to_joint_side, torque_from_current
 from armid.logs.csv_file import is_rtde, rtde_columns
@@ -17,7 +18,6 @@ from armid.logs.recipe import Recipe
 from armid.logs.stream import LogStream
 from armid.logs.table import Table
 from armid.logs.units import Unit
-from armid.robot.inertia import Array
 
 _Places = dict[str, list[int | None]]
 

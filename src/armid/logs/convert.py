@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 
 _MOTION = ("position", "velocity", "acceleration")
 

@@ -12,11 +12,11 @@ from typing import TextIO
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.log import LogError, LogInfo
 from armid.logs.naming import FORMAT_VERSION, as_rows, column_names, info_from_json, info_to_json
 from armid.logs.stream import LogStream
 from armid.logs.table import Table, checked_file
-from armid.robot.inertia import Array
 
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.errors import ArmidError, nearest
-from armid.robot.inertia import Array
 
 CHANNELS = ("position", "velocity", "acceleration", "effort", "current", "temperature", "command")
 EFFORTS = ("joint torque", "motor torque", "current", "none")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.log import LogError
 from armid.logs.mat_format import DamagedFileError, numeric_arrays
 from armid.logs.table import Table, checked_file
-from armid.robot.inertia import Array
 
 _COLUMN = re.compile(r"(.+)\[(\d+)\]")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 _MATRIX, _COMPRESSED = 14, 15
 _STRUCT, _FIRST_NUMERIC, _LAST_NUMERIC = 2, 6, 15

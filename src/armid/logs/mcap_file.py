@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.errors import MissingExtraError
 from armid.logs.log import Log
 from armid.logs.naming import as_rows, column_names, info_to_json
 from armid.logs.ros_bag import INFO_TOPIC, JOINT_STATE, SAMPLES_TOPIC, checksum
 from armid.logs.stream import LogStream
-from armid.robot.inertia import Array
 
 _ROWS_PER_MESSAGE = 512
 _LAST_S = 2**31 - 2

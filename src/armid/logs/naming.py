@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import nearest
 from armid.logs.log import CHANNELS, Log, LogError, LogInfo
-from armid.robot.inertia import Array
 
 FORMAT_VERSION = 1
 

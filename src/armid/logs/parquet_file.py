@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import MissingExtraError
 from armid.logs.log import Log, LogError, concatenate
 from armid.logs.naming import FORMAT_VERSION, column_names, info_from_json, info_to_json, unit_of
 from armid.logs.stream import LogStream
 from armid.logs.table import Table, checked_file
-from armid.robot.inertia import Array
 
 _INFO, _VERSION = b"armid.log", b"armid.log.version"
 _ROWS_PER_GROUP = 65_536

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import DescriptionError, UnknownNameError
 from armid.logs.columns import Columns
 from armid.logs.csv_file import CsvStyle
 from armid.logs.log import LogError, LogInfo
 from armid.logs.table import checked_file, possible
 from armid.logs.units import Unit
-from armid.robot.inertia import Array
-from armid.robot.schema import parse_yaml
+from armid.robot.schema import read_fields
 
 FORMATS = ("csv", "rtde", "parquet", "mat", "ros")
 
@@ -86,7 +86,7 @@ class Recipe:
         from armid.logs.recipe_fields import recipe_from_fields
 
         try:
-            return recipe_from_fields(parse_yaml(text, source), folder or Path())
+            return recipe_from_fields(read_fields(text, source), folder or Path())
         except DescriptionError as error:
             problem = error.problem if error.field else "is not a recipe; it needs at least joints and effort"
             raise LogError(error.source, error.field, problem) from None

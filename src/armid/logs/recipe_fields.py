@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.arrays import Array
+from armid.files import shown
 from armid.logs.columns import read_columns
 from armid.logs.csv_file import RTDE_JOINTS, CsvStyle
 from armid.logs.log import CHANNELS, EFFORTS, MODES, SIDES, LogInfo
 from armid.logs.recipe import FORMATS, Recipe
 from armid.logs.units import Unit, unit, units_for
-from armid.robot.inertia import Array, from_com
-from armid.robot.schema import Fields, shown
+from armid.robot.inertia import from_com
+from armid.robot.schema import Fields
 
 _MEANING = {
     "joint torque": "N m after the gear",

@@ -12,11 +12,11 @@ from zlib import crc32
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import ArmidError, MissingExtraError, nearest
 from armid.logs.log import LogError
 from armid.logs.naming import data_from_json, info_from_data
 from armid.logs.table import Table
-from armid.robot.inertia import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 INFO_TOPIC, SAMPLES_TOPIC = "/armid/info", "/armid/samples"

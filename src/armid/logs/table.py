@@ -8,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from armid.arrays import Array
 from armid.errors import nearest
 from armid.logs.log import LogError, LogInfo
-from armid.robot.inertia import Array
 
 _LISTED = 40
 ALIKE = 0.8  # how like the name of a missing file another one must be to be offered, 0 to 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Model
 from armid.dynamics.views import published
@@ -28,7 +29,6 @@ from armid.papers.experiment import Bench, Experiment, Outcome, Row, table
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import evolution_figure, motion_figure, tool_path_figure, torque_figure
 from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset

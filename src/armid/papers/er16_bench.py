@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.bees import BeeColony
 from armid.estimation.fit import Fit
@@ -20,7 +21,6 @@ from armid.experiment.settings import Sensors
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.papers.experiment import table
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals import FourierFit

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.views import published
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -16,7 +17,6 @@ from armid.logs.log import Log
 from armid.papers import er16_bench as stand
 from armid.papers.experiment import Bench, Row, table
 from armid.papers.statistics import listed
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.validation.metrics import correlation

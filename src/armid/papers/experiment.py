@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from armid import theme
-from armid.robot.write import write_text
+from armid.files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid import theme
+from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames, tool_frame
 from armid.errors import DataShapeError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import link_frames, tool_frame
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
@@ -23,7 +24,6 @@ from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.papers.experiment import table
 from armid.robot.friction import LAWS, Friction
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.averaging import Averaged, average_periods

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armid import theme
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.sensitivity import Sensitivity
 from armid.estimation.torque_model import model_of
 from armid.excitation.criteria import conditioning
@@ -17,7 +18,6 @@ from armid.papers import ir361_bench as stand
 from armid.papers.experiment import Bench, Row, table
 from armid.papers.ir361_bench import Prediction, Stand
 from armid.papers.statistics import listed
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.differentiation import differentiate, given_harmonics
 

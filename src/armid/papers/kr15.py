@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.estimation.fit import load_fit
@@ -21,7 +22,7 @@ from armid.papers.statistics import fit_statistics
 from armid.payload.body import QUANTITIES, undescribed
 from armid.payload.estimate import PayloadEstimate
 from armid.payload.identify import identify_payload
-from armid.robot.inertia import Array, impossibility, pseudo_inertia
+from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import Robot
 from armid.signals.pipeline import process
 from armid.validation.comparison import compare

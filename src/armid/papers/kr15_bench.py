@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
@@ -19,7 +20,6 @@ from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.payload.body import QUANTITIES, undescribed
 from armid.robot.friction import LAWS, Friction
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.pipeline import process

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armid import theme
+from armid.arrays import Array
 from armid.papers.kr15_bench import Printed
 from armid.payload.body import QUANTITIES
-from armid.robot.inertia import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

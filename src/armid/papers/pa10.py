@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.views import published
 from armid.estimation.fit import Fit
@@ -24,7 +25,6 @@ from armid.papers.pa10_tracking import tracking
 from armid.papers.pictures import estimates_figure, motion_figure, torque_figure
 from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
 from armid.robot.friction import friction_law
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:

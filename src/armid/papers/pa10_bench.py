@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
@@ -25,7 +26,6 @@ from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.robot.friction import Friction, friction_law
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.control.control_model import ControlModel, fit_model, nominal_model
 from armid.control.controllers import PID, ComputedTorque, Controller, FeedForward
 from armid.control.gains import Gains, choose_gains
@@ -23,7 +24,6 @@ from armid.experiment.virtual import VirtualRobot
 from armid.papers import pa10_bench as stand
 from armid.papers.experiment import Bench, Outcome, Row
 from armid.papers.statistics import listed
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 CYCLE_S = 0.0025

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid import theme
+from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction, friction_from_data
 from armid.estimation.single_joint.friction_points import friction_points
@@ -36,7 +37,6 @@ from armid.papers.powerball_tables import (
     verification_rows,
 )
 from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 SECONDS, SECONDS_JOINT_4 = 12.0, 30.0  # of steady motion per speed; joint 4's second tanh is the hardest to tell

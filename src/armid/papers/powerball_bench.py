@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 from scipy import signal
 
+from armid.arrays import Array
 from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
 from armid.estimation.single_joint.friction_fit import FrictionFit
@@ -20,7 +21,6 @@ from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.papers.experiment import table
 from armid.robot.friction import LAWS, Friction
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.base import random_motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.dynamics.views import published
@@ -23,7 +24,6 @@ from armid.papers import powerball_bench as stand
 from armid.papers.experiment import Bench, Row, table
 from armid.papers.powerball_bench import Verified
 from armid.papers.statistics import listed
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.validation.audit import audit
 

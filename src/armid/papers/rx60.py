@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.base import random_motion
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
@@ -33,7 +34,6 @@ from armid.papers.rx60_tables import (
     true_inertia,
 )
 from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset

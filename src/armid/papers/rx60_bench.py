@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.dynamics.views import published
 from armid.estimation.torque_model import model_of
@@ -22,7 +23,6 @@ from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log, LogInfo
 from armid.papers.experiment import table
 from armid.papers.rx60_equations import torque
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset

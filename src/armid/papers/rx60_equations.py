@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 #: Errors of the printed equations (armid's numbering of the papers' errata).
 ERRATA = ("RX-1", "RX-2", "RX-3", "RX-4")

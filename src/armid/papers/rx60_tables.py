@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
 from armid.estimation.torque_model import model_of
@@ -14,7 +15,6 @@ from armid.papers.experiment import Bench, Row, table
 from armid.papers.pictures import estimates_figure
 from armid.papers.rx60_equations import ERRATA, torque
 from armid.papers.statistics import listed, torque_statistics
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered

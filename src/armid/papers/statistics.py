@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.papers.experiment import Bench, Row
-from armid.robot.inertia import Array
 from armid.validation.audit import audit
 from armid.validation.metrics import joint_metrics, plain
 

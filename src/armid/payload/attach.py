@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import ArmidError
-from armid.robot.inertia import Array, change_of_frame
+from armid.robot.inertia import change_of_frame
 from armid.robot.robot import Robot, inertial_names
 
 if TYPE_CHECKING:
@@ -60,13 +61,16 @@ def attached(fit: Fit, parameters: Array, values: Array, covariance: Array) -> F
     if held:
         robot = replace(robot, zero=robot.zero - set(held), known={**robot.known, **held})
     links = None
-    if fit.links is not None:
-        links = {**fit.links, **{n: fit.links[n] + part for n, part in zip(names, link.tolist(), strict=True)}}
+    if fit.standard_parameters is not None:
+        links = {
+            **fit.standard_parameters,
+            **{n: fit.standard_parameters[n] + part for n, part in zip(names, link.tolist(), strict=True)},
+        }
     load = None
     if fit.load_values is not None:
         moved = dict(zip(fit.names, shift.tolist(), strict=True))
         load = {name: value + moved.get(name, 0.0) for name, value in fit.load_values.items()}
-    return replace(fit, robot=robot, values=values, covariance=covariance, links=links, load_values=load)
+    return replace(fit, robot=robot, values=values, covariance=covariance, standard_parameters=links, load_values=load)
 
 
 def base_shift(fit: Fit, parameters: Array) -> Array:

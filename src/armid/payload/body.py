@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from armid.robot.inertia import INERTIAL_NAMES, Array, from_com, pseudo_inertia, to_com
+from armid.arrays import Array
+from armid.robot.inertia import INERTIAL_NAMES, from_com, pseudo_inertia, to_com
 
 BELIEF = 1.0 / 30.0**2  # weight of the plausible body, believed to 3000 % as the arm's links are in `feasible`
 TYPICAL_RADIUS_M = 0.1  # of gyration, of that body

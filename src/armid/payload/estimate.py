@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.errors import ArmidError
+from armid.files import write_text
 from armid.payload.reference import ReferenceValue
-from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, tensor, to_com
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, tensor, to_com
 from armid.robot.schema import read_result
-from armid.robot.write import write_text
 from armid.validation.metrics import plain
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit
@@ -22,8 +23,8 @@ from armid.payload.joint import JointSolution, solve_jointly
 from armid.payload.reference import compared
 from armid.payload.regression import LoadedProblem
 from armid.payload.words import advice_for, notes_for, reasons_for
-from armid.progress import tell
-from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, to_com
+from armid.progress import report_progress
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, to_com
 from armid.signals.dataset import Dataset
 from armid.validation.comparison import Comparison, compare
 from armid.validation.metrics import MOVING, root_mean_square
@@ -70,15 +71,15 @@ def identify_payload(
     given, bare = _listed(logs), _listed(empty)
     if not given:
         raise ArmidError("there is no log with the payload; give at least one")
-    tell("processing the logs", 0.1)
+    report_progress("processing the logs", 0.1)
     data, without = _processed(fit, given), _processed(fit, bare, own=True)
-    tell("estimating", 0.5)
+    report_progress("estimating", 0.5)
     solution = _solved(fit, data, without)
     marginal = np.linalg.inv(np.linalg.inv(solution.information)[:10, :10])
     parameters = possible_body(solution.payload, 0.5 * (marginal + marginal.T))
     values, covariance = _loaded(fit, solution, parameters)
     made = attached(fit, parameters, values, covariance)
-    tell("comparing torques", 0.8)
+    report_progress("comparing torques", 0.8)
     pairs = [(compare(made, item), compare(fit, item)) for item in data]
     total = solution.covariance[:10, :10] + gain**2 * np.outer(solution.payload, solution.payload)
     found = _Found(fit, solution, parameters, pairs, total, values)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
+from armid.files import read_text
 from armid.payload.body import QUANTITIES, described, undescribed
-from armid.robot.inertia import Array, impossibility
-from armid.robot.schema import Fields, parse_yaml, read_text
+from armid.robot.inertia import impossibility
+from armid.robot.schema import Fields, read_fields
 from armid.validation.metrics import plain
 
 _TENSOR = ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -52,7 +54,7 @@ def load_reference(path: str | Path) -> dict[str, float]:
     Returns:
         Values by the names of `QUANTITIES`, those that are known.
     """
-    fields = parse_yaml(read_text(Path(path)), str(path))
+    fields = read_fields(read_text(Path(path)), str(path))
     if fields.take("format") is not None:
         return _written(fields)
     values = {"m": fields.number("mass")}

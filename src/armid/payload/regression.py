@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.torque_model import TorqueModel
-from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, Array, Indices, change_of_frame
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, change_of_frame
 from armid.robot.robot import inertial_names
 
 if TYPE_CHECKING:

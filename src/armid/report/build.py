@@ -10,13 +10,13 @@ from typing import Any
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.excitation.plan import Plan
+from armid.files import write_text
 from armid.logs.log import Log
-from armid.progress import tell
+from armid.progress import report_progress
 from armid.report.evidence import Evidence
 from armid.report.page import plotly_script, render
 from armid.report.section import Section
 from armid.report.sections import SECTIONS
-from armid.robot.write import write_text
 from armid.validation.metrics import plain
 from armid.validation.validation import Validation
 
@@ -67,7 +67,7 @@ def build(evidence: Evidence, *, title: str | None = None) -> Report:
     robot = evidence.fit.robot
     sections = []
     for number, make in enumerate(SECTIONS):
-        tell(f"section {number + 1} of {len(SECTIONS)}", number / len(SECTIONS))
+        report_progress(f"section {number + 1} of {len(SECTIONS)}", number / len(SECTIONS))
         if (section := make(evidence)) is not None:
             sections.append(section)
     subtitle = robot.title or f"{robot.n_joints} joints, {len(evidence.fit.names)} parameters"

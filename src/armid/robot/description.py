@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
+from armid.files import shown
 from armid.robot.dh import DHRow, dh_joints
 from armid.robot.drives import with_drives
 from armid.robot.geometry import from_rpy, placement
-from armid.robot.inertia import Array
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import (
     STANDARD_GRAVITY,
@@ -27,7 +28,7 @@ from armid.robot.robot import (
     inertial_names,
     parameter_number,
 )
-from armid.robot.schema import Fields, parse_yaml, shown
+from armid.robot.schema import Fields, read_fields
 from armid.robot.truth import read_friction, read_virtual
 from armid.robot.urdf import read_urdf
 
@@ -38,7 +39,7 @@ _STATUSES = ("printed", "corrected", "assumed", "third-party", "derived")
 
 def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = None) -> Robot:
     """Robot from the text of a robot file; files it names are relative to `folder`, `links` overrides its number."""
-    fields = parse_yaml(text, source)
+    fields = read_fields(text, source)
     version = fields.take("armid", FORMAT)
     if version != FORMAT:
         fields.fail("armid", f"is {shown(version)}; this version of armid reads format {FORMAT}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.robot.robot import Drive, Robot
 from armid.robot.schema import Fields
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import UnknownNameError
-from armid.robot.inertia import Array
 
 Torque = Callable[[Array, Mapping[str, float]], Array]
 

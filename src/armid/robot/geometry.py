@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 _SNAP = 1e-15
 

@@ -1,10 +1,9 @@
 """Inertial parameters of a rigid body: ten numbers, their frames, and whether a body can have them."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from armid.arrays import Array
 
 #: Order of the ten inertial parameters of a link, in its frame and about its origin. Products are tensor elements.
 INERTIAL_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

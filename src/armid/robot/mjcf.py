@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import (
     ArmidWarning,
     DescriptionError,
@@ -18,7 +19,7 @@ from armid.errors import (
     RoundedAngleWarning,
 )
 from armid.robot.geometry import about_z, along, inverse, placement
-from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
+from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Joint, Length, Limits, Robot
 from armid.robot.xml import parse_xml
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.errors import DescriptionError, UnknownNameError
 from armid.robot.friction import Friction
-from armid.robot.inertia import INERTIAL_NAMES, Array
+from armid.robot.inertia import INERTIAL_NAMES
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 

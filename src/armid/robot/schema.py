@@ -3,57 +3,18 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
-import yaml
 
+from armid.arrays import Array
 from armid.errors import ArmidError, DescriptionError, in_words, nearest
-from armid.robot.inertia import Array
+from armid.files import parse_yaml, read_text, shown
 from armid.robot.quantities import number
 
 Result = TypeVar("Result")
-
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 4, 80, 80
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Safe loader that refuses a key given twice and leaves dates as text."""
-
-
-def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    for (key_node, _), key in reversed(list(zip(node.value, keys, strict=True))):
-        if not isinstance(key, str | int | float):
-            raise yaml.constructor.ConstructorError(problem="a key is not a name", problem_mark=key_node.start_mark)
-        if keys.count(key) > 1:
-            raise yaml.constructor.ConstructorError(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
-    return loader.construct_mapping(node, deep=True)
-
-
-_StrictLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
-
-
-def read_text(path: Path) -> str:
-    """Text of a file; a missing, unreadable or binary file is a DescriptionError."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DescriptionError(str(path), "", "there is no such file") from None
-    except IsADirectoryError:
-        raise DescriptionError(str(path), "", "is a folder; name a file") from None
-    except UnicodeDecodeError:
-        raise DescriptionError(str(path), "", "is not a text file, which is needed here") from None
-    except OSError as error:
-        raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
 
 
 def read_result(
@@ -81,25 +42,9 @@ def read_result(
         raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew with {command}") from None
 
 
-def parse_yaml(text: str, source: str) -> Fields:
+def read_fields(text: str, source: str) -> Fields:
     """Parse YAML text into checked fields."""
-    try:
-        data = _StrictLoader(text).get_single_data()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise DescriptionError(source, where, f"is not valid YAML ({error.problem})") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise DescriptionError(source, "", f"is not valid YAML ({shown(str(error).splitlines()[0])})") from None
-    if not isinstance(data, dict):
-        raise DescriptionError(source, "", "holds no fields; write each as `name: value`")
-    return Fields(data, source)
-
-
-def shown(value: object) -> str:
-    """A value for an error message: short, on one line."""
-    text = _SHORT.repr(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    return Fields(parse_yaml(text, source), source)
 
 
 class Fields:

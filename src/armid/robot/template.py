@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import DescriptionError
-from armid.robot.inertia import Array
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import nearest
 from armid.robot.friction import LAWS, Friction
-from armid.robot.inertia import Array, from_com
+from armid.robot.inertia import from_com
 from armid.robot.robot import Robot, Virtual
 from armid.robot.schema import Fields
 

@@ -10,9 +10,10 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.robot.geometry import along, from_rpy, inverse, placement
-from armid.robot.inertia import Array, change_of_frame, from_com, impossibility
+from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.quantities import rounded_angle
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot
 from armid.robot.xml import numbers, parse_xml

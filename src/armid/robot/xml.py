@@ -8,7 +8,7 @@ import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
 from armid.errors import DescriptionError
-from armid.robot.schema import read_text
+from armid.files import read_text
 
 
 def parse_xml(path: Path) -> Element:

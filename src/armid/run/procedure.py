@@ -12,9 +12,9 @@ from typing import Any
 from armid._version import __version__
 from armid.errors import ArmidError
 from armid.estimation.fit import load_fit
+from armid.files import write_text
 from armid.progress import Progress
 from armid.robot.serial import robot_digest
-from armid.robot.write import write_text
 from armid.run import work
 from armid.run.checks import check_settings
 from armid.run.settings import Settings

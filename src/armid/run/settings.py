@@ -88,10 +88,11 @@ def load_settings(path: str | Path, **over: Any) -> Settings:
     Raises:
         DescriptionError: a key is unknown or has a wrong kind of value.
     """
-    from armid.robot.schema import parse_yaml, read_text
+    from armid.files import read_text
+    from armid.robot.schema import read_fields
 
     path = Path(path)
-    entries = parse_yaml(read_text(path), str(path))
+    entries = read_fields(read_text(path), str(path))
     values: dict[str, Any] = {}
     if "robot" in entries:
         values["robot"] = _beside(path, str(entries.take("robot")))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.progress import Progress, listening
+from armid.files import write_text
+from armid.progress import Progress, watch_progress
 from armid.robot.provenance import code_hash, file_hash
-from armid.robot.write import write_text
 from armid.run.settings import Settings
 
 _MARKS = ".stages"  # folder with one small file per finished stage
@@ -99,7 +99,7 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
             mark.unlink(missing_ok=True)
             place.progress(stage.title, 0.0)
             start = time.perf_counter()
-            with listening(place.progress):
+            with watch_progress(place.progress):
                 stage.work(place)
             seconds = time.perf_counter() - start
             files = {name: file_hash(place / name) for name in stage.writes}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.errors import ArmidError
-from armid.progress import tell
+from armid.files import write_text
+from armid.progress import report_progress
 from armid.robot import load_robot
 from armid.robot.provenance import file_hash
-from armid.robot.write import write_text
 from armid.run.settings import Settings
 from armid.run.stages import Workplace
 
@@ -79,7 +79,7 @@ def design(place: Workplace) -> None:
     plan = design(
         robot, Fourier(s.harmonics, s.period), criterion=criterion, starts=s.starts, rate_hz=s.rate, seed=s.seed
     )
-    tell("excitation design", 0.8)
+    report_progress("excitation design", 0.8)
     other = design(
         robot,
         Fourier(max(2, s.harmonics - 2), s.period),
@@ -184,7 +184,7 @@ def identify(place: Workplace) -> None:
         data = process(log, pipeline, robot=robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
         sets.append(replace(data, history={**data.history, "source": log.info.source}))
-    tell("identification", 0.2)
+    report_progress("identification", 0.2)
     prior = parse_prior(s.prior, robot) if s.prior else None
     fit = identify(robot, sets, method=s.method, friction=s.friction, prior=prior)
     files = {name: file_hash(place / name) for name in log_names(s)[0]}
@@ -251,7 +251,7 @@ def _split(log: Log) -> tuple[Log, Log]:
 
 def pipeline_of(text: str | None) -> Any:
     """Steps from a YAML file or a step's name; None to choose."""
-    from armid.robot.schema import read_text
+    from armid.files import read_text
     from armid.signals import Pipeline
 
     if text is None or text == "auto":
@@ -280,7 +280,7 @@ def export(place: Workplace) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     said = []
-    if fit.links is None and (left := [name for name in formats if name in ("urdf", "mjcf")]):
+    if fit.standard_parameters is None and (left := [name for name in formats if name in ("urdf", "mjcf")]):
         formats = [name for name in formats if name not in left]
         said.append(f"{', '.join(left)} not written: the fit has no links; use --method feasible")
     try:

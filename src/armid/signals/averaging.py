@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.signals.problems import SignalError
 
 

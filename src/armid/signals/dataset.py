@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import signal
 from scipy.interpolate import make_interp_spline
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.signals.problems import SignalError
 from armid.signals.resample import interpolate_band_limited
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import ndimage
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.robot.inertia import Array
 from armid.signals.averaging import Averaged
 from armid.signals.problems import SignalError
 

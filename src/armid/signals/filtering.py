@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.filters import (
     STENCIL,

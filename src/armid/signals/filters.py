@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import signal
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.robot.inertia import Array
 from armid.signals.problems import SignalError, check_cutoff
 
 STENCIL = 7  # points of the central differences: exact for polynomials up to degree 6

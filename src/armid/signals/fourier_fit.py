@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
-from armid.robot.inertia import Array
 from armid.signals.differentiation import f_limit
 from armid.signals.problems import SignalError
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.signals.resample import resample_at
 
 STEADY = 0.02  # of a sample time, by which a step between neighbours may be off; more is jitter

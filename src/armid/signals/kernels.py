@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
-from armid.robot.inertia import Array
 from armid.signals.filters import butterworth
 from armid.signals.problems import SignalError
 

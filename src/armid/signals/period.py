@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import ndimage
 
+from armid.arrays import Array
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.signals.grid import grid_of
 from armid.signals.repetition import (
     Mask,

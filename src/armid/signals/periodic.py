@@ -8,8 +8,8 @@ from itertools import chain
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.log import Log, concatenate
-from armid.robot.inertia import Array
 from armid.signals.averaging import Averaged, PeriodAccumulator, average_periods
 from armid.signals.dataset import Dataset
 from armid.signals.differentiation import differentiate, given_harmonics, select_harmonics

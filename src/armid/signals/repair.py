@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from armid.arrays import Array
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.signals.averaging import resolution
 from armid.signals.problems import SignalError
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, signal
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 Mask = NDArray[np.bool_]
 

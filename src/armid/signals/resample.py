@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
+from armid.arrays import Array
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.signals.problems import SignalError
 
 DEGREE: Mapping[str, int] = {"linear": 1, "cubic": 3, "quintic": 5}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.signals.problems import SignalError
 
 CENTRE = np.array([-3.0, 12.0, 17.0, 12.0, -3.0]) / 35.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.signals.grid import bridged, grid_of, on_grid
 from armid.signals.period import Period
 from armid.signals.repetition import Mask

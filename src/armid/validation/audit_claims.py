@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.views import published
 from armid.errors import ArmidError, UnknownNameError
@@ -16,7 +17,6 @@ from armid.estimation.fit import Fit
 from armid.estimation.possible.consistency import Unknowns, reach, reference_bodies
 from armid.experiment.truth import truth_of
 from armid.robot.friction import Friction, friction_law
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot, inertial_names
 
 EXACT = 1e-6  # relative tolerance with which a witness must be possible
@@ -78,7 +78,7 @@ class BodyClaim:
 def claim_of_fit(fit: Fit, title: str = "fit") -> Claim:
     """The base parameters and friction terms of a fit."""
     unknowns = Unknowns(fit.torque_model.model, fit.terms)
-    witness = None if fit.links is None else np.array([_of(fit, name) for name in unknowns.names])
+    witness = None if fit.standard_parameters is None else np.array([_of(fit, name) for name in unknowns.names])
     # A group is called as `armid model` does, with an R for regrouped.
     grouped = np.count_nonzero(unknowns.matrix, axis=1) > 1
     entries = tuple(f"{name}R" if several else name for name, several in zip(fit.names, grouped, strict=True))
@@ -87,8 +87,8 @@ def claim_of_fit(fit: Fit, title: str = "fit") -> Claim:
 
 def _of(fit: Fit, name: str) -> float:
     """A link parameter of a fit, or the coefficient of a friction term."""
-    if fit.links is not None and name in fit.links:
-        return float(fit.links[name])
+    if fit.standard_parameters is not None and name in fit.standard_parameters:
+        return float(fit.standard_parameters[name])
     return float(fit.values[fit.names.index(name)])
 
 

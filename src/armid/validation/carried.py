@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.fit import Fit
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks
 from armid.validation.comparison import Comparison

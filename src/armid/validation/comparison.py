@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
 from armid.estimation.fit import Fit
 from armid.estimation.problem import Problem
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import filtered, row_blocks
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 MOVING = 0.02  # a joint moves above this speed [rad/s or m/s]
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from armid._version import __version__
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, DataShapeError
 from armid.estimation.fit import Fit
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass, SavitzkyGolay, Smoothed
 from armid.signals.pipeline import Pipeline, process

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.validation.comparison import Comparison
 from armid.validation.metrics import MOVING, correlation, plain, ratio, root_mean_square
 

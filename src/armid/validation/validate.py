@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit
 from armid.logs.log import Log
-from armid.progress import tell
-from armid.robot.inertia import Array
+from armid.progress import report_progress
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.periodic import PeriodicAverage
@@ -69,7 +69,7 @@ def validate(
         raise ArmidError("there is no data set to validate on")
     sets = []
     for number, item in enumerate(given):
-        tell("processing the log", 0.5 * number / len(given))
+        report_progress("processing the log", 0.5 * number / len(given))
         sets.append(item if isinstance(item, Dataset) else processed(fit, item))
     seen = any(fingerprint(item) in fit.history.get("data_sha256", ()) for item in sets)
     if seen and not allow_training:
@@ -80,7 +80,7 @@ def validate(
     if low_pass_hz is not None:
         steps = own_pipeline(fit, low_pass_hz)
         sets = [item if isinstance(item, Dataset) else process(item, steps, robot=fit.robot) for item in given]
-    tell("comparing torques", 0.5)
+    report_progress("comparing torques", 0.5)
     parts = [compare(fit, item) for item in sets]
     limits = Thresholds() if thresholds is None else thresholds
     joints = _joints(fit, parts)
@@ -90,7 +90,7 @@ def validate(
     temperatures = [_temperature(item, part) for item, part in zip(given, parts, strict=True)]
     names = fit.robot.joint_names
     shares, mass = payload_in_error(fit, sets, parts)
-    tell("analysing residuals", 0.7)
+    report_progress("analysing residuals", 0.7)
     looks = [
         replace(analyse(name, j, parts, temperatures), payload_share=float(shares[j]), payload_mass=mass)
         for j, name in enumerate(names)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from armid._version import __version__
-from armid.robot.inertia import Array, Indices
+from armid.arrays import Array, Indices
+from armid.files import write_text
 from armid.robot.schema import read_result
-from armid.robot.write import write_text
 from armid.validation.metrics import JointMetrics, plain
 from armid.validation.reference import ReferenceRow
 from armid.validation.residuals import ResidualAnalysis

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.estimation.possible.consistency import Unknowns, reach, reference_bodies
 from armid.estimation.possible.prior import Prior, deviation_rows, solid
-from armid.robot.inertia import Array, impossibility, pseudo_inertia
+from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import inertial_names
 
 VAGUE = 30.0  # relative standard deviation of the plausible arm

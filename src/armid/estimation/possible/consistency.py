@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION, ROTOR, SPRING, CoupledRotor
 from armid.errors import ArmidError
 from armid.estimation.dissipation import resistances
 from armid.estimation.possible.semidefinite import Condition
 from armid.estimation.terms import FrictionTerm
-from armid.robot.inertia import Array, pseudo_inertia
+from armid.robot.inertia import pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
 
 

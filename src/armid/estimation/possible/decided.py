@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import DETERMINED
 from armid.estimation.possible.consistency import Unknowns
 from armid.estimation.possible.prior import Prior
-from armid.robot.inertia import Array
 from armid.robot.robot import inertial_names
 
 HALF = 0.5  # share from which a parameter counts as decided by the data

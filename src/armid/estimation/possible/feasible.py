@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
 from armid.estimation.estimator import Estimator
@@ -22,7 +23,7 @@ from armid.estimation.possible.plausible import most_plausible
 from armid.estimation.possible.prior import Prior, base_precision
 from armid.estimation.possible.semidefinite import Minimum, minimise
 from armid.estimation.problem import EstimationError, Problem
-from armid.robot.inertia import Array, impossibility
+from armid.robot.inertia import impossibility
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 
@@ -149,7 +150,7 @@ def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None 
         covariance=covariance,
         identifiability=judged,
         residual_rms=np.sqrt(squares / counts),
-        links={name: given.get(name, known.get(name, 0.0)) for name in fit.torque_model.model.names},
+        standard_parameters={name: given.get(name, known.get(name, 0.0)) for name in fit.torque_model.model.names},
         method=FeasibleLeastSquares.name,
         options={**fit.options, **own, "data_share": dict(zip(unknowns.names, share.round(4).tolist(), strict=True))},
         notes=(*fit.notes, *notes),

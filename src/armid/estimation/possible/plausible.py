@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.possible.consistency import Unknowns
-from armid.robot.inertia import Array
 
 STEPS = 100  # of Newton's method, at most
 DONE = 1e-6  # expected decrease of the cost at which it stops

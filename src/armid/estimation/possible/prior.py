@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.estimator import Estimator, honest_covariance
 from armid.estimation.fit import Fit
@@ -16,7 +17,7 @@ from armid.estimation.possible.consistency import Unknowns
 from armid.estimation.possible.semidefinite import Condition, upper_triangle
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.torque_model import TorqueModel
-from armid.robot.inertia import Array, impossibility, pseudo_inertia
+from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 

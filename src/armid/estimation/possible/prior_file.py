@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.possible.prior import Prior
 from armid.estimation.problem import EstimationError
-from armid.robot.inertia import Array, from_com
+from armid.files import read_text
+from armid.robot.inertia import from_com
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
-from armid.robot.schema import Fields, parse_yaml, read_text
+from armid.robot.schema import Fields, read_fields
 
 
 def nominal_prior(robot: Robot, strength: float = 0.05) -> Prior:
@@ -30,11 +32,13 @@ def nominal_prior(robot: Robot, strength: float = 0.05) -> Prior:
 
 def fit_prior(fit: Fit, strength: float = 0.05, source: str = "an earlier fit") -> Prior:
     """Prior from the full link parameters of a physically possible fit."""
-    if fit.links is None:
+    if fit.standard_parameters is None:
         raise EstimationError(f"{source} has no link parameters; make it with the method `feasible`")
-    massive = [n for n in range(1, fit.robot.n_joints + 1) if fit.links.get(f"m{n}", 0.0) > 0.0]
+    massive = [n for n in range(1, fit.robot.n_joints + 1) if fit.standard_parameters.get(f"m{n}", 0.0) > 0.0]
     names = {name for number in massive for name in inertial_names(number)}
-    return Prior({name: fit.links[name] for name in fit.links if name in names}, strength, source)
+    return Prior(
+        {name: fit.standard_parameters[name] for name in fit.standard_parameters if name in names}, strength, source
+    )
 
 
 def read_prior(path: str | Path, robot: Robot, strength: float | None = None) -> Prior:
@@ -52,7 +56,7 @@ def read_prior(path: str | Path, robot: Robot, strength: float | None = None) ->
         if other.n_joints != robot.n_joints:
             raise EstimationError(f"{path} has {other.n_joints} joints; {robot.name} has {robot.n_joints}")
         return nominal_prior(other, strength or 0.05)
-    fields = parse_yaml(read_text(path), str(path))
+    fields = read_fields(read_text(path), str(path))
     values: dict[str, float] = {}
     own: dict[int, float] = {}
     for place, entry in enumerate(fields.sections("links"), start=1):

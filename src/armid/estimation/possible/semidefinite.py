@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import MissingExtraError
-from armid.robot.inertia import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 from scipy.stats import t as student
 
+from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.estimation.single_joint.laws import FIXED_BY_NATURE, Law, law
 from armid.estimation.single_joint.projection import Projection
-from armid.robot.inertia import Array
 
 Flags = NDArray[np.bool_]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.logs.convert import to_joint_side, torque_from_current
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.errors import UnknownNameError
 from armid.estimation.single_joint.compare import Comparison, better_law, bic
 from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
 from armid.estimation.single_joint.laws import FRICTION_LAWS, law
-from armid.robot.inertia import Array
 
 AUTO = ("coulomb-viscous", "stribeck", "double-exponential", "hyperbolic")
 CLOSE = 6.0  # difference of the information criterion below which two laws are as good as each other

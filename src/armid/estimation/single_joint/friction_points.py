@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.estimation.single_joint.effort import joint_side, velocity_commands
 from armid.estimation.single_joint.friction_fit import FrictionPoints
 from armid.estimation.single_joint.segments import LEAST_S, Segment, constant_velocity_segments
 from armid.estimation.single_joint.sinusoid import single_joint_points
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 LEAD_S, LEAD_ANGLE = 0.3, 0.008  # of a stroke's start that is left out: time, and angle [rad] if that takes longer

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.errors import UnknownNameError
 from armid.robot.friction import friction_law
-from armid.robot.inertia import Array
 
 Columns = Callable[[Array, Array], Array]
 Range = tuple[float, float]

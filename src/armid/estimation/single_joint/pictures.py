@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armid import theme
+from armid.arrays import Array
 from armid.estimation.single_joint.friction_fit import FrictionFit
 from armid.estimation.single_joint.stiffness import StiffnessFit
 from armid.estimation.single_joint.warmup import WarmUpFit
-from armid.robot.inertia import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

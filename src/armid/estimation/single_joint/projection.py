@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 from scipy.optimize import least_squares
 
+from armid.arrays import Array
 from armid.estimation.single_joint.laws import Law
-from armid.robot.inertia import Array
 
 GRID = {0: 1, 1: 40, 2: 40, 3: 12}  # values tried for each shape, by how many shapes there are
 STARTS = 6  # local minima of the grid that are refined

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 BLOCK_S = 0.2  # over which speeds are averaged to find out whether they change
 STEADY = 0.03  # relative change of speed inside a steady part

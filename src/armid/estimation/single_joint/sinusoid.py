@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import savgol_filter
 
+from armid.arrays import Array
 from armid.estimation.single_joint.effort import velocities
 from armid.estimation.single_joint.friction_fit import FrictionPoints
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 NODES = 16

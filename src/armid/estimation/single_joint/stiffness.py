@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.estimation.single_joint.curves import FitError
 from armid.estimation.single_joint.effort import joint_side, velocity_commands
@@ -17,7 +18,6 @@ from armid.estimation.single_joint.friction_points import steady_rows
 from armid.estimation.single_joint.segments import constant_velocity_segments
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 BIN_S = 0.25  # over which samples are averaged

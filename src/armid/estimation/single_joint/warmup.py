@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armid.arrays import Array
 from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
 from armid.estimation.single_joint.effort import joint_side
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.excitation.plan import Plan
 from armid.report.evidence import Evidence
 from armid.report.figure import Block, Figure, Panel, level, line
 from armid.report.html import Cell, Column, Row, paragraph, table
 from armid.report.numbers import exact, percent, short, span
 from armid.report.section import Section, lacking
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 TITLE = "Excitation"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
 from armid.report.evidence import Evidence, friction_columns, units_of
@@ -13,7 +14,6 @@ from armid.report.figure import Block, Figure, Panel, band, line
 from armid.report.html import paragraph
 from armid.report.numbers import short, span, thinned
 from armid.report.section import Section, lacking
-from armid.robot.inertia import Array
 
 TITLE = "Friction"
 POINTS = 500

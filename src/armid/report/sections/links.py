@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.report.evidence import Evidence, reach_of
 from armid.report.html import Cell, Column, Row, paragraph, table, text
 from armid.report.numbers import listed, short
 from armid.report.section import Section, lacking
-from armid.robot.inertia import Array, pseudo_inertia, to_com
+from armid.robot.inertia import pseudo_inertia, to_com
 from armid.robot.robot import inertial_names
 
 TITLE = "Links"
@@ -24,10 +25,10 @@ DECIDED = 0.5  # share of the data in a value from which it counts as decided by
 def links(evidence: Evidence) -> Section:
     """A table and ellipsoids in the links' own frames."""
     fit = evidence.fit
-    if fit.links is None:
+    if fit.standard_parameters is None:
         words = "Base parameters do not say how mass is divided among links: armid identify --method feasible does."
         return lacking("links", TITLE, words)
-    bodies = [_ten(fit.links, link) for link in range(1, fit.robot.n_joints + 1)]
+    bodies = [_ten(fit.standard_parameters, link) for link in range(1, fit.robot.n_joints + 1)]
     nominal = fit.robot.nominal_inertia
     body = table(_columns(nominal is not None), _rows(fit, bodies), caption="inertia of each link in its own frame")
     body += _pictures(fit, bodies)

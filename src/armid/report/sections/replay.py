@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames
 from armid.report.evidence import Evidence, reach_of
 from armid.report.html import text
 from armid.report.numbers import compact, exact, short
 from armid.report.section import Section, lacking
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 
 TITLE = "Replay"

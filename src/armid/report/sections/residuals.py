@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.report.evidence import Evidence, units_of
 from armid.report.figure import Block, Figure, Panel, band, level, line
 from armid.report.numbers import joined_time, percent, short, span, thinned
 from armid.report.section import Section, lacking
-from armid.robot.inertia import Array
 from armid.validation.residuals import ResidualAnalysis
 from armid.validation.validation import Validation
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.estimation.motion_noise import is_period, kept_harmonics
 from armid.logs.log import Log
@@ -16,7 +17,6 @@ from armid.report.figure import Block, Figure, Panel, level, line
 from armid.report.html import Cell, Column, Row, paragraph, table
 from armid.report.numbers import exact, listed, percent, short, span
 from armid.report.section import Section
-from armid.robot.inertia import Array
 from armid.signals.dataset import Dataset
 
 TITLE = "Signals"

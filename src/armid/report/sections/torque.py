@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import Array
 from armid.report.evidence import Evidence, units_of
 from armid.report.figure import Block, Figure, Panel, band, line
 from armid.report.html import paragraph
 from armid.report.numbers import joined_time, percent, short, span, thinned
 from armid.report.section import Section, lacking
-from armid.robot.inertia import Array
 from armid.validation.comparison import compare
 from armid.validation.reference import nominal_fit
 from armid.validation.validation import Validation

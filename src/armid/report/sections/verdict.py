@@ -89,7 +89,7 @@ def _why(evidence: Evidence) -> str:
             if audit["possible"]
             else ["No arm can have these parameters (audit).", *certificates]
         )
-    elif evidence.fit.links is not None:
+    elif evidence.fit.standard_parameters is not None:
         sentences.append("The parameters are physically possible: the method enforces it for every link.")
     else:
         sentences.append("Physical consistency was not enforced; armid identify --method feasible does.")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.signals.doctor.clock import Clock
 from armid.signals.doctor.finding import Finding, Where, at_rows, plural
 from armid.signals.doctor.noise import noise_level, quantum, spikes

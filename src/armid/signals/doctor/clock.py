@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.logs.log import RATE_TOLERANCE, Log
-from armid.robot.inertia import Array
 from armid.signals.doctor.finding import Finding, Where, at_rows, plural
 
 # Steps that differ by less than this much of the median step, in standard deviation, count as regular: what is left

@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.logs.log import Log
-from armid.robot.inertia import Array
 from armid.robot.robot import Robot
 from armid.signals.doctor.finding import Finding, Where
 from armid.signals.doctor.fit import Fit, Rows, fit, known_torque, model_columns, rows_of

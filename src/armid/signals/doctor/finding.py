@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.signals.problems import plural as plural
 
 SEVERITIES = ("info", "warning", "error")

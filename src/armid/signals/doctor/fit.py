@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import minimum_filter1d
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION
 from armid.dynamics.threads import one_blas_thread
-from armid.robot.inertia import Array
 from armid.signals.doctor.motion import Track, derivative, low_pass
 
 BLOCKS = 8  # contiguous parts of the log; leaving out one at a time tells the uncertainty

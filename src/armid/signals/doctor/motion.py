@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.signals.doctor.channels import Channels
 from armid.signals.doctor.clock import Clock
 

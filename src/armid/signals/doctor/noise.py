@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 
 _BLOCK = 64  # samples over which the local noise is taken
 _SAMPLES = 20_000  # of these the step size of a signal is judged

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.logs.log import Log, LogInfo
-from armid.robot.inertia import Array
 from armid.signals.doctor.finding import Finding, Where
 from armid.signals.doctor.motion import Track
 from armid.signals.period import find_period

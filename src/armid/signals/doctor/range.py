@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.robot.robot import Limits
 from armid.signals.doctor.finding import Finding, Where
 from armid.signals.doctor.motion import Track, derivative

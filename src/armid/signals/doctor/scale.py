@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.threads import one_blas_thread
-from armid.robot.inertia import Array
 from armid.robot.robot import inertial_names
 from armid.signals.doctor.finding import Finding, Where
 from armid.signals.doctor.fit import Rows, friction_columns

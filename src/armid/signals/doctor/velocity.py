@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from armid.robot.inertia import Array
+from armid.arrays import Array
 from armid.signals.doctor.finding import Finding, Where
 from armid.signals.doctor.motion import Track, derivative, low_pass
 

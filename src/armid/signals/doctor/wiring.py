@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from armid.arrays import Array
 from armid.dynamics.model import Model
-from armid.robot.inertia import Array
 from armid.signals.doctor.fit import Problem, Rows, friction_columns, known_torque, model_columns
 
 _ROWS = 2000  # rows of each trial fit

@@ -1,0 +1,39 @@
+"""Notes: what was found or chosen on the way, as a code with values; the sentence is made where people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing worth knowing.
+
+    The sentences of a package stand in its module ``words``: a dictionary ``WORDS`` from the code's last part to a
+    template for `str.format`, or to a function of the values that returns the sentence.
+
+    Attributes:
+        code: package and what it is, such as ``signals.averaged``.
+        values: what fills the sentence, plain data with SI units.
+    """
+
+    code: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The sentence for people; the bare code and values where no sentence is known."""
+        package, _, name = self.code.partition(".")
+        try:
+            words = import_module(f"armid.{package}.words").WORDS[name]
+            return str(words(**self.values) if callable(words) else words.format(**self.values))
+        except (ImportError, KeyError, IndexError, TypeError, ValueError):
+            given = ", ".join(f"{key} {value}" for key, value in self.values.items())
+            return f"{self.code}: {given}" if given else self.code
+
+
+def note(code: str, **values: Any) -> Note:
+    """Shorthand: ``note("signals.averaged", periods=16)``."""
+    return Note(code, values)
