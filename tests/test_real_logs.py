@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import armid
+from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.friction_choice import FrictionSearch
 from armid.estimation.identify import identify
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.possible.feasible import feasible_fit
 from armid.logs import read_log
 from armid.logs.public import public_log
 from armid.robot.inertia import impossibility

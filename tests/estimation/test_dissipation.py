@@ -9,8 +9,8 @@ import pytest
 import armid
 from armid.dynamics import Model
 from armid.estimation import FrictionSearch, FrictionTerm
+from armid.estimation.cross_validation import Scores
 from armid.estimation.dissipation import implausibility, resistances
-from armid.estimation.friction_bench import Scores
 from armid.estimation.friction_choice import _best, standard_error
 from tests.estimation.test_coverage import true_values
 from tests.estimation.test_friction_choice import noisy, planted

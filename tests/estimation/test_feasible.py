@@ -10,14 +10,14 @@ import pytest
 
 import armid
 from armid.dynamics.model import Motion
+from armid.estimation.consistent import feasible
+from armid.estimation.consistent.conditions import Bounds, Unknowns
+from armid.estimation.consistent.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
+from armid.estimation.consistent.prior import Prior
+from armid.estimation.consistent.regularisation import plausible_bodies
+from armid.estimation.consistent.semidefinite import Minimum
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.possible import feasible
-from armid.estimation.possible.belief import plausible_bodies
-from armid.estimation.possible.consistency import Bounds, Unknowns
-from armid.estimation.possible.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
-from armid.estimation.possible.prior import Prior
-from armid.estimation.possible.semidefinite import Minimum
 from armid.estimation.problem import EstimationError
 from armid.estimation.terms import FrictionTerm
 from armid.experiment.virtual import VirtualRobot

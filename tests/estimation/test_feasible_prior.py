@@ -8,11 +8,18 @@ import pytest
 
 import armid
 from armid.errors import DescriptionError
+from armid.estimation.consistent.conditions import Unknowns
+from armid.estimation.consistent.feasible import FeasibleLeastSquares, feasible_fit
+from armid.estimation.consistent.prior import (
+    Prior,
+    PriorLeastSquares,
+    base_precision,
+    fit_prior,
+    nominal_prior,
+    parse_prior,
+    read_prior,
+)
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from armid.estimation.possible.consistency import Unknowns
-from armid.estimation.possible.feasible import FeasibleLeastSquares, feasible_fit
-from armid.estimation.possible.prior import Prior, PriorLeastSquares, base_precision
-from armid.estimation.possible.prior_file import fit_prior, nominal_prior, parse_prior, read_prior
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.torque_model import TorqueModel
 from armid.logs import read_log

@@ -5,10 +5,9 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.estimation.possible.belief import VAGUE
-from armid.estimation.possible.consistency import Unknowns, reference_bodies
-from armid.estimation.possible.plausible import most_plausible
-from armid.estimation.possible.semidefinite import Condition, minimise, upper_triangle
+from armid.estimation.consistent.conditions import Unknowns, reference_bodies
+from armid.estimation.consistent.regularisation import VAGUE, most_plausible
+from armid.estimation.consistent.semidefinite import Condition, minimise, upper_triangle
 
 
 def test_matrices_as_vectors_keep_their_inner_product():

@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.dynamics import Model
 from armid.estimation import FrictionSearch, FrictionTerm, Problem, WeightedLeastSquares
-from armid.estimation.friction_bench import Bench, Delay
+from armid.estimation.cross_validation import CrossValidation, Delay
 from armid.experiment import Sensors, VirtualRobot
 from armid.robot.friction import LAWS, Friction
 from armid.signals import LowPass, process
@@ -111,7 +111,7 @@ def test_shared_elimination_equals_separate_fits(arm):
     own = [FrictionTerm("root", 1), FrictionTerm("load", 1), FrictionTerm("stribeck", 1, 0.1)]
     other = Delay(0)
     named = dict(zip(fit.names, fit.values, strict=True))
-    bench = Bench(Problem(robot, data), [*own, other], named)
+    bench = CrossValidation(Problem(robot, data), [*own, other], named)
     combinations = [(), (own[0],), (own[1], own[2]), tuple(own)]
     together = bench.compare([other], own, combinations, fit.weights)
     for scores, combination in zip(together, combinations, strict=True):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from armid.dynamics.model import Motion
-from armid.estimation.instruments import InstrumentalVariables, commanded_motion
+from armid.estimation.instruments import InstrumentalVariables, commanded_motion, tracked_motion
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from armid.estimation.problem import EstimationError
-from armid.estimation.tracking import tracked_motion
 from armid.experiment.settings import DriveLoop, Sensors
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log

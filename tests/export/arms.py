@@ -9,8 +9,8 @@ import numpy as np
 import armid
 from armid.dynamics.model import Motion
 from armid.estimation.compensation import Compensation
+from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.possible.feasible import feasible_fit
 from armid.estimation.terms import FrictionTerm
 from armid.robot.friction import Friction, friction_law
 from armid.robot.inertia import from_com

@@ -8,8 +8,8 @@ import pytest
 
 import armid
 from armid.errors import ArmidWarning
+from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.possible.feasible import feasible_fit
 from armid.export import ExportError, export
 from armid.export.arm import Arm
 from armid.export.friction import LinearFriction

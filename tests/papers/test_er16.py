@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armid.dynamics.model import Model
+from armid.estimation.box_search import published_box
 from armid.estimation.fit import load_fit
-from armid.estimation.search import published_box
 from armid.estimation.torque_model import model_of
 from armid.excitation.published import Er16Reading, er16_beta_1
 from armid.papers import er16, er16_bench

@@ -7,8 +7,8 @@ import pytest
 
 import armid
 from armid.errors import ArmidError
+from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.fit import load_fit
-from armid.estimation.possible.feasible import feasible_fit
 from armid.payload import identify_payload
 from armid.robot.inertia import change_of_frame, impossibility
 from armid.robot.robot import inertial_names

@@ -7,10 +7,10 @@ import pytest
 
 import armid
 from armid.errors import ArmidError, UnknownNameError
+from armid.estimation.consistent.conditions import Unknowns
+from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.possible.consistency import Unknowns
-from armid.estimation.possible.feasible import feasible_fit
 from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import inertial_names
 from armid.validation.audit import audit

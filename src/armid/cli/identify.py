@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         robot, compensation = _given_friction(options.given_friction, robot)
     prior = None
     if options.prior:
-        from armid.estimation.possible.prior_file import parse_prior
+        from armid.estimation.consistent.prior import parse_prior
 
         prior = parse_prior(options.prior, robot)
     known, pipeline = _fixed(options.fix), _pipeline(options.signals)

@@ -1,9 +1,14 @@
 """From a dataset to parameters: estimators, friction, physical consistency, uncertainty."""
 
-from armid.estimation.bees import BeeColony as BeeColony
+from armid.estimation.box_search import BeeColony as BeeColony
+from armid.estimation.box_search import DifferentialEvolution as DifferentialEvolution
 from armid.estimation.compensation import Compensation as Compensation
+from armid.estimation.consistent.conditions import Bounds as Bounds
+from armid.estimation.consistent.feasible import FeasibleLeastSquares as FeasibleLeastSquares
+from armid.estimation.consistent.feasible import feasible_fit as feasible_fit
+from armid.estimation.consistent.prior import Prior as Prior
+from armid.estimation.consistent.prior import PriorLeastSquares as PriorLeastSquares
 from armid.estimation.estimator import Estimator as Estimator
-from armid.estimation.evolution import DifferentialEvolution as DifferentialEvolution
 from armid.estimation.fit import Fit as Fit
 from armid.estimation.fit import Prediction as Prediction
 from armid.estimation.fit import load_fit as load_fit
@@ -14,11 +19,6 @@ from armid.estimation.least_squares import OrdinaryLeastSquares as OrdinaryLeast
 from armid.estimation.least_squares import SingularValueSolution as SingularValueSolution
 from armid.estimation.least_squares import WeightedLeastSquares as WeightedLeastSquares
 from armid.estimation.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
-from armid.estimation.possible.consistency import Bounds as Bounds
-from armid.estimation.possible.feasible import FeasibleLeastSquares as FeasibleLeastSquares
-from armid.estimation.possible.feasible import feasible_fit as feasible_fit
-from armid.estimation.possible.prior import Prior as Prior
-from armid.estimation.possible.prior import PriorLeastSquares as PriorLeastSquares
 from armid.estimation.problem import EstimationError as EstimationError
 from armid.estimation.problem import Problem as Problem
 from armid.estimation.robust import RobustLeastSquares as RobustLeastSquares

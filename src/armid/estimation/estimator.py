@@ -14,13 +14,12 @@ from armid._version import __version__
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.compensation import Compensation
+from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
-from armid.estimation.noise import correlation_of, noise_covariance
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.terms import FrictionTerm
-from armid.estimation.uncertainty import residuals_of
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -90,7 +89,7 @@ class Estimator(ABC):
         """A Fit from a solution; the covariance accounts for correlated residuals unless one is given."""
         said = [*notes, *filter(None, [problem.left_out(factor.counts)])]
         if covariance is None:
-            covariance, words = honest_covariance(problem, solution, weights)
+            covariance, words = hac_covariance(problem, solution, weights)
             said.append(words)
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         squares = residual_squares(factor, solution.values)
@@ -149,25 +148,6 @@ def _check_different(data: Dataset | Sequence[Dataset]) -> None:
         if one in prints[:index]:
             first = prints.index(one) + 1
             raise EstimationError(f"data sets {first} and {index + 1} are the same; give each only once")
-
-
-def honest_covariance(problem: Problem, solution: Solution, weights: Array) -> tuple[Array, str]:
-    """Covariance of a weighted least-squares solution, and what it accounts for.
-
-    White residuals: the inverse information matrix, Swevers (11), scaled to the residuals. Residuals that are
-    correlated in time, by themselves or by the filter: the sandwich of `noise_covariance`, which is larger.
-    """
-    look = residuals_of(problem, solution.values)
-    used = solution.counts.sum()
-    reduced = float(weights @ solution.squares) / max(used - len(solution.values), 1)
-    if look.lag == 0 and all(dataset.kernel is None for dataset in problem.data):
-        return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
-    found = correlation_of(problem, solution.values)
-    if found.autocovariance.shape[1] == 1 and found.lag == 0:
-        return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
-    covariance = noise_covariance(problem, solution.values, weights, solution.inverse, found, len(solution.values))
-    rows = found.lag or found.autocovariance.shape[1] - 1
-    return covariance, f"Residuals are correlated over about {rows} rows; intervals account for that."
 
 
 def solve_with(problem: Problem, weights: Array, **options: Any) -> tuple[CompactFactor, Solution]:

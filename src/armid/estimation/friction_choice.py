@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from armid.arrays import Array
+from armid.estimation.covariance import residuals_of
+from armid.estimation.cross_validation import Candidate, CrossValidation, Delay
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.friction_bench import Bench, Candidate, Delay
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import Problem
 from armid.estimation.terms import KINDS, FrictionTerm
-from armid.estimation.uncertainty import residuals_of
 from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -103,13 +103,13 @@ class FrictionSearch(Estimator):
     def _chosen(self, problem: Problem, fit: Fit) -> tuple[list[Candidate], dict[Candidate, float], list[str]]:
         """Search anew, since loads and delays have changed."""
         candidates = self._candidates(problem)
-        bench = Bench(problem, candidates, _values(fit))
+        folds = CrossValidation(problem, candidates, _values(fit))
         look = residuals_of(problem, fit.values)
         effective = 1.0 / (1.0 + 2.0 * float(np.maximum(look.autocorrelation[1 : look.lag + 1], 0.0).sum()))
         weights = 1.0 / np.maximum(look.rms, 1e-12) ** 2
         # Torque of all joints comes through the same electronics, so that their delays are judged together.
         delays: list[Candidate] = [c for c in candidates if isinstance(c, Delay)]
-        gains = bench.scores(delays, weights).gains(bench.scores([], weights), effective)
+        gains = folds.scores(delays, weights).gains(folds.scores([], weights), effective)
         if gains.sum() - PRICE * len(delays) <= standard_error(gains):
             delays = []
         per_joint: list[tuple[Candidate, ...]] = [()] * problem.robot.n_joints
@@ -119,13 +119,13 @@ class FrictionSearch(Estimator):
                 report_progress(f"choosing the friction of {name}", (sweep + joint / problem.robot.n_joints) / SWEEPS)
                 others = [*delays, *(c for j, own in enumerate(per_joint) if j != joint for c in own)]
                 combinations = self._combinations(candidates, joint)
-                per_joint[joint] = _best(bench, joint, others, combinations, weights, effective, self.dissipative)
-            weights = 1.0 / bench.fitted([*delays, *(c for own in per_joint for c in own)], weights)[1]
+                per_joint[joint] = _best(folds, joint, others, combinations, weights, effective, self.dissipative)
+            weights = 1.0 / folds.fitted([*delays, *(c for own in per_joint for c in own)], weights)[1]
             if per_joint == before:
                 break
         chosen = [*delays, *(c for own in per_joint for c in own)]
-        reasons = _reasons(problem.robot, bench, chosen, per_joint, weights)
-        return chosen, bench.fitted(chosen, weights)[0], reasons
+        reasons = _reasons(problem.robot, folds, chosen, per_joint, weights)
+        return chosen, folds.fitted(chosen, weights)[0], reasons
 
     def _combinations(self, candidates: Sequence[Candidate], joint: int) -> list[tuple[Candidate, ...]]:
         """All sets of a joint's terms with at most one of each kind, the smaller first."""
@@ -154,7 +154,7 @@ def _values(fit: Fit) -> dict[str, float]:
 
 
 def _best(
-    bench: Bench,
+    folds: CrossValidation,
     joint: int,
     others: Sequence[Candidate],
     combinations: Sequence[tuple[Candidate, ...]],
@@ -169,7 +169,7 @@ def _best(
     and so is what only adds to it a term that folds see no use in.
     """
     own = list(dict.fromkeys(c for combination in combinations for c in combination))
-    plain, *scores = bench.compare(others, own, combinations, weights)
+    plain, *scores = folds.compare(others, own, combinations, weights)
     gains = {combinations[0]: np.zeros(len(plain.squares))}
     for combination, found in zip(combinations[1:], scores, strict=True):
         if found.rms[joint] <= (1.0 - LEAST * len(combination)) * plain.rms[joint]:
@@ -184,7 +184,7 @@ def _best(
     @cache
     def is_plausible(combination: tuple[Candidate, ...]) -> bool:
         chosen = [*others, *combination]
-        return not combination or bench.implausibility(chosen, joint, weights, dissipative=dissipative) <= SLIGHT
+        return not combination or folds.implausibility(chosen, joint, weights, dissipative=dissipative) <= SLIGHT
 
     def is_allowed(combination: tuple[Candidate, ...]) -> bool:
         smaller = (c for c in gains if set(c) < set(combination))
@@ -201,17 +201,17 @@ def standard_error(parts: Array) -> float:
 
 def _reasons(
     robot: Robot,
-    bench: Bench,
+    folds: CrossValidation,
     chosen: Sequence[Candidate],
     per_joint: Sequence[tuple[Candidate, ...]],
     weights: Array,
 ) -> list[str]:
     """For each joint with more than plain friction: what, and by how much held-out data are predicted better."""
     reasons = []
-    full = bench.scores(chosen, weights).rms
+    full = folds.scores(chosen, weights).rms
     for joint, own in enumerate(per_joint):
         if own:
-            without = bench.scores([c for c in chosen if c not in own], weights).rms
+            without = folds.scores([c for c in chosen if c not in own], weights).rms
             what = "; ".join(KINDS[c.kind][2] for c in own if isinstance(c, FrictionTerm))
             change = f"goes from {without[joint]:.3g} to {full[joint]:.3g} N m"
             reasons.append(f"{robot.joint_names[joint]}: {what}. Its error on held-out data {change}.")

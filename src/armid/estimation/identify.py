@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from armid.errors import MissingExtraError, UnknownNameError
-from armid.estimation.bees import BeeColony
+from armid.estimation.box_search import BeeColony, DifferentialEvolution
 from armid.estimation.compensation import Compensation
+from armid.estimation.consistent.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
+from armid.estimation.consistent.prior import Prior, PriorLeastSquares
 from armid.estimation.estimator import Estimator
-from armid.estimation.evolution import DifferentialEvolution
 from armid.estimation.fit import Fit
 from armid.estimation.friction_choice import FrictionSearch
 from armid.estimation.instruments import InstrumentalVariables
 from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSolution, WeightedLeastSquares
 from armid.estimation.maximum_likelihood import MaximumLikelihood
-from armid.estimation.possible.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
-from armid.estimation.possible.prior import Prior, PriorLeastSquares
 from armid.estimation.problem import EstimationError
 from armid.estimation.robust import RobustLeastSquares
 from armid.estimation.terms import KINDS

@@ -11,13 +11,13 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
+from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator, solve_with
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import measured_noise
 from armid.estimation.likelihood import EffectivePart, FourierPart, Normal, Part
 from armid.estimation.motion_noise import is_period, motion_noise
 from armid.estimation.problem import Problem
-from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset

@@ -13,11 +13,11 @@ from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
+from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import NeedsTriangle, Solution, solve
 from armid.estimation.problem import EstimationError, Problem, Rows
-from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset

@@ -15,13 +15,13 @@ from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
+from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.likelihood import BLOCK, regressor_slope
 from armid.estimation.linear import residual_squares
 from armid.estimation.motion_noise import motion_noise
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.scores import sandwich
 from armid.estimation.start import weighted_start
 from armid.experiment.settings import PerJoint
 from armid.robot.robot import Robot

@@ -17,8 +17,8 @@ import numpy as np
 from armid._version import __version__
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, UnknownNameError
+from armid.estimation.consistent.regularisation import HALF
 from armid.estimation.fit import Fit
-from armid.estimation.possible.decided import HALF
 from armid.export.arm import Arm, ExportError, arm_of, fit_digest, random_states
 from armid.export.c_source import c_header
 from armid.export.friction import LinearFriction, linear_friction

@@ -11,10 +11,10 @@ import numpy as np
 from armid._version import __version__
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
+from armid.estimation.consistent.feasible import NotFeasibleError, feasible_fit
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import residual_squares, solve
-from armid.estimation.possible.feasible import NotFeasibleError, feasible_fit
 from armid.fleet.description import Fleet
 from armid.fleet.information import History
 from armid.validation.audit import audit

@@ -11,7 +11,7 @@ from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Model
 from armid.dynamics.views import published
-from armid.estimation.evolution import DifferentialEvolution
+from armid.estimation.box_search import DifferentialEvolution
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.torque_model import model_of

@@ -11,9 +11,8 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.bees import BeeColony
+from armid.estimation.box_search import BeeColony, BoxSearch, published_box
 from armid.estimation.fit import Fit
-from armid.estimation.search import BoxSearch, published_box
 from armid.estimation.torque_model import model_of
 from armid.excitation.prior import prior_values
 from armid.excitation.trajectory import Trajectory

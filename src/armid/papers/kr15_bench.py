@@ -9,9 +9,9 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.errors import ArmidError
+from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.possible.feasible import feasible_fit
 from armid.excitation.constraints import ToolBox
 from armid.excitation.design import Fourier, design
 from armid.excitation.plan import Plan

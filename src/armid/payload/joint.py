@@ -10,8 +10,8 @@ import numpy as np
 from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
+from armid.estimation.covariance import correlation_of, noise_covariance
 from armid.estimation.linear import residual_variance
-from armid.estimation.noise import correlation_of, noise_covariance
 from armid.estimation.problem import Problem
 from armid.payload.regression import LoadedProblem
 

@@ -17,8 +17,8 @@ def check_settings(settings: Settings, robot: Robot) -> None:
         ArmidError: what is wrong, and what would be valid.
     """
     from armid.control.tool_poses import tool_path
+    from armid.estimation.consistent.prior import parse_prior
     from armid.estimation.identify import METHODS
-    from armid.estimation.possible.prior_file import parse_prior
     from armid.estimation.terms import KINDS
     from armid.excitation import criterion
     from armid.export import FORMATS

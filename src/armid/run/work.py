@@ -171,8 +171,8 @@ def inspect(place: Workplace) -> None:
 
 def identify(place: Workplace) -> None:
     """Estimate from the training logs."""
+    from armid.estimation.consistent.prior import parse_prior
     from armid.estimation.identify import identify
-    from armid.estimation.possible.prior_file import parse_prior
     from armid.logs import read_log
     from armid.signals import process
 

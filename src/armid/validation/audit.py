@@ -10,8 +10,8 @@ import numpy as np
 
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
+from armid.estimation.consistent.semidefinite import Condition, minimise
 from armid.estimation.fit import Fit
-from armid.estimation.possible.semidefinite import Condition, minimise
 from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
 from armid.validation.audit_certificates import certificates

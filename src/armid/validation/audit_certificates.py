@@ -10,8 +10,8 @@ from scipy.optimize import linprog, nnls
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.possible.consistency import Unknowns
-from armid.estimation.possible.semidefinite import minimise
+from armid.estimation.consistent.conditions import Unknowns
+from armid.estimation.consistent.semidefinite import minimise
 from armid.validation.audit_claims import Claim, typical_sizes
 
 EXACT = 1e-8  # relative residual below which a combination counts as stated

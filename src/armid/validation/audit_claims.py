@@ -13,8 +13,8 @@ from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.views import published
 from armid.errors import ArmidError, UnknownNameError
+from armid.estimation.consistent.conditions import Unknowns, reach, reference_bodies
 from armid.estimation.fit import Fit
-from armid.estimation.possible.consistency import Unknowns, reach, reference_bodies
 from armid.experiment.truth import truth_of
 from armid.robot.friction import Friction, friction_law
 from armid.robot.robot import Robot, inertial_names

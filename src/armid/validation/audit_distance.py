@@ -8,8 +8,8 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.estimation.possible.consistency import Unknowns
-from armid.estimation.possible.semidefinite import minimise
+from armid.estimation.consistent.conditions import Unknowns
+from armid.estimation.consistent.semidefinite import minimise
 from armid.estimation.problem import EstimationError
 from armid.robot.robot import Robot
 from armid.validation.audit_claims import Claim

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
-from armid.estimation.bees import BeeColony
-from armid.estimation.evolution import DifferentialEvolution
+from armid.estimation.box_search import BeeColony, DifferentialEvolution, Objective, published_box
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
-from armid.estimation.search import Objective, published_box
 from armid.estimation.torque_model import model_of
 from armid.excitation.published import er16_beta_1, er16_beta_2
 from armid.experiment.virtual import VirtualRobot

@@ -65,7 +65,7 @@ class Scores:
         return np.asarray(0.5 * effective * (over.squares - self.squares) @ (self.counts.sum(axis=0) * slope))
 
 
-class Bench:
+class CrossValidation:
     """Gram matrices of base columns and all candidates, split into folds of consecutive rows.
 
     Rows within half a filter kernel of a fold's edge are trained on by nobody who is tested on that fold.

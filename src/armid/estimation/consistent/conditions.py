@@ -1,4 +1,4 @@
-"""What makes a set of parameters physically possible, as conditions on the unknown parameters of a model."""
+"""What makes a set of parameters physically consistent, as conditions on the unknown parameters of a model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION, ROTOR, SPRING, CoupledRotor
 from armid.errors import ArmidError
+from armid.estimation.consistent.semidefinite import Condition
 from armid.estimation.dissipation import resistances
-from armid.estimation.possible.semidefinite import Condition
 from armid.estimation.terms import FrictionTerm
 from armid.robot.inertia import pseudo_inertia
 from armid.robot.robot import Robot, inertial_names

@@ -1,4 +1,4 @@
-"""Estimation of what can exist: least squares on the compact factor under physical consistency."""
+"""Least squares on the compact factor under physical consistency."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
+from armid.estimation.consistent.conditions import Bounds, Unknowns
+from armid.estimation.consistent.prior import Prior, base_precision
+from armid.estimation.consistent.regularisation import (
+    VAGUE,
+    belief_rows,
+    data_share,
+    deciders,
+    most_plausible,
+    other_rows,
+    plausible_bodies,
+    typical_sizes,
+)
+from armid.estimation.consistent.semidefinite import Minimum, minimise
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import Identifiability, identifiability, judged_again
 from armid.estimation.least_squares import measured_noise
 from armid.estimation.linear import NeedsTriangle, residual_squares, residual_variance, solve, stacked
-from armid.estimation.possible.belief import VAGUE, belief_rows, other_rows, plausible_bodies, typical_sizes
-from armid.estimation.possible.consistency import Bounds, Unknowns
-from armid.estimation.possible.decided import data_share, deciders
-from armid.estimation.possible.plausible import most_plausible
-from armid.estimation.possible.prior import Prior, base_precision
-from armid.estimation.possible.semidefinite import Minimum, minimise
 from armid.estimation.problem import EstimationError, Problem
 from armid.robot.inertia import impossibility
 from armid.robot.robot import Robot, inertial_names

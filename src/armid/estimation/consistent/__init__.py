@@ -1,0 +1,1 @@
+"""Physically consistent estimates: conditions on the parameters, semidefinite programming, priors."""

@@ -1,1 +1,0 @@
-"""Estimates of arms that can exist: physical consistency by semidefinite programming, and priors."""
