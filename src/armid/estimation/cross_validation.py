@@ -14,7 +14,6 @@ from armid.estimation.dissipation import SPEEDS, implausibility
 from armid.estimation.problem import Problem
 from armid.estimation.terms import FrictionTerm
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered
 
 FOLDS = 6
 MOST_ROWS = 20_000  # of each data set that comparisons look at
@@ -111,10 +110,8 @@ class CrossValidation:
                 continue
             first, last = rows[mine[0]] - half, rows[mine[-1]] + half
             wide = chosen[(rows[chosen] >= first) & (rows[chosen] <= last)]
-            span = slice(max(int(rows[wide[0]]) - half, 0), int(rows[wide[-1]]) + half + 1)
-            motion = Motion(dataset.q[span], dataset.qd[span], dataset.qdd[span])
-            columns = self._columns(problem, motion, dataset, present)
-            stacked = filtered(columns, dataset.kernel, rows[wide] - span.start)
+            part = dataset.part(wide)
+            stacked = part.at_rows(self._columns(problem, part.motion, dataset, present))
             inner = np.isin(wide, mine)
             for joint in range(self._n):
                 good = use[wide, joint]

@@ -25,7 +25,6 @@ from armid.experiment.settings import DriveLoop, as_data, per_joint
 from armid.logs.log import Log
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered, row_blocks
 from armid.signals.pipeline import Pipeline
 from armid.signals.preparations import CurrentToTorque, ToJointSide
 from armid.signals.steps import Preparation
@@ -239,11 +238,10 @@ class _Equations:
         problem = self.problem
         blocks = problem.blocks()
         for dataset, motion in zip(problem.data, self.instruments, strict=True):
-            use = problem.used(replace(dataset, qd=motion.qd))
-            for which, span in row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES):
-                part = Motion(*(np.ascontiguousarray(array[span]) for array in motion))
-                rows = dataset.rows[which] - span.start
-                z = filtered(problem.torque_model.regressor(part), dataset.kernel, rows)
+            other = replace(dataset, q=motion.q, qd=motion.qd, qdd=motion.qdd)
+            use = problem.used(other)
+            for which, part in other.blocks(BLOCK_SAMPLES):
+                z = part.at_rows(problem.torque_model.regressor(part.motion))
                 block = next(blocks)
                 if block.which != which:
                     raise AssertionError("blocks of data and instruments differ")

@@ -15,7 +15,6 @@ from armid.estimation.motion_noise import kept_harmonics
 from armid.estimation.problem import Problem
 from armid.estimation.torque_model import TorqueModel
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered, row_blocks
 
 BLOCK = 1024  # samples whose derivatives are held at a time
 SURE = 4.0  # standard deviations a velocity must be away from zero for its sign to be known
@@ -221,10 +220,9 @@ class EffectivePart:
         """Derivatives of the scaled prediction to the parameters, (rows, joints, parameters), and scaled residuals."""
         data, model = self._data, self._problem.torque_model
         joints = data.q.shape[1]
-        for which, span in row_blocks(data.rows, data.kernel, BLOCK):
-            around = Motion(*(np.ascontiguousarray(array[span]) for array in data.motion))
+        for which, part in data.blocks(BLOCK):
             at = data.rows[which]
-            regressor = filtered(model.regressor(around), data.kernel, at - span.start)
+            regressor = part.at_rows(model.regressor(part.motion))
             here = Motion(*(np.ascontiguousarray(array[at]) for array in data.motion))
             spread = np.broadcast_to(1.0 / self._weights, (len(at), joints)).copy()
             slope = np.zeros_like(regressor)

@@ -9,7 +9,6 @@ from armid.estimation.problem import EstimationError
 from armid.experiment.settings import PerJoint, per_joint
 from armid.logs.log import Log, LogInfo
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered
 from armid.signals.pipeline import Pipeline
 
 
@@ -70,4 +69,4 @@ def _filtered(dataset: Dataset) -> Array:
     white = np.random.default_rng(0).normal(size=(len(dataset.time), 1))
     info = LogInfo(joints=("noise",), effort="joint torque", rate_hz=dataset.rate_hz)
     made = strategy.dataset(Log(dataset.time, {"position": white, "effort": np.zeros_like(white)}, info))
-    return np.array([filtered(array, made.kernel, made.rows).std(axis=0) for array in made.motion])
+    return np.array([made.at_rows(array).std(axis=0) for array in made.motion])

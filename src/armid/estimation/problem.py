@@ -19,7 +19,6 @@ from armid.estimation.terms import FrictionTerm
 from armid.estimation.torque_model import TorqueModel
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered, row_blocks
 
 SLOW = (0.05, 0.03)  # share of a joint's own speed (its 99th percentile), and speed in any case [rad/s or m/s]
 SLOW_MARGIN_S = 0.01  # around slow samples: reversals shake the arm for a moment
@@ -39,9 +38,7 @@ class Rows:
 
     Attributes:
         torque_model: predicts the torque.
-        motion: the samples that the rows are made of.
-        kernel: the filter; None without.
-        rows: indices into the samples.
+        part: of the data set, that the rows are.
         torque: (rows, joints), what is known subtracted.
         use: (rows, joints), False where a row does not count.
         velocity: of the joints, (rows, joints).
@@ -50,28 +47,27 @@ class Rows:
     """
 
     torque_model: TorqueModel
-    motion: Motion
-    kernel: Array | None
-    rows: Indices
+    part: Dataset
     torque: Array
     use: NDArray[np.bool_]
     velocity: Array
     dataset: int
     which: slice
 
+    @property
+    def motion(self) -> Motion:
+        """The samples that the rows are made of."""
+        return self.part.motion
+
     @cached_property
     def regressor(self) -> Array:
         """(rows, joints, columns)."""
         with one_blas_thread():
-            return self._filtered(self.torque_model.regressor(self.motion))
+            return self.part.at_rows(self.torque_model.regressor(self.motion))
 
     def errors(self, values: Array) -> Array:
         """Torque less its prediction by parameter `values`, (rows, joints), of all rows; needs no regressor."""
-        return np.asarray(self.torque - self._filtered(self.torque_model.torque(self.motion, values)))
-
-    def _filtered(self, samples: Array) -> Array:
-        every = self.kernel is None and len(self.rows) == len(samples)
-        return samples if every else filtered(samples, self.kernel, self.rows)
+        return np.asarray(self.torque - self.part.at_rows(self.torque_model.torque(self.motion, values)))
 
     def residuals(self, values: Array) -> Array:
         """The errors of the rows that count, 0 elsewhere."""
@@ -168,10 +164,8 @@ class Problem:
         if dataset.kernel is None:
             use: NDArray[np.bool_] = ~_near_slow(dataset, rows, limit)
         else:
-            half = len(dataset.kernel) // 2
-            first, last = int(rows[0]) - half, int(rows[-1]) + half + 1
-            slow = (np.abs(dataset.qd[first:last]) < limit).astype(float)
-            use = filtered(slow, dataset.kernel, rows - first) < SLOW_WEIGHT
+            part = dataset.part(which)
+            use = part.at_rows((np.abs(part.qd) < limit).astype(float)) < SLOW_WEIGHT
         return use if dataset.use is None else use & np.asarray(dataset.use[which], dtype=bool)
 
     def slow_limit(self, dataset: Dataset) -> Array:
@@ -215,19 +209,15 @@ class Problem:
         skip = 1 if most_rows is None else max(1, sum(len(d) for d in self.data) // most_rows)
         for index, dataset in enumerate(self.data):
             torque = self.torque(dataset)
-            for number, (which, span) in enumerate(row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES)):
+            for number, (which, part) in enumerate(dataset.blocks(BLOCK_SAMPLES)):
                 if number % skip:
                     continue
-                motion = Motion(dataset.q[span], dataset.qd[span], dataset.qdd[span])
-                rows = dataset.rows[which]
                 yield Rows(
                     torque_model=self.torque_model,
-                    motion=motion,
-                    kernel=dataset.kernel,
-                    rows=rows - span.start,
+                    part=part,
                     torque=torque[which],
                     use=self.used(dataset, which),
-                    velocity=dataset.qd[rows],
+                    velocity=dataset.qd[dataset.rows[which]],
                     dataset=index,
                     which=which,
                 )
@@ -236,7 +226,7 @@ class Problem:
         """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""
         torque = _earlier(dataset, self.delay_s) if np.any(self.delay_s) else dataset.torque
         known = self.torque_model.known_torque(dataset.motion)
-        return torque if known is None else torque - filtered(known, dataset.kernel, dataset.rows)
+        return torque if known is None else torque - dataset.at_rows(known)
 
     def factor(self, *, triangular: bool = False, weigh: Weigh | None = None, complete: bool = True) -> CompactFactor:
         """Compact factor of all rows that count, each squared residual multiplied by `weigh` of its block.
@@ -337,7 +327,7 @@ def _earlier(dataset: Dataset, delay_s: Array) -> Array:
         raise EstimationError("a torque delay needs a data set that keeps its unfiltered torque")
     t = dataset.time
     shifted = np.column_stack([np.interp(t + d, t, column) for d, column in zip(delay_s, measured.T, strict=True)])
-    return filtered(shifted, dataset.kernel, dataset.rows)
+    return dataset.at_rows(shifted)
 
 
 def _check(robot: Robot, dataset: Dataset) -> None:

@@ -27,7 +27,6 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
-from armid.signals.kernels import filtered
 from armid.signals.pipeline import process
 from armid.signals.resample import fuse, interpolate
 
@@ -191,7 +190,7 @@ def estimate_alpha(data: Dataset, known: Mapping[int, float], as_printed: Collec
     """
     columns = []
     for one in np.eye(16):
-        columns.append(filtered(torque(*data.motion, one, as_printed), data.kernel, data.rows).ravel())
+        columns.append(data.at_rows(torque(*data.motion, one, as_printed)).ravel())
     matrix = np.stack(columns, axis=1)
     fixed = np.array([i - 1 for i in KNOWN])
     free = np.array([i - 1 for i in FREE])

@@ -17,7 +17,6 @@ from armid.papers.rx60_equations import ERRATA, torque
 from armid.papers.statistics import listed, torque_statistics
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,9 +235,7 @@ def combinations_figure(alphas: Array, robot: Robot) -> Figure:
 
 def own_torque_statistics(fit: Fit, sets: dict[str, Dataset]) -> dict[str, list[float]]:
     """Statistics of the fit's own data: all paths one after the other."""
-    predicted = [
-        filtered(fit.predict(data.motion, sigma=False).torque, data.kernel, data.rows) for data in sets.values()
-    ]
+    predicted = [data.at_rows(fit.predict(data.motion, sigma=False).torque) for data in sets.values()]
     measured = np.concatenate([data.torque for data in sets.values()])
     speed = np.concatenate([data.qd[data.rows] for data in sets.values()])
     noise = np.mean([data.torque_noise for data in sets.values() if data.torque_noise is not None], axis=0)

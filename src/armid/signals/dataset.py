@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
+from armid.signals.kernels import BLOCK, filtered, row_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,37 @@ class Dataset:
     def motion(self) -> Motion:
         """Positions, velocities and accelerations at the full rate."""
         return Motion(self.q, self.qd, self.qdd)
+
+    def at_rows(self, samples: Array) -> Array:
+        """Values of all samples, (samples, ...), as the rows see them: filtered as the torque was, (rows, ...)."""
+        if self.kernel is None and len(self.rows) == len(samples):
+            return samples
+        return filtered(samples, self.kernel, self.rows)
+
+    def part(self, which: slice | Indices) -> Dataset:
+        """The data set of some of its rows, a slice or increasing indices, with the samples these are made of."""
+        rows = self.rows[which]
+        half = 0 if self.kernel is None else len(self.kernel) // 2
+        span = slice(int(rows[0]) - half, int(rows[-1]) + half + 1) if len(rows) else slice(0, 0)
+        return replace(
+            self,
+            time=self.time[span],
+            q=self.q[span],
+            qd=self.qd[span],
+            qdd=self.qdd[span],
+            torque=self.torque[which],
+            rows=rows - span.start,
+            measured=None if self.measured is None else self.measured[span],
+            use=None if self.use is None else self.use[which],
+        )
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[slice, Dataset]]:
+        """All rows in parts made of about `size` samples, each with its place among the rows.
+
+        A regressor computed part by part needs constant memory; neighbouring parts share the samples of one kernel.
+        """
+        for which, _ in row_blocks(self.rows, self.kernel, size):
+            yield which, self.part(which)
 
     @property
     def rate_hz(self) -> float:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import Array
-from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.fit import Fit
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered, row_blocks
 from armid.validation.comparison import Comparison
 
 ALONE = 1e-3  # least share of its own that the mass must have of its column, beside the first moments
@@ -48,10 +46,8 @@ def _grams(fit: Fit, data: Dataset, part: Comparison) -> Array:
     number = fit.robot.n_joints
     names = [f"{name}{number}" for name in ("m", "mx", "my", "mz")]
     result = np.zeros((number, 5, 5))
-    for which, span in row_blocks(data.rows, data.kernel):
-        motion = Motion(data.q[span], data.qd[span], data.qdd[span])
-        columns = fit.torque_model.model.regressor(*motion, names)
-        columns = filtered(columns, data.kernel, data.rows[which] - span.start)
+    for which, rows in data.blocks():
+        columns = rows.at_rows(fit.torque_model.model.regressor(*rows.motion, names))
         stacked = np.concatenate([columns, part.error[which][:, :, None]], axis=2)
         stacked = np.where(part.use[which][:, :, None], stacked, 0.0)
         result += np.einsum("tjp,tjq->jpq", stacked, stacked)

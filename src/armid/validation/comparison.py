@@ -13,7 +13,6 @@ from armid.errors import DataShapeError
 from armid.estimation.fit import Fit
 from armid.estimation.problem import Problem
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import filtered, row_blocks
 
 REVERSAL_S = 0.1  # around a change of direction [s], beside what the filter smears
 
@@ -75,10 +74,10 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
         time=data.time[rows],
         velocity=velocity,
         measured=data.torque,
-        predicted=filtered(full, data.kernel, rows),
+        predicted=data.at_rows(full),
         sigma=_sigma(fit, data),
-        slope=filtered(slope, data.kernel, rows),
-        load=filtered(load, data.kernel, rows),
+        slope=data.at_rows(slope),
+        load=data.at_rows(load),
         reversal=_reversals(data),
         use=np.ones(velocity.shape, dtype=bool) if data.use is None else _trusted(data),
         raw_measured=None if raw is None else raw[rows],
@@ -108,9 +107,8 @@ def _friction(fit: Fit, motion: Motion) -> Array:
 def _sigma(fit: Fit, data: Dataset) -> Array:
     """Standard deviation of the filtered prediction."""
     result = np.empty(data.torque.shape)
-    for which, span in row_blocks(data.rows, data.kernel):
-        motion = Motion(data.q[span], data.qd[span], data.qdd[span])
-        regressor = filtered(fit.torque_model.regressor(motion), data.kernel, data.rows[which] - span.start)
+    for which, rows in data.blocks():
+        regressor = rows.at_rows(fit.torque_model.regressor(rows.motion))
         variance = np.einsum("tjp,pq,tjq->tj", regressor, fit.covariance, regressor, optimize=True)
         result[which] = np.sqrt(np.maximum(variance, 0.0))
     return result
