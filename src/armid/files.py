@@ -1,16 +1,21 @@
-"""Files: text read and written as a whole, YAML read strictly, data checked against types."""
+"""Files: text read and written as a whole, YAML and XML read strictly, data checked against types, hashes."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import reprlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from xml.etree.ElementTree import Element, ParseError
 
 import msgspec
 import numpy as np
@@ -25,6 +30,8 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 4, 80, 80
 _WORDS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "null": "null"}
 _WORDS |= {"array": "a list", "object": "a mapping of names to values"}
+_AT = " - at "
+_UNIONS = (Union, UnionType)
 
 
 def read_text(path: str | Path) -> str:
@@ -97,15 +104,37 @@ def read_result(path: str | Path, kind: type[Kind], what: str, form: str, comman
 def checked(data: Any, kind: type[Kind], source: str) -> Kind:
     """Plain data as an instance of `kind`; a wrong type is a DescriptionError that names the field.
 
-    Lists become arrays where the type asks for them, null in them NaN. Structures made with
-    ``forbid_unknown_fields`` refuse unknown entries and name the nearest valid one.
+    Lists become arrays where the type asks for them, null in them NaN; a type with a class method ``from_plain`` makes
+    itself. Structures made with ``forbid_unknown_fields`` refuse unknown entries and name the nearest valid one.
     """
     try:
         return msgspec.convert(data, kind, dec_hook=_from_plain)
     except msgspec.ValidationError as error:
-        raise DescriptionError(source, *_field_and_problem(str(error), kind)) from None
+        raise DescriptionError(source, *_field_and_problem(str(error), data, kind)) from None
     except RecursionError:
         raise DescriptionError(source, "", "is nested too deeply") from None
+
+
+def convert(data: Any, kind: type[Kind]) -> Kind:
+    """As `checked`, for the use of types that make themselves: a wrong type is a ValueError."""
+    try:
+        return msgspec.convert(data, kind, dec_hook=_from_plain)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None  # msgspec adds the path to a ValueError only
+
+
+class FieldError(ValueError):
+    """What is wrong with one field; raised while a structure is made, `checked` adds the path to the structure.
+
+    Attributes:
+        field: its path inside the structure, counted from 1: ``position[2]``.
+        problem: what is wrong and what to do.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        """Say what is wrong where."""
+        self.field, self.problem = field, problem
+        super().__init__(f"{problem}{_AT}`#.{field}`")
 
 
 def plain(value: Any) -> Any:
@@ -143,6 +172,53 @@ def parse_yaml(text: str, source: str) -> dict[str, Any]:
     return {str(key): value for key, value in data.items()}
 
 
+def parse_xml(path: Path) -> Element:
+    """Root element of an XML file: no entity expansion, no network."""
+    import defusedxml.ElementTree
+    from defusedxml.common import DefusedXmlException
+
+    try:
+        return defusedxml.ElementTree.fromstring(read_text(path).encode())
+    except ParseError as error:
+        line, column = error.position
+        reason = str(error).split(":")[0]
+        raise DescriptionError(str(path), f"line {line}, column {column}", f"is not valid XML ({reason})") from None
+    except DefusedXmlException:
+        raise DescriptionError(
+            str(path), "", "declares XML entities, which are refused because they can exhaust memory; remove them"
+        ) from None
+    except (LookupError, ValueError) as error:
+        raise DescriptionError(
+            str(path), "", f"has an XML encoding that cannot be read ({error}); save as UTF-8"
+        ) from None
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, or of all files of a folder and their names."""
+    digest = hashlib.sha256()
+    try:
+        if not path.is_dir():
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        for item in sorted(item for item in path.rglob("*") if item.is_file()):
+            digest.update(item.relative_to(path).as_posix().encode())
+            digest.update(item.read_bytes())
+    except OSError as error:
+        raise ArmidError(f"{path}: cannot be read ({error.strerror})") from None
+    return digest.hexdigest()
+
+
+@cache
+def code_hash() -> str:
+    """SHA-256 of armid's own code and data: with another method an earlier result is another result."""
+    digest = hashlib.sha256()
+    root = Path(str(resources.files("armid")))
+    for path in sorted(path for kind in ("*.py", "*.yaml") for path in root.rglob(kind)):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def shown(value: object) -> str:
     """A value for an error message: short, on one line."""
     text = _SHORT.repr(value)
@@ -171,42 +247,113 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _m
 
 
 def _from_plain(kind: Any, value: Any) -> Any:
-    """Arrays from nested lists, for msgspec."""
+    """Types that msgspec does not know: arrays from nested lists, and those that make themselves."""
+    make = getattr(get_origin(kind) or kind, "from_plain", None)
+    if make is not None:
+        return make(value, *get_args(kind))
     if get_origin(kind) is not np.ndarray:
         raise NotImplementedError(f"{kind} has no plain form")
     dtype = get_args(get_args(kind)[1])[0]
     try:
         return np.array(value, dtype=dtype)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("Expected a list of numbers, all rows of one length") from None
+        raise ValueError("must be a list of numbers, all rows of one length") from None
 
 
-def _field_and_problem(message: str, kind: Any) -> tuple[str, str]:
+def _field_and_problem(message: str, data: Any, kind: Any) -> tuple[str, str]:
     """A message of msgspec as the path of the field, counted from 1, and what is wrong in words."""
-    text, _, path = message.partition(" - at ")
-    field = re.sub(r"\[(\d+)\]", lambda m: f"[{int(m.group(1)) + 1}]", path.strip("`").removeprefix("$").lstrip("."))
+    text, *paths = message.split(_AT)
+    path = "".join(part.strip("`").removeprefix("$") for part in reversed(paths))
+    before, mapping, _ = path.partition("[...]")
+    if mapping:  # msgspec does not say which entry of a mapping it is: the first that cannot be converted
+        entries, kinds = _reached(data, [kind], before)
+        for name, value in entries.items() if isinstance(entries, Mapping) else ():
+            try:
+                convert(value, _union(_inner(kinds, name)))
+            except ValueError as error:
+                inner, problem = _field_and_problem(str(error), value, _union(_inner(kinds, name)))
+                return _joined(before, name, inner), problem
+    value, kinds = _reached(data, [kind], path)
+    if match := re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", text, re.DOTALL):
+        name, known = match.group(2), _fields(kinds)
+        if match.group(1) == "missing required":
+            return _joined(path, name), f"is missing{nearest(name, set(value) - set(known))}"
+        hint = nearest(name, known) or f"; valid: {', '.join(sorted(known))}"
+        return _joined(path, name), f"is not a known key{hint}"
     if match := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", text):
         wanted = " or ".join(_WORDS.get(word.strip(), word.strip()) for word in match.group(1).split("|"))
-        return field, f"must be {wanted}, not {_WORDS.get(match.group(2), match.group(2))}"
-    if match := re.fullmatch(r"Object missing required field `([^`]+)`", text):
-        return ".".join(filter(None, (field, match.group(1)))), "is missing"
-    if match := re.fullmatch(r"Object contains unknown field `([^`]+)`", text):
-        name = match.group(1)
-        return ".".join(filter(None, (field, name))), f"is not a known entry{nearest(name, _names(kind))}"
-    return field, text[:1].lower() + text[1:].replace("`", "'")
+        return _joined(path), f"must be {wanted}, not {shown(value)}"
+    if match := re.match(r"Expected `array` of (?:at least )?length (\d+)", text):
+        return _joined(path), f"must be a list of {match.group(1)} numbers"
+    if re.match(r"Invalid (enum )?value", text):
+        valid = [str(choice) for one in kinds if get_origin(one) is Literal for choice in get_args(one)]
+        if not valid:  # a tag: it belongs to the structures around it
+            around = _reached(data, [kind], path.rpartition(".")[0])[1]
+            valid = [str(one.__struct_config__.tag) for one in around if hasattr(one, "__struct_config__")]
+        hint = f"{nearest(str(value)[:80], valid)}; valid: {', '.join(valid)}"
+        return _joined(path), f"is {shown(value)}{hint}"
+    return _joined(path), text.replace("`", "'")
 
 
-def _names(kind: Any, seen: frozenset[Any] = frozenset()) -> set[str]:
-    """Names of all fields in a tree of types, for hints."""
-    if kind in seen:
-        return set()
-    found: set[str] = set()
-    try:
-        own = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    except TypeError:
-        own = {}
-    for name, inner in own.items():
-        found |= {name} | _names(inner, seen | {kind})
-    for inner in get_args(kind):
-        found |= _names(inner, seen | {kind}) if not isinstance(inner, str) else set()
+def _joined(path: str, *more: str) -> str:
+    """Path of a field for people: msgspec counts from 0, ours (after #) from 1 already."""
+    first, _, ours = path.partition("#")
+    counted = re.sub(r"\[(\d+)\]", lambda match: f"[{int(match.group(1)) + 1}]", first) + ours
+    parts = [counted, *(name if name.isprintable() and len(name) < 80 else shown(name) for name in more)]
+    return re.sub(r"\.(?=\[)", "", ".".join(part.strip(".") for part in parts if part))
+
+
+def _reached(data: Any, kinds: list[Any], path: str) -> tuple[Any, list[Any]]:
+    """What stands at a path of msgspec in the data, and the types that may be there."""
+    kinds = _parts(kinds, data)
+    for name, index in re.findall(r"\.([^.\[]+)|\[(\d+)\]", path.partition("#")[0]):
+        inside = _inner(kinds, name or int(index))
+        try:
+            data = data[name or int(index)]
+        except (KeyError, IndexError, TypeError):
+            data = None
+        kinds = _parts(inside, data)
+    return data, kinds
+
+
+def _parts(kinds: Iterable[Any], data: Any) -> list[Any]:
+    """Single types of unions; of structures with a tag the one that the data name, if they do."""
+    flat: list[Any] = []
+    for kind in kinds:
+        flat += _parts(get_args(kind), data) if get_origin(kind) in _UNIONS else [kind]
+    tags = {id(kind): kind.__struct_config__ for kind in flat if hasattr(kind, "__struct_config__")}
+    named = [
+        kind
+        for kind in flat
+        if id(kind) in tags and isinstance(data, Mapping) and data.get(tags[id(kind)].tag_field) == tags[id(kind)].tag
+    ]
+    return named or flat
+
+
+def _union(kinds: list[Any]) -> Any:
+    return Union[tuple(kinds)] if kinds else Any  # noqa: UP007 - the types are not known here
+
+
+def _inner(kinds: list[Any], step: str | int) -> list[Any]:
+    """Types inside types: of a field, of an entry of a mapping or of a list."""
+    found: list[Any] = []
+    for kind in kinds:
+        own, args = _fields([kind]), [arg for arg in get_args(kind) if arg is not Ellipsis]
+        if own:
+            found += [own[step]] if step in own else []
+        elif args:
+            found.append(args[step] if isinstance(step, int) and step < len(args) else args[-1])
+    return found
+
+
+def _fields(kinds: list[Any]) -> dict[Any, Any]:
+    """Names of the entries of structures, as files write them, and their types."""
+    found: dict[Any, Any] = {}
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            found |= {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+            tag = kind.__struct_config__.tag_field
+            found |= {tag: str} if tag else {}
+        elif is_dataclass(kind):
+            found |= get_type_hints(kind)
     return found

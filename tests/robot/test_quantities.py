@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armid.robot.quantities import number, rounded_angle
+from armid.robot.quantities import number
+from armid.robot.urdf import rounded_angle
 
 
 @pytest.mark.parametrize(

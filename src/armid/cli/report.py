@@ -77,9 +77,9 @@ def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
     from armid.cli.log_options import logs_from
     from armid.estimation.fit import load_fit
     from armid.excitation import load_plan
+    from armid.files import file_hash
     from armid.report import Evidence, gather
     from armid.report.evidence import load_mapping
-    from armid.robot.provenance import file_hash
     from armid.validation import load_validation, validate
 
     if given.is_dir():

@@ -14,9 +14,8 @@ from typing import Any
 
 from armid._version import __version__
 from armid.errors import ArmidError, UnknownNameError
-from armid.files import write_text
+from armid.files import code_hash, write_text
 from armid.papers.experiment import VERDICTS, Bench, Experiment, Outcome, Row, load_outcome, save_outcome
-from armid.robot.provenance import code_hash
 
 #: The papers by the short name of their arm, in the order of the experiments R1 to R15.
 PAPERS = {

@@ -17,10 +17,9 @@ from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit, load_fit
 from armid.excitation.plan import Plan, load_plan
 from armid.export.arm import fit_digest
-from armid.files import read_text
+from armid.files import file_hash, read_text
 from armid.logs.log import Log
 from armid.logs.read import read_log
-from armid.robot.provenance import file_hash
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline, process

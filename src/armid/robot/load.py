@@ -8,14 +8,13 @@ from importlib import resources
 from pathlib import Path
 
 from armid.errors import DescriptionError, UnknownNameError
-from armid.files import read_text
+from armid.files import parse_xml, read_text
 from armid.robot.description import robot_from_yaml
 from armid.robot.drives import reflected_drives
 from armid.robot.friction import LAWS, Friction
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import Robot
 from armid.robot.urdf import read_urdf
-from armid.robot.xml import parse_xml
 
 _SUFFIXES = (".yaml", ".yml", ".urdf", ".xml", ".mjcf")
 

@@ -18,10 +18,10 @@ from armid.errors import (
     MissingExtraError,
     RoundedAngleWarning,
 )
+from armid.files import parse_xml
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Joint, Length, Limits, Robot
-from armid.robot.xml import parse_xml
 
 _SNAP = 2e-5  # rotations this near to a right angle were meant as one (four printed decimals)
 

@@ -1,7 +1,14 @@
-"""Numbers as people write them in descriptions: 0.3, -pi/2, 90 deg."""
+"""Numbers as people write them in YAML files, 0.3, -pi/2, 90 deg, as types for `armid.files.checked`."""
+
+from __future__ import annotations
 
 import math
 import re
+from typing import Any, Generic, TypeVar
+
+from armid.files import convert, shown
+
+Value = TypeVar("Value")
 
 _PI = re.compile(r"([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*\*?\s*)?pi\s*(?:/\s*(\d+(?:\.\d*)?))?")
 _DEGREES = re.compile(r"([+-]?\d*\.?\d+(?:[eE][+-]?\d+)?)\s*deg")
@@ -33,30 +40,38 @@ def _parse(text: str) -> float:
         raise ValueError("is not a number (examples: 0.3, -pi/2, 90 deg)") from None
 
 
-def rounded_angle(text: str) -> float | None:
-    """The exact angle that `text` rounds: a right angle to two decimals or more, a multiple of 15 deg to four.
+class Number(float):
+    """A finite number that a file may write as ``-3*pi/4`` or ``90 deg``."""
 
-    Returns None for angles that are exact already or that are nobody's rounding.
-    """
-    match = re.fullmatch(r"[+-]?\d*\.(\d+)", text.strip())
-    if match is None:
-        return None
-    written = len(match.group(1))
-    shortest = len(match.group(1).rstrip("0"))
-    for digits in dict.fromkeys((written, shortest)):
-        exact = _rounded_to(float(text), digits)
-        if exact is not None:
-            return exact
-    return None
+    @classmethod
+    def from_plain(cls, value: object) -> Number:
+        """Read it."""
+        try:
+            return cls(number(value))
+        except ValueError as error:
+            raise ValueError(f"{shown(value)} {error}") from None
 
 
-def _rounded_to(value: float, digits: int) -> float | None:
-    """The exact angle that `value` is, rounded or cut off after `digits` decimals."""
-    if not 2 <= digits < 15:
-        return None
-    step = math.pi / 2 if digits < 4 else math.pi / 12
-    exact = round(value / step) * step
-    unit = 10.0**-digits
-    rounded = abs(value - exact) <= 0.5001 * unit
-    cut_off = abs(math.trunc(exact / unit) * unit - value) < 1e-3 * unit
-    return exact if exact not in (0.0, value) and (rounded or cut_off) else None
+Vector = tuple[Number, Number, Number]
+
+
+class PerJoint(Generic[Value]):
+    """One value for all joints, or a list with one for each."""
+
+    def __init__(self, value: Any) -> None:
+        """Keep the value or the list."""
+        self.value = value
+
+    @classmethod
+    def from_plain(cls, value: object, kind: Any) -> PerJoint[Value]:
+        """Read it; `kind` is the type of a value."""
+        return cls(convert(value, list[kind] if isinstance(value, list) else kind))
+
+    def over(self, joints: int) -> list[Value]:
+        """A value for each joint; ValueError if there are not so many."""
+        if not isinstance(self.value, list):
+            return [self.value] * joints
+        if len(self.value) != joints:
+            problem = f"has {len(self.value)} entries for {joints} joints; give one value or one for each joint"
+            raise ValueError(problem)
+        return self.value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +14,10 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
+from armid.files import parse_xml
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
-from armid.robot.quantities import rounded_angle
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot
-from armid.robot.xml import numbers, parse_xml
 
 _MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # whether the type slides
 _SUPPORTED = "revolute, continuous, prismatic and fixed"
@@ -300,3 +301,47 @@ def _enclosing(source: str, where: str, collision: Element) -> tuple[Array, floa
     radius = numbers(source, shape, where, "radius", "0", 1)[0]
     length = 0.0 if shape.tag == "sphere" else numbers(source, shape, where, "length", "0", 1)[0]
     return np.array([0.0, 0.0, 0.5 * length]), radius
+
+
+def numbers(source: str, element: Element, name: str, attribute: str, default: str, count: int) -> list[float]:
+    """Numbers in an attribute, as in ``xyz="0 0 1"``; `name` says whose element it is."""
+    text = element.get(attribute, default)
+    field = f"{name}: {attribute}={text!r}"
+    try:
+        values = [float(part) for part in text.split()]
+    except ValueError:
+        raise DescriptionError(source, field, "is not a list of numbers") from None
+    if len(values) != count:
+        raise DescriptionError(source, field, f"has {len(values)} numbers where {count} are needed")
+    if not all(math.isfinite(value) for value in values):
+        raise DescriptionError(source, field, "is not finite")
+    return values
+
+
+def rounded_angle(text: str) -> float | None:
+    """The exact angle that `text` rounds: a right angle to two decimals or more, a multiple of 15 deg to four.
+
+    Returns None for angles that are exact already or that are nobody's rounding.
+    """
+    match = re.fullmatch(r"[+-]?\d*\.(\d+)", text.strip())
+    if match is None:
+        return None
+    written = len(match.group(1))
+    shortest = len(match.group(1).rstrip("0"))
+    for digits in dict.fromkeys((written, shortest)):
+        exact = _rounded_to(float(text), digits)
+        if exact is not None:
+            return exact
+    return None
+
+
+def _rounded_to(value: float, digits: int) -> float | None:
+    """The exact angle that `value` is, rounded or cut off after `digits` decimals."""
+    if not 2 <= digits < 15:
+        return None
+    step = math.pi / 2 if digits < 4 else math.pi / 12
+    exact = round(value / step) * step
+    unit = 10.0**-digits
+    rounded = abs(value - exact) <= 0.5001 * unit
+    cut_off = abs(math.trunc(exact / unit) * unit - value) < 1e-3 * unit
+    return exact if exact not in (0.0, value) and (rounded or cut_off) else None

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.files import write_text
+from armid.files import code_hash, file_hash, write_text
 from armid.progress import Progress, watch_progress
-from armid.robot.provenance import code_hash, file_hash
 from armid.run.settings import Settings
 
 _MARKS = ".stages"  # folder with one small file per finished stage

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.errors import ArmidError
-from armid.files import write_text
+from armid.files import file_hash, write_text
 from armid.progress import report_progress
 from armid.robot import load_robot
-from armid.robot.provenance import file_hash
 from armid.run.settings import Settings
 from armid.run.stages import Workplace
 
