@@ -12,9 +12,9 @@ import pinocchio as pin
 import armid
 from armid.dynamics.base import random_motion
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.export import export
-from armid.export.arm import arm_of
-from armid.export.proof import compiler, time_c
+from armid.exporting import export
+from armid.exporting.arm import arm_of
+from armid.exporting.proof import compiler, time_c
 from armid.signals.dataset import Dataset
 
 CALLS = 20_000

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from armid.excitation import design as design
     from armid.excitation import load_plan as load_plan
     from armid.experiment import VirtualRobot as VirtualRobot
+    from armid.exporting import export as export
     from armid.logs import Log as Log
     from armid.logs import open_log as open_log
     from armid.logs import read_log as read_log
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from armid.payload import identify_payload as identify_payload
     from armid.payload import load_payload as load_payload
     from armid.progress import watch_progress as watch_progress
-    from armid.report import report as report
+    from armid.reporting import report as report
     from armid.robot import Robot as Robot
     from armid.robot import library_names as library_names
     from armid.robot import load_robot as load_robot
@@ -78,7 +79,8 @@ _HOMES = {
     "armid.validation": ("Validation", "audit", "predict", "validate"),
     "armid.payload": ("PayloadEstimate", "identify_payload", "load_payload"),
     "armid.progress": ("watch_progress",),
-    "armid.report": ("report",),
+    "armid.exporting": ("export",),
+    "armid.reporting": ("report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -176,7 +176,7 @@ def test_written_values_are_those_there_are():
     from armid.estimation.terms import KINDS
     from armid.excitation.criteria import CRITERIA
     from armid.excitation.export_plan import KINDS as EXPORTS
-    from armid.export import FORMATS
+    from armid.exporting import FORMATS
     from armid.logs.log import EFFORTS
 
     real = {

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from armid.report import page
+from armid.reporting import page
 from tests.validation.arms import write_files
 
 report = importlib.import_module("armid.cli.report")

@@ -11,7 +11,7 @@ import pytest
 from armid.errors import ArmidError
 from armid.fleet.page import fleet_page, save_fleet_page
 from armid.fleet.page_data import fleet_numbers, lost_recordings, page_data
-from armid.report.page import DARK, LIGHT
+from armid.reporting.page import DARK, LIGHT
 from tests.fleet.fleets import FIRST, astray, made_up
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -13,7 +13,7 @@ from armid.errors import ArmidError
 from armid.progress import report_progress
 
 if TYPE_CHECKING:
-    from armid.export import Export
+    from armid.exporting import Export
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.fit import load_fit
-    from armid.export import export
+    from armid.exporting import export
 
     formats = [name.strip() for name in options.to.split(",") if name.strip()]
     folder = Path(options.output)

@@ -13,7 +13,7 @@ from armid.cli.options import add_json_option, print_json
 from armid.progress import progress_part, report_progress
 
 if TYPE_CHECKING:
-    from armid.report import Evidence
+    from armid.reporting import Evidence
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -47,8 +47,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.report import build
-    from armid.report.page import plotly_script
+    from armid.reporting import build
+    from armid.reporting.page import plotly_script
 
     given = Path(options.fit)
     home = given if given.is_dir() else given.parent
@@ -78,8 +78,8 @@ def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
     from armid.estimation.fit import load_fit
     from armid.excitation import load_plan
     from armid.files import file_hash
-    from armid.report import Evidence, gather
-    from armid.report.evidence import load_mapping
+    from armid.reporting import Evidence, gather
+    from armid.reporting.evidence import load_mapping
     from armid.validation import load_validation, validate
 
     if given.is_dir():

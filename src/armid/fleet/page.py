@@ -21,8 +21,8 @@ from armid.fleet.page_sections import (
     watch,
 )
 from armid.fleet.page_tables import arms, problems, provenance, usual
-from armid.report.html import text
-from armid.report.page import asset, frame
+from armid.reporting.html import text
+from armid.reporting.page import asset, frame
 
 PACKAGE = "armid.fleet"
 STYLES = ("fleet.css",)

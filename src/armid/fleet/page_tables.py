@@ -21,10 +21,10 @@ from armid.fleet.page_sections import (
     reason,
     told_from,
 )
-from armid.report import html
-from armid.report.html import Cell, Column, Row
-from armid.report.numbers import DASH, exact, listed, percent, plus_minus, short
-from armid.report.section import Section, lacking
+from armid.reporting import html
+from armid.reporting.html import Cell, Column, Row
+from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, short
+from armid.reporting.section import Section, lacking
 
 CLEAR = 3.0  # standard deviations that make a mean differ from zero
 

@@ -21,7 +21,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     from armid.estimation.identify import METHODS
     from armid.estimation.terms import KINDS
     from armid.excitation import criterion
-    from armid.export import FORMATS
+    from armid.exporting import FORMATS
     from armid.logs import Recipe
 
     for name in (*settings.log, *settings.validation):

@@ -273,7 +273,7 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 def export(place: Workplace) -> None:
     """Files for other programs, each proved; what cannot be written costs neither the rest nor the report."""
     from armid.estimation import load_fit
-    from armid.export import export
+    from armid.exporting import export
 
     fit, folder, formats = load_fit(place / "fit.json"), place / "exports", list(place.settings.to)
     shutil.rmtree(folder, ignore_errors=True)
@@ -321,6 +321,6 @@ def track(place: Workplace) -> None:
 
 def report(place: Workplace) -> None:
     """The page that shows all of it."""
-    from armid.report import build, gather
+    from armid.reporting import build, gather
 
     build(gather(place.folder)).save(place / "report.html")

@@ -1,0 +1,9 @@
+"""A fit in other programs' formats: URDF, MJCF, C, Python, a robot file; each proved before it is kept."""
+
+from armid.exporting.arm import ExportError as ExportError
+from armid.exporting.holds import FORMATS as FORMATS
+from armid.exporting.proof import Proof as Proof
+from armid.exporting.proof import ProofError as ProofError
+from armid.exporting.result import Export as Export
+from armid.exporting.result import ExportedFile as ExportedFile
+from armid.exporting.writing import export as export

@@ -1,0 +1,178 @@
+"""C99: one header, no allocation, nothing but sin, cos, tanh and exp from the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.exporting.arm import Arm
+from armid.exporting.c_text import CORE, CORE_END, FRICTION, HEAD, PUBLIC, ROOT, SIGN, SPRINGS, TABLE
+from armid.exporting.numbers import Curve, Numbers, numbers_of
+
+
+def c_header(arm: Arm, banner: list[str]) -> bytes:
+    """Text of the header; `banner` are sentences for its first comment."""
+    numbers = numbers_of(arm)
+    parts = [
+        HEAD,
+        _tables(numbers),
+        CORE,
+        _rotors(numbers),
+        CORE_END,
+        SIGN if numbers.lines or numbers.terms or numbers.curves else "",
+        ROOT if numbers.springs or any(kind == "root" for kind, *_ in numbers.terms) else "",
+        _friction(numbers),
+        _springs(numbers),
+        PUBLIC,
+    ]
+    comment = "\n".join(f" * {line}".rstrip() for line in banner)
+    text = "".join(parts).replace("@BANNER@", comment).replace("@N@", str(arm.robot.n_joints))
+    return text.replace("@UP@", arm.identifier.upper()).replace("@X@", arm.identifier).encode()
+
+
+def _number(value: float) -> str:
+    text = repr(float(value) + 0.0)
+    return text if any(mark in text for mark in ".en") else f"{text}.0"
+
+
+def _list(values: Iterable[float]) -> str:
+    return "{" + ", ".join(_number(value) for value in values) + "}"
+
+
+def _array(name: str, rows: Array) -> str:
+    """A constant array, one row per line."""
+    rows = np.atleast_2d(rows)
+    body = ",\n".join("    " + ", ".join(_number(value) for value in row) for row in rows)
+    return f"static const double @X@_{name}_[{rows.size}] = {{\n{body}\n}};\n"
+
+
+def _tables(numbers: Numbers) -> str:
+    places = np.hstack([numbers.rotation.reshape(-1, 9), numbers.translation])
+    text = [
+        f"static const int @X@_parent_[@N@] = {{{', '.join(str(int(p)) for p in numbers.parent)}}};\n",
+        f"static const int @X@_slides_[@N@] = {{{', '.join(str(int(p)) for p in numbers.prismatic)}}};\n",
+        "/* per joint: rotation by rows and translation of its frame at zero in its parent's */\n",
+        _array("place", places),
+        "/* per link, in its joint's frame: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin */\n",
+        _array("inertia", numbers.inertia),
+        f"static const double @X@_gravity_[3] = {_list(numbers.gravity)};\n",
+        f"static const double @X@_weightless_[3] = {_list(np.zeros(3))};\n",
+    ]
+    if numbers.reflected.any():
+        text += ["/* inertia of the rotors that feel no link, in joint space */\n", _array("rotor", numbers.reflected)]
+    if numbers.load is not None:
+        text += ["/* links whose torque is the load of load-dependent friction */\n", _array("load", numbers.load)]
+    if numbers.weight is not None:
+        text += ["/* links whose weight makes the load-proportional loss */\n", _array("weight", numbers.weight)]
+    for k, (_, position, torque) in enumerate(numbers.tables):
+        text += [_array(f"table_q{k}", position), _array(f"table_tau{k}", torque)]
+    return "".join(text)
+
+
+def _rotors(numbers: Numbers) -> str:
+    lines = []
+    if numbers.rotors or numbers.reflected.any():
+        lines.append("    if (rotors) {\n")
+        for rotor in numbers.rotors:
+            c, j = rotor.carrier, rotor.joint
+            lines.append(
+                f"        {{\n            static const double z[3] = {_list(rotor.axis)};\n"
+                f"            const double s = {_number(rotor.ratio * rotor.inertia)};\n"
+                "            double t[3];\n"
+                f"            @X@_cross_(w[{c}], z, t);\n"
+                "            for (k = 0; k < 3; k++)\n"
+                f"                n[{c}][k] += s * (qdd[{j}] * z[k] + qd[{j}] * t[k]);\n"
+                f"            tau[{j}] += s * ({_number(rotor.ratio)} * qdd[{j}] + @X@_dot_(z, al[{c}]));\n        }}\n"
+            )
+        if numbers.reflected.any():
+            lines.append(
+                "        for (i = 0; i < @N@; i++)\n            for (k = 0; k < @N@; k++)\n"
+                "                tau[i] += @X@_rotor_[@N@ * i + k] * qdd[k];\n"
+            )
+        lines.append("    }\n")
+    else:
+        lines.append("    (void)rotors;\n")
+    return "".join(lines)
+
+
+def _friction(numbers: Numbers) -> str:
+    """The body of the friction function, joint by joint, written out."""
+    lines: list[str] = []
+    if numbers.load is not None:
+        lines.append("    @X@_newton_euler_(@X@_load_, @X@_gravity_, q, qd, qdd, 0, load);\n")
+    if numbers.weight is not None:
+        lines.append("    @X@_newton_euler_(@X@_weight_, @X@_gravity_, q, rest, rest, 0, weight);\n")
+    for line in numbers.lines:
+        moved = [(j, w) for j, w in enumerate(line.weight) if w != 0.0]
+        u = " + ".join(f"qd[{j}]" if w == 1.0 else f"{_number(w)} * qd[{j}]" for j, w in moved)
+        up = f"{_number(line.viscous_up)} * u + {_number(line.coulomb_up)}"
+        down = f"{_number(line.viscous_down)} * u - {_number(line.coulomb_down)}"
+        lines.append(f"    u = {u};\n")
+        lines.append(f"    f = (u > 0.0 ? {up} : u < 0.0 ? {down} : 0.0) + {_number(line.offset)};\n")
+        lines += [f"    tau[{j}] += {'f' if w == 1.0 else f'{_number(w)} * f'};\n" for j, w in moved]
+    for kind, joint, value, constant in numbers.terms:
+        v = f"qd[{joint}]"
+        shape = {
+            "root": f"@X@_sign_({v}) * @X@_root_(@X@_size_({v}))",
+            "stribeck": f"@X@_sign_({v}) * exp(-@X@_size_({v}) / {_number(constant or 1.0)})",
+            "asymmetry": f"@X@_size_({v})",
+            "load": f"@X@_sign_({v}) * @X@_size_(load[{joint}])",
+        }[kind]
+        lines.append(f"    tau[{joint}] += {_number(value)} * {shape};  /* {kind} */\n")
+    for curve in numbers.curves:
+        lines += _curve(curve)
+    if numbers.loss is not None:
+        for joint, (slope, offset) in enumerate(numbers.loss):
+            lines.append(f"    tau[{joint}] += {_number(slope)} * weight[{joint}] + {_number(offset)};\n")
+    body = "".join(lines)
+    names = [("double", "u", "u ="), ("double", "f", " f ="), ("double", "load[@N@]", "load["), ("double", "v", " v ")]
+    declared = [f"{kind} {name}" for kind, name, mark in names if mark in body]
+    if numbers.weight is not None:
+        declared += ["double weight[@N@]", "static const double rest[@N@] = {0.0}"]
+    start = "".join(f"    {text};\n" for text in declared)
+    return FRICTION.replace("@DECLARED@", start).replace("@BODY@", body)
+
+
+def _curve(curve: Curve) -> list[str]:
+    """A law written out for both directions; `v` is the speed."""
+    shapes = [_law(curve.law, values) for values in (curve.up, curve.down)]
+    at = f"qd[{curve.joint}]"
+    text = f"    v = @X@_size_({at});  /* {curve.law} */\n"
+    text += f"    f = {at} > 0.0 ? {shapes[0]} : {at} < 0.0 ? -({shapes[1]}) : 0.0;\n"
+    return [text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
+
+
+def _law(name: str, values: tuple[float, ...]) -> str:
+    """Friction torque at speed v > 0, as in armid.robot.friction."""
+    c = [_number(value) for value in values]
+    if name == "none":
+        return "0.0 * v"
+    if name == "viscous":
+        return f"{c[0]} * v"
+    if name == "coulomb-viscous":
+        return f"{c[0]} * v + {c[1]}"
+    if name == "stribeck":
+        _, fc, fs, vs = values
+        return f"{c[0]} * v + {c[1]} + {_number(fs - fc)} * exp(-(v / {_number(vs)}) * (v / {_number(vs)}))"
+    if name == "double-exponential":
+        rise = f" - {c[2]} * exp(-v / {c[3]})" if values[3] != 0.0 else ""
+        drop = f" - {c[4]} * exp(-1.0 / ({c[5]} * v))" if values[5] != 0.0 else ""
+        return f"{c[0]} * v + {c[1]}{rise}{drop}"
+    return f"{c[0]} * tanh({c[1]} * v) + {c[2]} * tanh({c[3]} * v) + {c[4]} * v"
+
+
+def _springs(numbers: Numbers) -> str:
+    lines: list[str] = []
+    for joint, a, b, phi, stiffness, force in numbers.springs:
+        lever = f"{_number(a * b)} * sin(q[{joint}] - {_number(phi)})"
+        length = f"@X@_root_({_number(a * a + b * b)} - {_number(2.0 * a * b)} * cos(q[{joint}] - {_number(phi)}))"
+        lines.append(f"    tau[{joint}] += {lever} * ({_number(stiffness)} - {_number(force)} / {length});\n")
+    for k, (joint, position, _) in enumerate(numbers.tables):
+        lines.append(
+            f"    tau[{joint}] += @X@_table_(q[{joint}], {len(position)}, @X@_table_q{k}_, @X@_table_tau{k}_);\n"
+        )
+    head = TABLE if numbers.tables else ""
+    use = "" if lines else "    (void)q;\n"
+    return head + SPRINGS.replace("@BODY@", use + "".join(lines))

@@ -1,0 +1,209 @@
+"""MJCF, written by ourselves: MuJoCo's own writer keeps six digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.exporting.arm import Arm, ExportError, weights_of
+from armid.exporting.friction import LinearFriction
+from armid.exporting.urdf import comment, unique_names
+from armid.robot.geometry import inverse
+from armid.robot.inertia import to_com
+from armid.robot.robot import GravitySpring, Joint
+
+TIMESTEP = 0.001  # [s]
+LEAST = 1e-12  # [kg, kg m^2] MuJoCo wants some inertia on every moving body
+
+
+def mjcf(arm: Arm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
+    """The file and notes; `banner` are sentences for its first comment.
+
+    Body frames are the fit's link frames. Friction is `damping` and `frictionloss`, rotors are `armature`; motors that
+    move several joints are fixed tendons with armature, damping and frictionloss; gravity springs are spatial tendons
+    with stiffness, which is their exact law (`GravitySpring`).
+    """
+    robot = arm.robot
+    notes: list[str] = []
+    names = unique_names([joint.link_name for joint in robot.joints], {"world"})
+    solref = f"{2.0 * TIMESTEP:g} 1"
+    lines = [
+        *comment(banner),
+        f"<mujoco model={quoteattr(robot.name)}>",
+        '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>',
+        f'  <option timestep="{TIMESTEP:g}" gravity="{_row(robot.gravity)}" integrator="implicitfast"/>',
+        "  <default>",
+        f'    <joint solreffriction="{solref}"/>',
+        f'    <tendon solreffriction="{solref}"/>',
+        '    <geom type="capsule" contype="0" conaffinity="0" rgba="0.55 0.6 0.65 1"/>',
+        "  </default>",
+        "  <worldbody>",
+        *_sites(robot.springs, robot.joints, 0, "    "),
+        *(
+            line
+            for i, joint in enumerate(robot.joints)
+            if joint.parent == 0
+            for line in _body(arm, friction, names, i, 2)
+        ),
+        "  </worldbody>",
+        *_tendons(arm, notes),
+        "  <actuator>",
+        *(_motor(arm, index) for index in range(robot.n_joints)),
+        "  </actuator>",
+        "</mujoco>",
+    ]
+    small = [names[i] for i, phi in enumerate(arm.links) if phi[0] < LEAST]
+    if small:
+        notes.append(
+            f"{', '.join(small)} {'has' if len(small) == 1 else 'have'} no mass in the fit; MuJoCo wants some, "
+            f"so that {LEAST:g} kg stand there."
+        )
+    return ("\n".join(lines) + "\n").encode(), notes
+
+
+def _body(arm: Arm, friction: LinearFriction, names: list[str], index: int, depth: int) -> list[str]:
+    robot, pad = arm.robot, "  " * depth
+    joint = robot.joints[index]
+    place = joint.placement @ joint.link_frame
+    lines = [f"{pad}<body name={quoteattr(names[index])} {_pose(place)}>", f"{pad}  {_inertial(arm.links[index])}"]
+    lines.append(f"{pad}  {_joint(arm, friction, index)}")
+    ends = [other.placement[:3, 3] for other in robot.joints if other.parent == index + 1]
+    if index + 1 == robot.n_joints:
+        ends.append(robot.tool[:3, 3])
+    start = inverse(joint.link_frame)[:3, 3]
+    for end in ends:
+        length = float(np.linalg.norm(end - start))
+        if length > 0.02:
+            radius = min(0.04, 0.2 * length)
+            lines.append(f'{pad}  <geom fromto="{_short(start)} {_short(end)}" size="{radius:.3g}"/>')
+    lines += _sites(robot.springs, robot.joints, index + 1, pad + "  ")
+    for child, other in enumerate(robot.joints):
+        if other.parent == index + 1:
+            lines += _body(arm, friction, names, child, depth + 1)
+    return [*lines, f"{pad}</body>"]
+
+
+def _joint(arm: Arm, friction: LinearFriction, index: int) -> str:
+    joint, limits = arm.robot.joints[index], arm.robot.limits
+    back = inverse(joint.link_frame)
+    parts = [f"name={quoteattr(joint.name)}", f'type="{"slide" if joint.prismatic else "hinge"}"']
+    if np.any(back[:3, 3]):
+        parts.append(f'pos="{_row(back[:3, 3])}"')
+    parts.append(f'axis="{_row(back[:3, 2])}"')
+    if len(limits.lower) and not math.isnan(limits.lower[index] + limits.upper[index]):
+        parts.append(f'range="{_text(limits.lower[index])} {_text(limits.upper[index])}"')
+    parts += [
+        f'armature="{_text(arm.reflected[index])}"',
+        f'damping="{_text(friction.damping[index])}"',
+        f'frictionloss="{_text(friction.coulomb[index])}"',
+    ]
+    return f"<joint {' '.join(parts)}/>"
+
+
+def _inertial(phi: Array) -> str:
+    mass, com, tensor = to_com(phi)
+    if mass < LEAST:
+        mass, tensor = LEAST, LEAST * np.eye(3)
+    values = [tensor[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    return f'<inertial pos="{_row(com)}" mass="{_text(mass)}" fullinertia="{_row(np.array(values))}"/>'
+
+
+def _motor(arm: Arm, index: int) -> str:
+    name, limits = quoteattr(arm.robot.joints[index].name), arm.robot.limits
+    limit = float(limits.torque[index]) if len(limits.torque) else math.nan
+    reach = "" if math.isnan(limit) else f' ctrlrange="{_text(-limit)} {_text(limit)}"'
+    return f"    <motor name={name} joint={name}{reach}/>"
+
+
+def _sites(springs: tuple[GravitySpring, ...], joints: tuple[Joint, ...], link: int, pad: str) -> list[str]:
+    """Ends of springs that sit on a link: on the parent at distance b and angle phi, on the moved link at a."""
+    lines = []
+    for number, spring in enumerate(springs, start=1):
+        joint = joints[spring.joint - 1]
+        if joint.parent == link:
+            c, s = math.cos(spring.phi), math.sin(spring.phi)
+            point = joint.placement @ np.array([spring.b * c, spring.b * s, 0.0, 1.0])
+            lines.append(f'{pad}<site name="spring{number}_near" pos="{_row(point[:3])}"/>')
+        if spring.joint == link:
+            point = inverse(joint.link_frame) @ np.array([spring.a, 0.0, 0.0, 1.0])
+            lines.append(f'{pad}<site name="spring{number}_far" pos="{_row(point[:3])}"/>')
+    return lines
+
+
+def _tendons(arm: Arm, notes: list[str]) -> list[str]:
+    lines = []
+    attributes = {"Imc": "armature", "fvc": "damping", "fcc": "frictionloss"}
+    motors: dict[int, tuple[Array, dict[str, float]]] = {}
+    for name, number, weight, value in weights_of(arm):
+        if value < 0.0:
+            raise ExportError(f"{name} of the fit is {value:.4g}, which MuJoCo refuses; make the fit with feasible")
+        motors.setdefault(number, (weight, {}))[1][attributes[name[:3]]] = value
+    for number, (weight, values) in motors.items():
+        lines.append(
+            f'    <fixed name="motor{number}" ' + " ".join(f'{k}="{_text(v)}"' for k, v in values.items()) + ">"
+        )
+        pairs = zip(arm.robot.joint_names, weight, strict=True)
+        lines += [f'      <joint joint={quoteattr(name)} coef="{_text(w)}"/>' for name, w in pairs if w != 0.0]
+        lines.append("    </fixed>")
+    for number in range(1, len(arm.robot.springs) + 1):
+        stiffness, force = arm.by_name[f"ks{number}"], arm.by_name[f"kl{number}"]
+        length = force / stiffness if stiffness > 0.0 else -1.0
+        if length < 0.0:
+            notes.append(_lost_spring(number, stiffness, length))
+            continue
+        values_text = f'stiffness="{_text(stiffness)}" springlength="{_text(length)}"'
+        lines += [
+            f'    <spatial name="spring{number}" {values_text}>',
+            f'      <site site="spring{number}_near"/>',
+            f'      <site site="spring{number}_far"/>',
+            "    </spatial>",
+        ]
+    return ["  <tendon>", *lines, "  </tendon>"] if lines else []
+
+
+def springs_held(arm: Arm) -> bool:
+    """Whether every spring has a stiffness and free length that MuJoCo takes."""
+    numbers = range(1, len(arm.robot.springs) + 1)
+    return all(arm.by_name[f"ks{n}"] > 0.0 and arm.by_name[f"kl{n}"] >= 0.0 for n in numbers)
+
+
+def _lost_spring(number: int, stiffness: float, length: float) -> str:
+    return f"Spring {number} (stiffness {stiffness:.4g} N/m, free length {length:.4g} m) is none that MuJoCo takes."
+
+
+def _pose(place: Array) -> str:
+    return f'pos="{_row(place[:3, 3])}" quat="{_row(quaternion(place[:3, :3]))}"'
+
+
+def quaternion(rotation: Array) -> Array:
+    """Unit quaternion (w, x, y, z) of a rotation (3, 3), by the largest of the four (Shepperd 1978)."""
+    r = rotation
+    squares = np.array([np.trace(r), r[0, 0], r[1, 1], r[2, 2]])
+    largest = int(np.argmax(squares))
+    symmetric, skew = r + r.T, r - r.T
+    if largest == 0:
+        q = np.array([1.0 + np.trace(r), -skew[1, 2], skew[0, 2], -skew[0, 1]])
+    else:
+        i = largest - 1
+        j, k = (i + 1) % 3, (i + 2) % 3
+        q = np.zeros(4)
+        q[0] = -skew[j, k]
+        q[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
+        q[1 + j], q[1 + k] = symmetric[i, j], symmetric[i, k]
+    return np.asarray(q / np.linalg.norm(q))
+
+
+def _text(value: float) -> str:
+    return repr(float(value) + 0.0)
+
+
+def _row(values: Array) -> str:
+    return " ".join(_text(value) for value in values)
+
+
+def _short(values: Array) -> str:
+    return " ".join(f"{value:.4g}" for value in values)

@@ -1,0 +1,174 @@
+"""An arm as plain numbers, for programs that armid writes: what C and Python need and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.dynamics.layout import frame_changes, tree_of
+from armid.dynamics.parameters import FRICTION, CoupledRotor, Local
+from armid.exporting.arm import Arm
+
+
+class Rotor(NamedTuple):
+    """A rotor that feels the link it sits on; `axis` in that link's joint frame."""
+
+    carrier: int
+    joint: int
+    ratio: float
+    inertia: float
+    axis: Array
+
+
+class Line(NamedTuple):
+    """Linear friction along u = weight . q: viscous and Coulomb friction for each direction, and an offset."""
+
+    weight: Array
+    viscous_up: float
+    coulomb_up: float
+    viscous_down: float
+    coulomb_down: float
+    offset: float
+
+
+class Curve(NamedTuple):
+    """A friction law known beforehand: its name, coefficients forwards and backwards, and an offset."""
+
+    joint: int
+    law: str
+    up: tuple[float, ...]
+    down: tuple[float, ...]
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Everything that makes the torque.
+
+    Attributes:
+        parent: (n,) link that each joint hangs on, -1 for the base.
+        prismatic: (n,) bool.
+        rotation, translation: joint frame at zero in the parent's joint frame, (n, 3, 3) and (n, 3).
+        gravity: (3,) [m/s^2].
+        inertia: (n, 10) in joint frames.
+        reflected: (n, n) inertia of rotors that feel no link [kg m^2].
+        rotors: rotors that do.
+        lines: linear friction.
+        terms: kind, joint, coefficient and constant of friction terms.
+        load: (n, 10) links whose torque is the load of load terms, or None.
+        curves: friction laws known beforehand.
+        loss: (n, 2) slope and offset of load-proportional loss, or None.
+        weight: (n, 10) links whose gravity torque it is proportional to, or None.
+        springs: joint, a, b, phi, ks, kl.
+        tables: joint, positions and torques of counterbalances.
+    """
+
+    parent: Array
+    prismatic: Array
+    rotation: Array
+    translation: Array
+    gravity: Array
+    inertia: Array
+    reflected: Array
+    rotors: tuple[Rotor, ...]
+    lines: tuple[Line, ...]
+    terms: tuple[tuple[str, int, float, float], ...]
+    load: Array | None
+    curves: tuple[Curve, ...]
+    loss: Array | None
+    weight: Array | None
+    springs: tuple[tuple[int, float, float, float, float, float], ...]
+    tables: tuple[tuple[int, Array, Array], ...]
+
+
+def numbers_of(arm: Arm) -> Numbers:
+    """Collect the numbers of an arm."""
+    robot, tree, known = arm.robot, tree_of(arm.robot), arm.fit.compensation
+    loss = None if known is None else known.load_loss
+    weight = (
+        None if loss is None or known is None else _in_joint_frames(arm, arm.model.vector(dict(known.weight or {})))
+    )
+    return Numbers(
+        parent=tree.parent,
+        prismatic=tree.prismatic,
+        rotation=tree.rotation,
+        translation=tree.translation,
+        gravity=tree.gravity,
+        inertia=_in_joint_frames(arm, arm.values),
+        reflected=_reflected(arm),
+        rotors=_rotors(arm),
+        lines=_lines(arm),
+        terms=tuple((t.kind, t.joint, arm.coefficients[t.name], t.constant) for t in arm.fit.terms),
+        load=None if arm.load is None else _in_joint_frames(arm, arm.load),
+        curves=_curves(arm),
+        loss=loss,
+        weight=weight,
+        springs=tuple(
+            (s.joint - 1, s.a, s.b, s.phi, arm.by_name[f"ks{i}"], arm.by_name[f"kl{i}"])
+            for i, s in enumerate(robot.springs, start=1)
+        ),
+        tables=tuple((table.joint - 1, table.position, table.torque) for table in robot.counterbalances),
+    )
+
+
+def _in_joint_frames(arm: Arm, vector: Array) -> Array:
+    links = vector[: 10 * arm.robot.n_joints].reshape(-1, 10)
+    return np.einsum("nij,nj->ni", frame_changes(arm.robot), links)
+
+
+def _reflected(arm: Arm) -> Array:
+    result = np.zeros((arm.robot.n_joints, arm.robot.n_joints))
+    for parameter in arm.model.parameters:
+        column = parameter.column
+        if isinstance(column, Local) and column.kind == "acceleration":
+            result += arm.by_name[parameter.name] * column.constants[0] * np.outer(column.weight, column.weight)
+    return result
+
+
+def _rotors(arm: Arm) -> tuple[Rotor, ...]:
+    result = []
+    for parameter in arm.model.parameters:
+        column = parameter.column
+        if isinstance(column, CoupledRotor) and arm.by_name[parameter.name] != 0.0:
+            axis = arm.robot.joints[column.carrier].link_frame[:3, :3] @ column.axis
+            result.append(Rotor(column.carrier, column.joint, column.ratio, arm.by_name[parameter.name], axis))
+    return tuple(result)
+
+
+# What each kind of column adds to a Line: viscous up, Coulomb up, viscous down, Coulomb down, offset.
+_LINE = {
+    "velocity": (1.0, 0.0, 1.0, 0.0, 0.0),
+    "sign": (0.0, 1.0, 0.0, 1.0, 0.0),
+    "one": (0.0, 0.0, 0.0, 0.0, 1.0),
+    "velocity_up": (1.0, 0.0, 0.0, 0.0, 0.0),
+    "velocity_down": (0.0, 0.0, 1.0, 0.0, 0.0),
+    "moving_up": (0.0, 1.0, 0.0, 0.0, 0.0),
+    "moving_down": (0.0, 0.0, 0.0, 1.0, 0.0),
+}
+
+
+def _lines(arm: Arm) -> tuple[Line, ...]:
+    sums: dict[tuple[float, ...], Array] = {}
+    for parameter in arm.model.parameters:
+        column = parameter.column
+        if parameter.kind == FRICTION and isinstance(column, Local):
+            share = arm.by_name[parameter.name] * column.constants[0] * np.array(_LINE[column.kind])
+            key = tuple(column.weight.tolist())
+            sums[key] = sums.get(key, np.zeros(5)) + share
+    return tuple(Line(np.array(weight), *values.tolist()) for weight, values in sums.items() if values.any())
+
+
+def _curves(arm: Arm) -> tuple[Curve, ...]:
+    known = arm.fit.compensation
+    result = []
+    for joint, entry in enumerate(() if known is None else known.friction):
+        if entry is not None:
+            friction, values = entry
+            ways = ("p", "n") if friction.per_direction else ("", "")
+            up, down = (tuple(float(values[name + way]) for name in friction.law.coefficients) for way in ways)
+            offset = float(values["fo"]) if friction.offset else 0.0
+            result.append(Curve(joint, friction.law.name, up, down, offset))
+    return tuple(result)

@@ -1,0 +1,314 @@
+"""URDF: the user's own file with new `<inertial>` and `<dynamics>`, or a new file."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.errors import ArmidError, ArmidWarning
+from armid.exporting.arm import Arm, ExportError
+from armid.exporting.friction import LinearFriction
+from armid.exporting.xml_edit import Document, Node
+from armid.files import read_text
+from armid.robot.inertia import change_of_frame, tensor, to_com
+from armid.robot.robot import Robot
+from armid.robot.schema import read_fields
+from armid.robot.urdf import read_urdf
+
+SAME = 1e-9  # [m, rad] by which the geometry of the same robot may differ
+NOISE = 1e-12  # share of a link's size below which a number is round-off, and by which equal numbers may differ
+FAR = 1000.0  # [m] range of a prismatic joint without limits, which the format demands
+
+
+def source_urdf(robot: Robot, given: str | Path | None) -> Path | None:
+    """The URDF file that a robot was read from; None for a robot that did not come from one, or only in part.
+
+    Raises:
+        ExportError: it came from one that is not to be found, or `given` is of another robot.
+    """
+    if given is not None:
+        path = Path(given)
+        _check_same(robot, path)
+        return path
+    if robot.nominal_inertia is None or robot.nominal_rotors is not None:
+        return None
+    path = _stated_source(robot)
+    if not path.is_file():
+        raise ExportError(
+            f"{path}: the URDF that {robot.name} was read from is not there; name it with --urdf FILE, so that it can "
+            "be completed"
+        )
+    if _read_quietly(path).n_joints > robot.n_joints:
+        return None  # the fit is of its first links: it takes a new file to say so
+    _check_same(robot, path)
+    return path
+
+
+def _stated_source(robot: Robot) -> Path:
+    """The URDF behind a robot, directly or through its robot file."""
+    path = Path(robot.source)
+    if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file():
+        return path
+    try:
+        fields = read_fields(read_text(path), str(path))
+        return path.parent / str(fields.section("kinematics").take("file", ""))
+    except ArmidError:
+        return path.with_suffix(".urdf")
+
+
+def _read_quietly(path: Path) -> Robot:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ArmidWarning)
+        return read_urdf(path)
+
+
+def _check_same(robot: Robot, path: Path) -> None:
+    other = _read_quietly(path)
+    if other.joint_names != robot.joint_names:
+        raise ExportError(
+            f"{path}: is of another robot: its joints are {', '.join(other.joint_names)}; the fit's are "
+            f"{', '.join(robot.joint_names)}"
+        )
+    for one, two in zip(robot.joints, other.joints, strict=True):
+        same = one.parent == two.parent and one.prismatic == two.prismatic and one.link_name == two.link_name
+        gaps = [np.abs(getattr(one, name) - getattr(two, name)).max() for name in ("placement", "link_frame")]
+        if not same or max(gaps) > SAME:
+            raise ExportError(
+                f"{path}: is of another robot: joint {one.name!r} has another place, kind or link than in the fit; "
+                "give the file that the fit was made with"
+            )
+
+
+def patched(arm: Arm, friction: LinearFriction, path: Path) -> tuple[bytes, list[str]]:
+    """The user's file with the identified inertias and friction, and what was done to links that move with another.
+
+    A moving link gets all of the identified inertia that turns with its joint; links fixed to it lose theirs, since it
+    is counted already. Links fixed to the base keep what they say: no torque depends on them. What has not changed
+    keeps its bytes: links whose inertia is the file's own, those fixed to them, and single numbers.
+    """
+    unchanged = _unchanged(arm, path)
+    document = Document(path.read_bytes(), str(path))
+    links, joints = document.root.named("link"), document.root.named("joint")
+    moving = {joint.link_name: index for index, joint in enumerate(arm.robot.joints)}
+    emptied = []
+    for name, node in links.items():
+        carrier = name if name in moving else _carrier(name, joints, moving)
+        if carrier is None or unchanged[moving[carrier]]:
+            continue
+        if name in moving:
+            _set_inertial(document, node, arm.links[moving[name]])
+        elif (old := node.find("inertial")) is not None:
+            document.remove(old)
+            emptied.append(name)
+    for index, joint in enumerate(arm.robot.joints):
+        values = {"damping": _text(friction.damping[index]), "friction": _text(friction.coulomb[index])}
+        node = joints[joint.name]
+        old = node.find("dynamics")
+        if old is not None:
+            document.set(old, _changed(old, values))
+        else:
+            document.insert_last(node, "<dynamics " + " ".join(f'{k}="{v}"' for k, v in values.items()) + "/>")
+    notes = []
+    if emptied:
+        one = len(emptied) == 1
+        notes.append(
+            f"The inertia of {', '.join(emptied)} is part of the moving link that carries {'it' if one else 'them'}, "
+            f"where the whole was identified; {'its' if one else 'their'} own <inertial> was taken out, so that "
+            "nothing counts twice."
+        )
+    if b'filename="' in document.content and any(
+        not file.startswith((b"package://", b"file://", b"/", b"http")) for file in _files(document.content)
+    ):
+        notes.append("Mesh files are named relative to the original file; keep the new one beside it, or copy them.")
+    return document.result(), notes
+
+
+def _unchanged(arm: Arm, path: Path) -> list[bool]:
+    """Whether each link's identified inertia is what the file says already, with all that is fixed to it."""
+    stated = _read_quietly(path).nominal_inertia
+    if stated is None:
+        return [False] * arm.robot.n_joints
+    return [_equal(new, old) for new, old in zip(arm.links, stated, strict=True)]
+
+
+def _equal(new: Array, old: Array) -> bool:
+    """Whether two links are the same but for round-off; each quantity against the link's own size."""
+    mass, inertia = abs(float(old[0])), float(np.trace(tensor(old)))
+    moment = max(float(np.abs(old[1:4]).max()), math.sqrt(mass * max(inertia, 0.0)))
+    return bool((np.abs(new - old) <= NOISE * np.repeat([mass, moment, abs(inertia)], [1, 3, 6])).all())
+
+
+def _changed(node: Node, values: dict[str, str]) -> dict[str, str]:
+    """Those of the values that say another number than the file does; a row keeps the file's own words for the rest."""
+    result = {}
+    for name, text in values.items():
+        new, old = text.split(), node.attributes.get(name, "").split()
+        if len(new) != len(old):
+            result[name] = text
+        elif not all(map(_same, old, new)):
+            result[name] = " ".join(one if _same(one, two) else two for one, two in zip(old, new, strict=True))
+    return result
+
+
+def _same(old: str, new: str) -> bool:
+    try:
+        return math.isclose(float(old), float(new), rel_tol=NOISE)
+    except ValueError:
+        return False
+
+
+def _files(content: bytes) -> list[bytes]:
+    return [part.split(b'"', 1)[0] for part in content.split(b'<mesh filename="')[1:]]
+
+
+def _carrier(name: str, joints: dict[str, Node], moving: dict[str, int]) -> str | None:
+    """The moving link that a link of the file is fixed to; None for the base."""
+    parents: dict[str, str] = {}
+    for node in joints.values():
+        ends = [node.find(tag) for tag in ("child", "parent")]
+        child, parent = ("" if end is None else end.attributes.get("link", "") for end in ends)
+        parents[child] = parent
+    while name in parents:
+        name = parents[name]
+        if name in moving:
+            return name
+    return None
+
+
+def _text(value: float) -> str:
+    """A number that reads back as the same double."""
+    return repr(float(value) + 0.0)
+
+
+def _row(values: Array) -> str:
+    return " ".join(_text(value) for value in values)
+
+
+def _inertial(phi: Array) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Attributes of <origin>, <mass>, <inertia>: at the centre of mass, along the link's axes, without round-off."""
+    mass, com, about = to_com(phi)
+    trace = float(np.trace(about))
+    size = max(float(np.abs(com).max()), math.sqrt(max(trace, 0.0) / mass) if mass > 0.0 else 0.0)
+    com = np.where(np.abs(com) <= NOISE * size, 0.0, com)
+    about = np.where(np.abs(about) <= NOISE * abs(trace), 0.0, about)
+    keys = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+    return (
+        {"xyz": _row(com), "rpy": "0 0 0"},
+        {"value": _text(mass)},
+        {key: _text(about[at]) for key, at in keys.items()},
+    )
+
+
+def _set_inertial(document: Document, link: Node, phi: Array) -> None:
+    origin, mass, inertia = _inertial(phi)
+    node = link.find("inertial")
+    if node is None:
+        document.insert_last(link, _inertial_text(phi))
+        return
+    places = [node.find(tag) for tag in ("mass", "inertia", "origin")]
+    if places[0] is None or places[1] is None:
+        raise ExportError(f"{document.source}: link {link.attributes['name']!r} has <inertial> without mass or inertia")
+    document.set(places[0], _changed(places[0], mass))
+    document.set(places[1], _changed(places[1], inertia))
+    if places[2] is not None:
+        if "rpy" not in places[2].attributes:
+            del origin["rpy"]
+        document.set(places[2], _changed(places[2], origin))
+    else:
+        document.insert_first(node, f'<origin xyz="{origin["xyz"]}" rpy="0 0 0"/>')
+
+
+def _inertial_text(phi: Array) -> str:
+    origin, mass, inertia = _inertial(phi)
+    parts = (("origin", origin), ("mass", mass), ("inertia", inertia))
+    lines = ["  <" + tag + "".join(f' {k}="{v}"' for k, v in values.items()) + "/>" for tag, values in parts]
+    return "\n".join(["<inertial>", *lines, "</inertial>"])
+
+
+def new_urdf(arm: Arm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
+    """A new file, `banner` in its first comment; the frame of each link is that of its joint, with the axis along z."""
+    robot = arm.robot
+    names = unique_names([joint.link_name for joint in robot.joints], {"base", "tool"})
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', *comment(banner)]
+    lines += [f"<robot name={quoteattr(robot.name)}>", '  <link name="base"/>']
+    for index, joint in enumerate(robot.joints):
+        before = np.eye(4) if joint.parent == 0 else robot.joints[joint.parent - 1].link_frame
+        parent = "base" if joint.parent == 0 else names[joint.parent - 1]
+        phi = change_of_frame(joint.link_frame) @ arm.links[index]
+        lines.append(f"  <link name={quoteattr(names[index])}>")
+        lines += [f"    {line}" for line in _inertial_text(phi).splitlines()] if phi.any() else []
+        lines += ["  </link>", *_joint(arm, index, before @ joint.placement, parent, names[index], friction)]
+    flange = robot.joints[-1].link_frame @ robot.tool
+    if np.abs(flange - np.eye(4)).max() > 0.0:
+        lines += ['  <link name="tool"/>', '  <joint name="tool_joint" type="fixed">', f"    {_origin(flange)}"]
+        lines += [f"    <parent link={quoteattr(names[-1])}/>", '    <child link="tool"/>', "  </joint>"]
+    notes = []
+    if any(np.abs(joint.link_frame - np.eye(4)).max() > 0.0 for joint in robot.joints):
+        notes.append(
+            "A URDF has its link frames at the joints: inertias are given there, not in the fit's link frames."
+        )
+    return ("\n".join([*lines, "</robot>"]) + "\n").encode(), notes
+
+
+def _joint(arm: Arm, index: int, place: Array, parent: str, child: str, friction: LinearFriction) -> list[str]:
+    joint, limits = arm.robot.joints[index], arm.robot.limits
+    known = len(limits.lower) == arm.robot.n_joints
+    lower, upper, velocity, effort = (
+        float(getattr(limits, name)[index]) if known else math.nan for name in ("lower", "upper", "velocity", "torque")
+    )
+    free = math.isnan(lower) or math.isnan(upper)
+    if free and joint.prismatic:
+        lower, upper = -FAR, FAR
+    kind = "prismatic" if joint.prismatic else "continuous" if free else "revolute"
+    ends = "" if free and not joint.prismatic else f' lower="{_text(lower)}" upper="{_text(upper)}"'
+    top = " ".join(f'{k}="{_text(np.nan_to_num(v))}"' for k, v in (("effort", effort), ("velocity", velocity)))
+    values = f'damping="{_text(friction.damping[index])}" friction="{_text(friction.coulomb[index])}"'
+    return [
+        f'  <joint name={quoteattr(joint.name)} type="{kind}">',
+        f"    {_origin(place)}",
+        f"    <parent link={quoteattr(parent)}/>",
+        f"    <child link={quoteattr(child)}/>",
+        '    <axis xyz="0 0 1"/>',
+        f"    <limit{ends} {top}/>",
+        f"    <dynamics {values}/>",
+        "  </joint>",
+    ]
+
+
+def _origin(place: Array) -> str:
+    return f'<origin xyz="{_row(place[:3, 3])}" rpy="{_row(to_rpy(place[:3, :3]))}"/>'
+
+
+def to_rpy(rotation: Array) -> Array:
+    """Roll, pitch, yaw [rad] of a rotation (3, 3): inverse of `armid.robot.geometry.from_rpy`."""
+    flat = math.hypot(rotation[0, 0], rotation[1, 0])
+    pitch = math.atan2(-rotation[2, 0], flat)
+    if flat < 1e-12:  # roll and yaw turn about the same axis
+        return np.array([0.0, pitch, math.atan2(-rotation[0, 1], rotation[1, 1])])
+    roll = math.atan2(rotation[2, 1], rotation[2, 2])
+    return np.array([roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])])
+
+
+def comment(sentences: Sequence[str]) -> list[str]:
+    """Lines of an XML comment, which must not hold two hyphens in a row."""
+    safe = [re.sub(r"-(?=-)", "- ", sentence) for sentence in sentences]
+    return ["<!--", *(f"  {sentence}" for sentence in safe), "-->"] if safe else []
+
+
+def unique_names(names: list[str], taken: set[str]) -> list[str]:
+    """The names, with a number added to those that are there already."""
+    result = []
+    for name in names:
+        fresh, count = name, 2
+        while fresh in taken:
+            fresh, count = f"{name}_{count}", count + 1
+        taken = taken | {fresh}
+        result.append(fresh)
+    return result

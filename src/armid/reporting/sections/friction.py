@@ -1,0 +1,132 @@
+"""Friction curves, with what the held-out data leave for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.dynamics.model import Motion
+from armid.estimation.fit import Fit
+from armid.reporting.evidence import Evidence, friction_columns, units_of
+from armid.reporting.figure import Block, Figure, Panel, band, line
+from armid.reporting.html import paragraph
+from armid.reporting.numbers import short, span, thinned
+from armid.reporting.section import Section, lacking
+
+TITLE = "Friction"
+POINTS = 500
+GRID = 121
+HEIGHT = 150.0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Friction of one joint over velocity, with the interval that follows from its coefficients."""
+
+    velocity: Array
+    torque: Array
+    reach: Array
+
+
+def friction(evidence: Evidence) -> Section | None:
+    """One panel per joint; points are the measured torque less everything else the model predicts."""
+    fit, check = evidence.fit, evidence.check
+    if not friction_columns(fit).any() and fit.compensation is None:
+        return lacking("friction", TITLE, "The description states no friction law (armid identify --friction auto).")
+    reach = _speeds(evidence)
+    curves = [curve(fit, j, speed) for j, speed in enumerate(reach)]
+    blocks = [_block(evidence, curves[j], j) for j in range(fit.robot.n_joints)]
+    legend = {"predicted": "identified friction, 95 %"}
+    if check is not None:
+        kind = "training data" if check.same_as_training else "held-out"
+        legend["measured dots"] = f"measured torque less all the rest of the model ({kind})"
+    figure = Figure(
+        name="friction", blocks=blocks, caption="friction torque of each joint over its velocity", legend=legend,
+        held_out=check is not None and not check.same_as_training, across=3,
+    )  # fmt: skip
+    body = figure.html()
+    loads = [term.name for term in fit.terms if term.kind == "load"]
+    if loads:
+        body += paragraph(
+            f"Friction in proportion to the load ({', '.join(loads)}) depends on posture; it is left out of the curves "
+            "and of the points.",
+            "remark",
+        )
+    return Section("friction", TITLE, _sentence(fit, curves), body, (figure,))
+
+
+def curve(fit: Fit, joint: int, speed: float) -> Curve:
+    """Friction of a joint at velocities up to `speed` either way, without what depends on the load."""
+    half = np.linspace(1e-3, 1.0, GRID // 2) ** 1.5 * speed  # dense at low speed, where it bends
+    velocity = np.concatenate([-half[::-1], half])
+    n = fit.robot.n_joints
+    moving = np.zeros((len(velocity), n))
+    moving[:, joint] = velocity
+    still = np.zeros_like(moving)
+    regressor = fit.torque_model.regressor(Motion(still, moving, still))[:, joint]
+    regressor = np.where(friction_columns(fit, load=False), regressor, 0.0)
+    torque = regressor @ fit.values
+    if fit.compensation is not None and (known := fit.compensation.friction[joint]) is not None:
+        torque = torque + known[0].torque(velocity, known[1])
+    variance = np.einsum("tp,pq,tq->t", regressor, fit.covariance, regressor)
+    return Curve(velocity, torque, 1.96 * np.sqrt(np.maximum(variance, 0.0)))
+
+
+def _speeds(evidence: Evidence) -> list[float]:
+    """Greatest speed of each joint that is shown [rad/s]."""
+    robot, check = evidence.fit.robot, evidence.check
+    if check is not None:
+        seen = np.abs(check.series.velocity).max(axis=0)
+        return [float(value) if value > 0.0 else 1.0 for value in seen]
+    return [float(value) if np.isfinite(value) else 1.0 for value in robot.limits.velocity]
+
+
+def _sentence(fit: Fit, curves: list[Curve]) -> str:
+    middle = len(curves[0].velocity) // 2
+    low = [0.5 * float(c.torque[middle] - c.torque[middle - 1]) for c in curves]
+    high = [0.5 * float(c.torque[-1] - c.torque[0]) for c in curves]
+    most = int(np.argmax(high))
+    name, (unit, speed) = fit.robot.joint_names, units_of(fit.robot, most)
+    words = (
+        f"{name[most]} loses most to friction, {short(high[most])} {unit} at "
+        f"{short(float(curves[most].velocity[-1]), 2)} {speed}, of which {short(low[most])} {unit} remain at the "
+        "lowest speeds"
+    )
+    falling = [name[j] for j in range(len(curves)) if _falls(curves[j])]
+    return f"{words}; it falls with speed at first in {', '.join(falling)}." if falling else f"{words}."
+
+
+def _falls(c: Curve) -> bool:
+    """Whether friction has a minimum at some speed (Stribeck)."""
+    positive = c.torque[len(c.torque) // 2 :]
+    lowest = int(np.argmin(positive))
+    return lowest > 0 and bool(positive[0] - positive[lowest] > c.reach.max())
+
+
+def _block(evidence: Evidence, c: Curve, j: int) -> Block:
+    fit, check = evidence.fit, evidence.check
+    traces = [band("predicted", c.velocity, c.torque - c.reach, c.torque + c.reach)]
+    shown = [c.torque]
+    if check is not None:
+        rows = thinned(len(check.series.time), POINTS)
+        velocity = check.series.velocity[rows, j]
+        error = (check.series.measured - check.series.predicted)[rows, j]
+        points = np.interp(velocity, c.velocity, c.torque) + error
+        traces.append(line("measured", velocity, points, mode="markers", size=2.5, faint=True))
+        shown.append(points)
+    traces.append(line("predicted", c.velocity, c.torque, name="identified friction"))
+    unit, speed = units_of(fit.robot, j)
+    panel = Panel(
+        unit, traces, corner=_law(fit, j), y_range=span(np.concatenate(shown)), x_range=span(c.velocity, 0.02),
+        x_title=f"velocity [{speed}]",
+    )  # fmt: skip
+    return Block(fit.robot.joint_names[j], [[panel]], (HEIGHT,))
+
+
+def _law(fit: Fit, j: int) -> str:
+    """Friction coefficients of a joint by name."""
+    columns = friction_columns(fit)
+    seen = [fit.names[k] for k in fit.torque_model.seen[j] if columns[k]]
+    return " ".join(seen) if len(seen) <= 5 else f"{len(seen)} coefficients"

@@ -1,0 +1,146 @@
+"""The motion in space: a stick figure computed beforehand, which the page's script plays and turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.dynamics.kinematics import all_frames
+from armid.reporting.evidence import Evidence, reach_of
+from armid.reporting.html import text
+from armid.reporting.numbers import compact, exact, short
+from armid.reporting.section import Section, lacking
+from armid.robot.robot import Robot
+
+TITLE = "Replay"
+FRAMES = 240
+LONGEST_S = 20.0  # of a log that is replayed
+
+
+def replay(evidence: Evidence) -> Section:
+    """A scene with a scrubber."""
+    found = _motion(evidence)
+    if found is None:
+        return lacking("replay", TITLE, "A plan or a log fills this: armid report FIT --plan plan.json --log LOG.")
+    time, q, source = found
+    robot = evidence.fit.robot
+    arm = stick_figure(robot, q)
+    tool = arm.points[:, arm.tool]
+    size = np.ptp(tool, axis=0)
+    length = float(np.sum(np.linalg.norm(np.diff(tool, axis=0), axis=1)))
+    sentence = (
+        f"In {exact(float(time[-1] - time[0]))} s of {source} the tool travels {short(length, 2)} m through a space of "
+        f"{size[0]:.2f} × {size[1]:.2f} × {size[2]:.2f} m."
+    )
+    scene = {
+        "time": compact(time - time[0], 5),
+        "points": np.round(arm.points, 4).tolist(),
+        "links": [list(edge) for edge in arm.links],
+        "axes": [list(edge) for edge in arm.axes],
+        "tool": arm.tool,
+        "up": _up(robot),
+        "box": None if robot.limits.box is None else np.asarray(robot.limits.box).tolist(),
+        "joints": list(robot.joint_names),
+        "units": ["m" if joint.prismatic else "rad" for joint in robot.joints],
+        "q": np.round(q, 3).tolist(),
+    }
+    return Section("replay", TITLE, sentence, _html(robot), data={"scene": scene})
+
+
+def _motion(evidence: Evidence) -> tuple[Array, Array, str] | None:
+    """Times [s], positions, and what moves."""
+    if evidence.plan is not None:
+        trajectory = evidence.plan.trajectory
+        time = np.linspace(0.0, trajectory.duration, FRAMES)
+        return time, np.asarray(trajectory.at(time).q), "the planned motion"
+    for log, data in evidence.training:
+        shown = min(LONGEST_S, float(data.time[-1] - data.time[0]))
+        time = data.time[0] + np.linspace(0.0, shown, FRAMES)
+        q = np.column_stack([np.interp(time, data.time, column) for column in data.q.T])
+        return time, q, f"the motion of {Path(log.info.source).name or 'a log'}"
+    return None
+
+
+@dataclass
+class StickFigure:
+    """Points that move, and which of them are joined.
+
+    Attributes:
+        points: (frames, points, 3) in the base frame [m].
+        links: pairs of points, with the number of the link from 0 for the base.
+        axes: pairs of points on a joint's axis.
+        tool: index of the tool's point.
+    """
+
+    points: Array
+    links: list[tuple[int, int, int]] = field(default_factory=list)
+    axes: list[tuple[int, int]] = field(default_factory=list)
+    tool: int = 0
+
+
+def stick_figure(robot: Robot, q: Array) -> StickFigure:
+    """An arm as lines: along the lengths of a DH description where there are any, else from joint to joint."""
+    joint_frames, link_frames = all_frames(robot, q)
+    columns: list[Array] = [np.zeros((len(q), 3))]
+    arm = StickFigure(np.empty(0))
+
+    def add(point: Array) -> int:
+        columns.append(point)
+        return len(columns) - 1
+
+    def join(start: int, point: Array, link: int) -> int:
+        if float(np.max(np.linalg.norm(point - columns[start], axis=1))) < 1e-6:
+            return start
+        end = add(point)
+        arm.links.append((start, end, link))
+        return end
+
+    base = np.broadcast_to(np.eye(4), (len(q), 4, 4))
+    ends = [0]
+    for j, joint in enumerate(robot.joints):
+        parent = base if joint.parent == 0 else link_frames[:, joint.parent - 1]
+        here = ends[joint.parent]
+        for corner in _corners(robot, j):
+            here = join(here, parent[:, :3, :3] @ corner + parent[:, :3, 3], joint.parent)
+        here = join(here, joint_frames[:, j, :3, 3], joint.parent)
+        arm.axes.append(_axis(joint_frames[:, j], add, 0.035 * reach_of(robot)))
+        ends.append(join(here, link_frames[:, j, :3, 3], j + 1))
+    tool = link_frames[:, -1] @ robot.tool
+    arm.tool = join(ends[-1], tool[:, :3, 3], robot.n_joints)
+    arm.points = np.stack(columns, axis=1)
+    return arm
+
+
+def _axis(frames: Array, add: object, half: float) -> tuple[int, int]:
+    assert callable(add)
+    along = half * frames[:, :3, 2]
+    return add(frames[:, :3, 3] - along), add(frames[:, :3, 3] + along)
+
+
+def _corners(robot: Robot, joint: int) -> list[Array]:
+    """Points between a link's origin and the next joint, in its frame: one after each named length but the last."""
+    parts = [p for p in robot.lengths if p.joint == joint and not p.in_link_frame and p.value != 0.0]
+    corners, here = [], np.zeros(3)
+    for part in parts[:-1]:
+        here = here + part.value * part.direction
+        corners.append(here)
+    return corners
+
+
+def _up(robot: Robot) -> list[float]:
+    size = float(np.linalg.norm(robot.gravity))
+    return (-robot.gravity / size).tolist() if size > 0.0 else [0.0, 0.0, 1.0]
+
+
+def _html(robot: Robot) -> str:
+    names = "".join(f'<span class="joint">{text(name)} <b>–</b></span>' for name in robot.joint_names)
+    return (
+        '<div class="replay"><canvas role="img" aria-label="stick figure of the arm; drag to turn it"></canvas>'
+        '<div class="controls"><button type="button" class="play" aria-label="play">▶</button>'
+        '<input type="range" class="scrubber" min="0" max="1000" value="0" step="1" aria-label="time">'
+        '<output class="clock">0.00 s</output></div>'
+        f'<div class="postures">{names}</div></div>'
+    )

@@ -1,0 +1,136 @@
+"""The verdict: what one may conclude, the few numbers that matter, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from armid._version import __version__
+from armid.estimation.fit import Fit
+from armid.reporting import html
+from armid.reporting.evidence import Evidence
+from armid.reporting.numbers import percent, share, short, spaced
+from armid.reporting.section import Section
+from armid.validation.validation import Validation
+
+
+def verdict(evidence: Evidence) -> Section:
+    """The first section."""
+    fit, check = evidence.fit, evidence.check
+    body = f"{_stamp(check)}{html.tiles(_numbers(fit, check))}{_why(evidence)}{_provenance(evidence)}"
+    return Section("verdict", "Verdict", _sentence(fit, check), body)
+
+
+def _sentence(fit: Fit, check: Validation | None) -> str:
+    if check is None:
+        return (
+            f"{len(fit.names)} parameters of {fit.robot.name} were identified; nothing is proved about other motion "
+            "yet: add a validation (armid validate) on data that the fit has not seen."
+        )
+    error = percent(check.relative_error_moving)
+    if check.same_as_training:
+        return f"The error is {error} of the torque, but on training data: this proves nothing about other motion."
+    moving = [joint for joint in check.joints if np.isfinite(joint.nrms_moving)]
+    worst = max(moving, key=lambda joint: joint.nrms_moving, default=None)
+    tail = "" if worst is None else f"; {worst.name} is the worst, {percent(worst.nrms_moving)} of its torque’s spread"
+    if worst is not None and np.isfinite(worst.noise_ratio):
+        tail += f" and {worst.noise_ratio:.1f}× the noise"
+    start = "The model predicts" if check.good else "The model does not predict well enough"
+    return f"{start} the torque of motion it has not seen: the error is {error} of the torque while moving{tail}."
+
+
+def _stamp(check: Validation | None) -> str:
+    if check is None:
+        return '<p class="stamp open">not validated</p>'
+    if check.same_as_training:
+        return '<p class="stamp poor">training data: no proof</p>'
+    return f'<p class="stamp {check.verdict}">{check.verdict}</p>'
+
+
+def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
+    judged = fit.identifiability
+    count = sum(name == "determined" for name in judged.classes)
+    tiles = []
+    if check is not None:
+        moving = [joint for joint in check.joints if np.isfinite(joint.nrms_moving)]
+        tiles.append(
+            (
+                percent(check.relative_error_moving),
+                "error while moving",
+                f"of the torque, all joints; {percent(check.relative_error)} on all rows",
+            )
+        )
+        if moving:
+            worst = max(moving, key=lambda joint: joint.nrms_moving)
+            limit = f"limit {share(check.thresholds.nrms_moving)}"
+            tiles.append((percent(worst.nrms_moving), f"NRMS of {worst.name}", f"the worst joint, moving; {limit}"))
+        noisy = [joint for joint in check.joints if np.isfinite(joint.noise_ratio)]
+        if noisy:
+            loud = max(noisy, key=lambda joint: joint.noise_ratio)
+            tiles.append((f"{loud.noise_ratio:.1f}×", f"the noise, {loud.name}", "1× cannot be improved"))
+        nominal = [joint.nominal_nrms_moving for joint in check.joints if np.isfinite(joint.nominal_nrms_moving)]
+        if nominal:
+            tiles.append((percent(max(nominal)), "worst NRMS, nominal", "the file’s own inertia, best friction"))
+    tiles.append((f"{count} of {len(fit.names)}", "parameters determined", "to 30 % of their value or better"))
+    tiles.append((short(judged.condition), "condition number", "poor data" if judged.poor else "columns scaled"))
+    return tiles
+
+
+def _why(evidence: Evidence) -> str:
+    check = evidence.check
+    sentences: list[str] = [] if check is None else [*check.reasons, *check.advice]
+    audit = evidence.audit
+    if audit is not None and "possible" in audit:
+        certificates = [str(words) for words in audit.get("certificates", ())]
+        sentences += (
+            ["An arm with these parameters can exist (audit)."]
+            if audit["possible"]
+            else ["No arm can have these parameters (audit).", *certificates]
+        )
+    elif evidence.fit.standard_parameters is not None:
+        sentences.append("The parameters are physically possible: the method enforces it for every link.")
+    else:
+        sentences.append("Physical consistency was not enforced; armid identify --method feasible does.")
+    return html.bullets(spaced(words) for words in sentences)
+
+
+def _provenance(evidence: Evidence) -> str:
+    fit, check, plan = evidence.fit, evidence.check, evidence.plan
+    command = fit.options.get("command") or {}
+    logs = command.get("logs") if isinstance(command, dict) else None
+    trained = ", ".join(Path(str(log)).name for log in logs or ()) or ", ".join(_origins(fit))
+    robot = fit.robot
+    pairs = [
+        ("robot", f"{robot.name}, {robot.n_joints} joints{f' ({robot.title})' if robot.title else ''}"),
+        ("description", Path(robot.source).name),
+        ("method", f"{fit.method}, friction {fit.options.get('friction', 'as described')}"),
+        ("signals", " → ".join(str(step.get("step", "?")) for step in fit.pipeline)),
+        ("trained on", _with_hashes(trained, fit.history.get("data_sha256", ()))),
+        ("validated on", "" if check is None else _with_hashes(_checked_on(check), check.data_sha256)),
+        ("plan", "" if plan is None else f"{plan.criterion}, seed {plan.options.get('seed', 'unknown')}"),
+        ("read from", ", ".join(evidence.files)),
+        ("armid", f"{__version__}; fit made by {fit.history.get('armid', 'an unknown version')}"),
+    ]
+    return f'<details class="provenance" open><summary>Provenance</summary>{html.facts(pairs)}</details>'
+
+
+def _checked_on(check: Validation) -> str:
+    logs = check.options.get("logs") if check.options else None
+    return ", ".join(Path(str(log)).name for log in logs or check.sources) or "a data set"
+
+
+def _origins(fit: Fit) -> list[str]:
+    data = fit.history.get("data") or ()
+    words = []
+    for entry in data if isinstance(data, Sequence) else ():
+        if isinstance(entry, dict):
+            seed = f", seed {entry['seed']}" if "seed" in entry else ""
+            words.append(f"{Path(str(entry.get('source') or '')).name or entry.get('made_by') or 'a data set'}{seed}")
+    return words or ["a data set"]
+
+
+def _with_hashes(words: str, hashes: Sequence[str]) -> str:
+    digests = ", ".join(digest[:12] for digest in hashes)
+    return f"{words} (SHA-256 {digests})" if digests else words

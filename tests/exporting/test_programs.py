@@ -1,0 +1,131 @@
+"""C and Python: the same torque as the fit, from files that need nothing else."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from armid.exporting import export
+from armid.exporting.arm import arm_of
+from armid.exporting.proof import compile_c, compiler, time_c
+from tests.exporting.arms import library_fit, range_error, rich_fit, small_fit, states
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
+
+
+def run_c(path, fit, motion, folder):
+    """Inverse dynamics of all states by the compiled header."""
+    binary = compile_c(compiler(), path, arm_of(fit, complete=False), folder)
+    states = np.hstack(list(motion)).tobytes()
+    out = np.frombuffer(subprocess.run([binary], input=states, capture_output=True, check=True).stdout)
+    return out.reshape(len(motion.q), -1)[:, : fit.robot.n_joints]
+
+
+FITS = {
+    "everything": rich_fit,
+    "sliding joints": None,
+    "seven joints": lambda: library_fit("pa10"),
+    "standard DH": lambda: library_fit("powerball"),
+}
+
+
+@pytest.fixture(params=FITS)
+def fit(request, home):
+    """Arms that differ in what they have."""
+    return small_fit(home) if FITS[request.param] is None else FITS[request.param]()
+
+
+@needs_compiler
+def test_c_equals_the_fit(fit, tmp_path):
+    """Strictest flags, then 1e-10 of the range on states that the proof did not use."""
+    done = export(fit, ["c"], tmp_path / "out")
+    assert "-Werror" in done.files[0].proof.against
+    motion = states(fit.robot, 500, 11)
+    torque = run_c(tmp_path / "out" / done.files[0].name, fit, motion, tmp_path)
+    assert range_error(torque, fit.predict(motion).torque) < 1e-10
+
+
+def test_python_equals_the_fit(fit, tmp_path):
+    """In a process that sees NumPy and the file alone; one sample and many."""
+    done = export(fit, ["python"], tmp_path)
+    motion = states(fit.robot, 500, 11)
+    np.save(tmp_path / "motion.npy", np.array(motion))
+    name = done.files[0].name.removesuffix(".py")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import numpy as np, {name} as arm\n"
+        f"q, v, a = np.load({str(tmp_path / 'motion.npy')!r}); tau = arm.inverse_dynamics(q, v, a)\n"
+        "assert np.abs(arm.inverse_dynamics(q[7], v[7], a[7]) - tau[7]).max() < 1e-9 * np.abs(tau).max()\n"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('armid', 'scipy', 'numba')]\n"
+        f"np.save({str(tmp_path / 'tau.npy')!r}, tau)\n"
+    )
+    subprocess.run([sys.executable, "-I", "-c", code], check=True)
+    assert range_error(np.load(tmp_path / "tau.npy"), fit.predict(motion).torque) < 1e-10
+
+
+@needs_compiler
+def test_c_is_fast(tmp_path):
+    """Inverse dynamics of seven joints with coupled rotors and friction take less than 5 microseconds."""
+    fit = library_fit("pa10")
+    export(fit, ["c"], tmp_path)
+    seconds = time_c(tmp_path / "pa10_dynamics.h", arm_of(fit, complete=True))
+    assert seconds < 5e-6
+
+
+@needs_compiler
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
+def test_c_needs_four_functions_of_the_library(tmp_path):
+    """The compiled header asks for sin, cos, tanh and exp at most; nothing is allocated."""
+    fit = rich_fit()
+    export(fit, ["c"], tmp_path)
+    text = (tmp_path / "kr15_dynamics.h").read_text("utf-8")
+    functions = re.findall(r"static inline \w+ (kr15_[a-z_]*[a-z])\(", text)
+    source = '#include "kr15_dynamics.h"\n' + "".join(f"void *p{k} = (void *){f};\n" for k, f in enumerate(functions))
+    (tmp_path / "all.c").write_text(source)
+    subprocess.run([compiler(), "-O0", "-c", "all.c", "-o", "all.o"], cwd=tmp_path, check=True)
+    symbols = subprocess.run(["nm", "-u", "all.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    wanted = {line.split()[-1].lstrip("_") for line in symbols.splitlines()} - {
+        "stack_chk_fail",
+        "GLOBAL_OFFSET_TABLE_",
+    }
+    assert {"sin", "cos", "tanh", "exp"} >= wanted
+    assert {"sin", "cos", "tanh", "exp"} == wanted  # this arm needs them all
+    assert "malloc" not in text
+
+
+@needs_compiler
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_header_is_valid_in_cpp(tmp_path):
+    """It can be included from C++, twice."""
+    export(rich_fit(), ["c"], tmp_path)
+    (tmp_path / "a.cpp").write_text(
+        '#include "kr15_dynamics.h"\n#include "kr15_dynamics.h"\nint main() { return 0; }\n'
+    )
+    command = ["g++", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "a.cpp"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+
+
+@needs_compiler
+def test_base_parameters_are_enough(home, tmp_path):
+    """A fit without links gives the same torque in C, Python and YAML; the sidecar says what that means."""
+    fit = small_fit(home, possible=False)
+    assert fit.standard_parameters is None
+    done = export(fit, ["c", "python", "yaml"], tmp_path / "out")
+    motion = states(fit.robot, 300, 2)
+    torque = run_c(tmp_path / "out/small_dynamics.h", fit, motion, tmp_path)
+    assert range_error(torque, fit.predict(motion).torque) < 1e-10
+    assert done.history["parameters"] == "base"
+    assert any("no single links" in note for note in done.notes)
+
+
+@needs_compiler
+def test_friction_at_rest(tmp_path):
+    """At zero velocity there is no Coulomb friction, no NaN from exp(-1/0), in C as in the fit."""
+    fit = rich_fit()
+    export(fit, ["c", "python"], tmp_path / "out")
+    motion = states(fit.robot, 20, 2)
+    motion.qd[:, ::2] = 0.0
+    torque = run_c(tmp_path / "out/kr15_dynamics.h", fit, motion, tmp_path)
+    assert range_error(torque, fit.predict(motion).torque) < 1e-10
