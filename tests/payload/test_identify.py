@@ -265,7 +265,7 @@ def test_logs_that_cannot_be_used():
         identify_payload(fit, training)
     info = LogInfo(draws.robot.joint_names, "joint torque", rate_hz=RATE_HZ, robot="pa10")
     log = Log(training.time, {"position": draws.motion.q, "effort": draws.torque}, info)
-    with pytest.raises(ArmidError, match="fit of the same arm"):
+    with pytest.raises(ArmidError, match="is 'pa10', not 'kr15'"):
         identify_payload(fit, log)
     with pytest.raises(ArmidError, match="no log"):
         identify_payload(fit, [])

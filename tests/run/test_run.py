@@ -166,6 +166,16 @@ def test_an_error_of_the_doctor_stops_the_run(finished, tmp_path):
     assert not (tmp_path / "run" / "fit.json").exists()
 
 
+def test_a_log_of_another_robot_is_refused(finished, tmp_path, capsys):
+    """As identify does: three joints of the same names are not enough."""
+    log, folder = str(finished[0] / "training.parquet"), tmp_path / "run"
+    robot = ["er16", "--links", "3"]
+    for command in (["identify", *robot, log], ["run", *robot, "--log", log, "--to", "none", "-o", str(folder)]):
+        assert main(command) == 2
+        assert "robot: is 'ir361', not 'er16'" in capsys.readouterr().err
+    assert not (folder / "fit.json").exists()
+
+
 def test_what_cannot_be_exported_does_not_cost_the_report(finished, tmp_path):
     folder, _ = finished
     shutil.copytree(folder, tmp_path / "copy")
@@ -190,12 +200,16 @@ def test_what_cannot_be_exported_does_not_cost_the_report(finished, tmp_path):
         (["run", "ir361", "--track", "nowhere.csv"], "nowhere.csv"),
         (["run", "ir361", "--prior", "nowhere.yaml:0.1"], "nowhere.yaml"),
         (["run", "ir361", "--signals", "LowPas"], "LowPass"),
+        (["run", "ir361", "--signals", "bad.yaml"], "bad.yaml: is not YAML"),
+        (["run", "ir361", "--signals", "empty.yaml"], "empty.yaml: names no steps"),
         (["run", "ir361", "-o", "file/below"], "cannot be made"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")
+    Path("bad.yaml").write_text("[1, {")
+    Path("empty.yaml").write_text("")
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert words in error

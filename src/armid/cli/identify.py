@@ -6,11 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.given import check_friction, friction_entries
-from armid.cli.log_options import add_log_options, check_output, datasets_from, hashes, kept_options, logs_from
+from armid.cli.log_options import add_log_options, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
 from armid.errors import ArmidError, UnknownNameError, in_words
 from armid.progress import progress_part, report_progress
@@ -61,6 +60,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.identify import METHODS, identify
+    from armid.signals import load_pipeline, process_logs
 
     check_output(options.output, options.logs)
     if options.method is not None and options.method not in METHODS:
@@ -75,11 +75,11 @@ def run(options: argparse.Namespace) -> int:
         from armid.estimation.consistent.prior import parse_prior
 
         prior = parse_prior(options.prior, robot)
-    known, pipeline = _fixed(options.fix), _pipeline(options.signals)
+    known, pipeline = _fixed(options.fix), load_pipeline(options.signals)
     with progress_part(0.0, 0.1):
         logs = logs_from(options)
     with progress_part(0.1, 0.3):
-        sets = datasets_from(logs, pipeline, robot)
+        sets = process_logs(logs, pipeline, robot)
     with progress_part(0.3, 0.98):
         fit = identify(
             robot,
@@ -134,27 +134,6 @@ def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:
             raise ArmidError(f"--fix {name} is given twice, {result[name]:g} and {number:g}; keep one of them")
         result[name] = number
     return result
-
-
-def _pipeline(text: str | None) -> Any:
-    """Signal processing from a YAML file, YAML text, or a step's name; None to choose."""
-    if text is None or text == "auto":
-        return None
-    import yaml
-
-    from armid.files import read_text
-    from armid.signals import Pipeline
-
-    inline = text.lstrip().startswith(("{", "["))
-    if not inline and Path(text).suffix not in (".yaml", ".yml", ".json"):
-        return Pipeline.of(text)
-    try:
-        data = yaml.safe_load(text if inline else read_text(Path(text)))
-    except yaml.YAMLError as error:
-        raise ArmidError(f"--signals {text}: is not YAML ({str(error).splitlines()[0]})") from None
-    if not isinstance(data, dict | list | str):
-        raise ArmidError(f"--signals {text}: names no steps; write a list such as [{{step: LowPass, cutoff_hz: 5}}]")
-    return Pipeline.of(data)
 
 
 def _extra_files(options: argparse.Namespace) -> list[str]:

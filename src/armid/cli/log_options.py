@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ from armid.progress import report_progress
 
 if TYPE_CHECKING:
     from armid.logs import Log
-    from armid.robot import Robot
-    from armid.signals import Dataset
 
 
 def add_log_options(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
@@ -46,32 +43,6 @@ def logs_from(options: argparse.Namespace) -> list[Log]:
         report_progress(f"reading {group[0]}", number / len(groups))
         logs.append(read_log(group if recipe is not None else group[0], recipe, effort=options.effort))
     return logs
-
-
-def datasets_from(logs: Sequence[Log], pipeline: Any, robot: Robot) -> list[Dataset]:
-    """The logs processed; all by the pipeline of the first where none is given. Notes of several name their log."""
-    from armid.signals import process
-
-    sets: list[Dataset] = []
-    for number, log in enumerate(logs):
-        report_progress(f"processing {Path(log.info.source).name}", number / len(logs))
-        _check_robot(log, robot)
-        data = process(log, pipeline, robot=robot)
-        pipeline = list(data.pipeline) if pipeline is None else pipeline
-        name = Path(log.info.source).name
-        notes = data.notes if len(logs) == 1 or not name else tuple(f"{name}: {note}" for note in data.notes)
-        sets.append(replace(data, notes=notes, history={**data.history, "source": log.info.source}))
-    return sets
-
-
-def _check_robot(log: Log, robot: Robot) -> None:
-    """Refuse a log that says it is of another robot; one name may be part of the other, as in staubli_tx40."""
-    one, other = log.info.robot.lower(), robot.name.lower()
-    if one and one not in other and other not in one:
-        raise ArmidError(
-            f"{log.info.source}: was recorded on {log.info.robot!r}, not on {robot.name!r}; give the robot it is of, "
-            "or correct the name in its recipe"
-        )
 
 
 def check_output(path: str | None, inputs: Sequence[str] = ()) -> None:

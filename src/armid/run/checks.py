@@ -7,7 +7,7 @@ from pathlib import Path
 from armid.errors import ArmidError, UnknownNameError
 from armid.robot.robot import Robot
 from armid.run.settings import Settings
-from armid.run.work import path_to_track, pipeline_of
+from armid.run.work import path_to_track
 
 
 def check_settings(settings: Settings, robot: Robot) -> None:
@@ -23,6 +23,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     from armid.excitation import criterion
     from armid.exporting import FORMATS
     from armid.logs import Recipe
+    from armid.signals import load_pipeline
 
     for name in (*settings.log, *settings.validation):
         if not Path(name).exists():
@@ -37,7 +38,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
         if name not in FORMATS and settings.to != ("none",):
             raise UnknownNameError("--to", name, (*FORMATS, "none"))
     criterion(settings.criterion)
-    pipeline_of(settings.signals)
+    load_pipeline(settings.signals)
     if settings.prior:
         parse_prior(settings.prior, robot)
     if settings.recipe:

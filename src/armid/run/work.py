@@ -173,16 +173,11 @@ def identify(place: Workplace) -> None:
     from armid.estimation.consistent.prior import parse_prior
     from armid.estimation.identify import identify
     from armid.logs import read_log
-    from armid.signals import process
+    from armid.signals import load_pipeline, process_logs
 
     s, robot = place.settings, robot_of(place.settings)
-    pipeline: Any = pipeline_of(s.signals)
-    sets = []
-    for name in log_names(s)[0]:
-        log = read_log(place / name)
-        data = process(log, pipeline, robot=robot)
-        pipeline = list(data.pipeline) if pipeline is None else pipeline
-        sets.append(replace(data, history={**data.history, "source": log.info.source}))
+    logs = [read_log(place / name) for name in log_names(s)[0]]
+    sets = process_logs(logs, load_pipeline(s.signals), robot)
     report_progress("identification", 0.2)
     prior = parse_prior(s.prior, robot) if s.prior else None
     fit = identify(robot, sets, method=s.method, friction=s.friction, prior=prior)
@@ -246,20 +241,6 @@ def _split(log: Log) -> tuple[Log, Log]:
     first = log.rows(slice(0, rows)).with_channels({}, history=history)
     rest = log.rows(slice(rows, None)).with_channels({}, history=history, source=f"{log.info.source} (last part)")
     return first, rest
-
-
-def pipeline_of(text: str | None) -> Any:
-    """Steps from a YAML file or a step's name; None to choose."""
-    from armid.files import read_text
-    from armid.signals import Pipeline
-
-    if text is None or text == "auto":
-        return None
-    if Path(text).suffix not in (".yaml", ".yml", ".json"):
-        return Pipeline.of(text)
-    import yaml
-
-    return Pipeline.of(yaml.safe_load(read_text(Path(text))))
 
 
 def _numbered(name: str, count: int) -> tuple[str, ...]:

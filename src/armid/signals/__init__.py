@@ -28,7 +28,9 @@ from armid.signals.period import find_period as find_period
 from armid.signals.periodic import PeriodicAverage as PeriodicAverage
 from armid.signals.pipeline import Pipeline as Pipeline
 from armid.signals.pipeline import choose as choose
+from armid.signals.pipeline import load_pipeline as load_pipeline
 from armid.signals.pipeline import process as process
+from armid.signals.pipeline import process_logs as process_logs
 from armid.signals.preparations import CurrentToTorque as CurrentToTorque
 from armid.signals.preparations import Hampel as Hampel
 from armid.signals.preparations import Repair as Repair

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
+from armid.errors import DescriptionError
+from armid.files import read_text
 from armid.logs.log import RATE_TOLERANCE, Log, LogError
 from armid.logs.stream import LogStream
+from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.choice import chosen_steps
 from armid.signals.dataset import Dataset
@@ -68,6 +73,45 @@ class Pipeline:
         return last if isinstance(last, Strategy) else None
 
 
+def load_pipeline(text: str | None) -> Pipeline | None:
+    """The pipeline that a YAML file, YAML text such as ``{step: LowPass}`` or the name of a step says.
+
+    None, or ``auto``: the pipeline is chosen from the log.
+
+    Raises:
+        DescriptionError: it is not YAML, or names no steps.
+        SignalError: a step or one of its options is not known.
+    """
+    if text is None or text == "auto":
+        return None
+    inline = text.lstrip().startswith(("{", "["))
+    if not inline and Path(text).suffix not in (".yaml", ".yml", ".json"):
+        return Pipeline.of(text)
+    try:
+        data = yaml.safe_load(text if inline else read_text(text))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DescriptionError(text, "", f"is not YAML ({(str(error) or 'no text').splitlines()[0]})") from None
+    if not isinstance(data, dict | list | str):
+        raise DescriptionError(text, "", "names no steps; write a list such as [{step: LowPass, cutoff_hz: 5}]")
+    return Pipeline.of(data)
+
+
+def process_logs(logs: Sequence[Log], pipeline: Pipeline | PipelineLike | None, robot: Robot) -> list[Dataset]:
+    """Several logs of one robot, processed alike: all by the pipeline of the first where none is given.
+
+    Notes name their log where there are several; the history of each names its source.
+    """
+    sets: list[Dataset] = []
+    for number, log in enumerate(logs):
+        name = Path(log.info.source).name
+        report_progress(f"processing {name}", number / len(logs))
+        data = process(log, pipeline, robot=robot)
+        pipeline = list(data.pipeline) if pipeline is None else pipeline
+        notes = data.notes if len(logs) == 1 or not name else tuple(f"{name}: {note}" for note in data.notes)
+        sets.append(replace(data, notes=notes, history={**data.history, "source": log.info.source}))
+    return sets
+
+
 def process(
     log: Log | LogStream, pipeline: Pipeline | PipelineLike | None = None, *, robot: Robot | None = None
 ) -> Dataset:
@@ -85,7 +129,7 @@ def process(
         robot: the robot that was measured.
 
     Raises:
-        LogError: the log lacks what is needed; the message says what to give.
+        LogError: the log is of another robot, or lacks what is needed; the message says what to give.
         SignalError: a step cannot work with its options.
     """
     steps = Pipeline.of(pipeline)
@@ -120,6 +164,17 @@ def process(
     return replace(data, pipeline=recorded, notes=notes + data.notes)
 
 
+def _check_robot(log: Log, robot: Robot) -> None:
+    """Refuse a log that names another robot; one name may be part of the other, as in staubli_tx40."""
+    one, other = log.info.robot.lower(), robot.name.lower()
+    if one and one not in other and other not in one:
+        raise LogError(
+            log.info.source,
+            "robot",
+            f"is {log.info.robot!r}, not {robot.name!r}; give the robot it was recorded on, or correct its recipe",
+        )
+
+
 def _check_rate(log: Log) -> None:
     """Refuse a log whose timestamps contradict its stated rate, by the usual step and by the mean of most steps.
 
@@ -150,6 +205,7 @@ def _for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Not
     """The log with the robot's joints, and on its joint side unless the pipeline takes care of that."""
     if robot is None:
         return log, ()
+    _check_robot(log, robot)
     log = log.for_joints(robot.joint_names)
     notes: Notes = ()
     for kind in (CurrentToTorque, ToJointSide):
