@@ -65,7 +65,7 @@ def test_ur10e_with_linear_friction(data, which):
     fit = trained(data, "ur10e", "linear")[2]
     kinds = {p.name: p.kind for p in fit.torque_model.model.parameters}
     assert len(fit.names) == 58
-    assert sum(kinds[name] in ("inertial", "rotor") for name in fit.names) == 40
+    assert sum(kinds[name] in ("inertial", "rotor") for name in fit.columns) == 40
     assert np.all(nrms(fit, data, which) <= UR10E_BARS[which])
 
 
@@ -202,7 +202,7 @@ def test_tx40_agrees_with_the_origin(data):
     """
     robot, sets, _ = trained(data, "tx40", "linear")
     fit = WeightedLeastSquares(slow_share=TX40_SLOW).fit(robot, sets)
-    values = dict(zip(fit.names, fit.values, strict=True))
+    values = dict(zip(fit.columns, fit.values, strict=True))
     values["fv5"] += values["fvc6"]
     values["fv6"] += values["fvc6"]
     reference = published(data)

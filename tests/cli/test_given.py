@@ -46,6 +46,6 @@ def test_information_of_a_fit_is_the_inverse_of_its_covariance(tmp_path):
     options = {"rate_hz": 100.0, "noise": None}
     found, noise = given_information(str(tmp_path / "fit.json"), robot, shape, options)
     names = design_problem(robot, shape, rate_hz=100.0, noise=noise).parameters
-    order = [fit.names.index(name) for name in names]
+    order = [fit.columns.index(name) for name in names]
     expected = np.linalg.inv(fit.covariance[np.ix_(order, order)]) / 500.0
     assert np.allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())

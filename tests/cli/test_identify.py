@@ -28,7 +28,7 @@ def test_identify_with_defaults(armid, files):
     assert fit.standard_parameters is not None
     assert fit.options["friction"] == "auto"
     assert len(fit.history["files_sha256"]) == 2
-    values = dict(zip(fit.names, fit.values, strict=True))
+    values = dict(zip(fit.columns, fit.values, strict=True))
     assert values["fc1"] == pytest.approx(VALUES["fc1"], rel=0.05)
     assert values["mx2"] == pytest.approx(VALUES["mx2"], rel=0.05)
 
@@ -83,7 +83,7 @@ def test_friction_found_before(armid, files):
     assert result.code == 0, result.err
     fit = load_fit(files / "fit.json")
     assert not {"fv1", "fc1", "fv2", "fc2"} & set(fit.names)
-    values = dict(zip(fit.names, fit.values, strict=True))
+    values = dict(zip(fit.columns, fit.values, strict=True))
     assert values["mx2"] == pytest.approx(VALUES["mx2"], rel=0.03)
     assert armid("validate", files / "fit.json", files / "other.csv").code == 0
     (files / "friction.json").write_text(json.dumps({**friction, "joints": joints[:1]}))

@@ -75,7 +75,7 @@ def test_the_colony_keeps_its_books(robot, data):
     assert np.all(np.diff(curve) <= 0.0)
     scouts = fit.history["evaluations"] - 1530  # 30 at the start, 30 in each of 50 iterations (ER-10)
     assert 0 <= scouts < 50
-    low, high = np.array([box[name] for name in fit.names]).T
+    low, high = np.array([box[name] for name in fit.columns]).T
     assert np.all((fit.values >= low) & (fit.values <= high))
     objective = Objective(BeeColony().problem(robot, data), 500)
     assert objective(fit.values[:, None])[0] == pytest.approx(fit.history["objective"], rel=1e-9)

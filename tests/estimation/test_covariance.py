@@ -34,7 +34,7 @@ def share_inside(arm, *, seconds, draws, memory, cutoff_hz=5.0):
         effort = clean["effort"] + NOISE * (noise - white)
         log = Log(clean.time, {"position": clean["position"], "effort": effort}, clean.info)
         fit = WeightedLeastSquares().fit(robot, process(log, LowPass(cutoff_hz=cutoff_hz), robot=robot))
-        z = (fit.values - np.array([truth[name] for name in fit.names])) / fit.sigma
+        z = (fit.values - np.array([truth[name] for name in fit.columns])) / fit.sigma
         inside.append(np.abs(z) < 1.96)
     return float(np.mean(inside))
 

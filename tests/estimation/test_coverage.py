@@ -98,7 +98,7 @@ def coverage(name, draws, periods):
         prediction = fit.predict(motion)
         predicted.append(np.abs(prediction.torque - wanted) < 1.96 * prediction.sigma)
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
-    friction = np.array([kinds[name] == "friction" for name in fit.names])
+    friction = np.array([kinds[name] == "friction" for name in fit.columns])
     found = np.array(hits)
     return found[:, ~friction].mean(), found[:, friction].mean(), np.mean(predicted)
 

@@ -123,7 +123,7 @@ def test_a_part_that_is_zero_may_have_any_sign():
         data = noisy(robot, planted((robot, model, values), (FrictionTerm("load", 1),), [0.12]), seed=seed)
         found = FrictionSearch().fit(robot, data)
         assert ("load", 1) in {(term.kind, term.joint) for term in found.terms}
-        signs.add(np.sign(dict(zip(found.names, found.values, strict=True))["fv2"]))
+        signs.add(np.sign(dict(zip(found.columns, found.values, strict=True))["fv2"]))
     assert signs == {-1.0, 1.0}
 
 
@@ -141,7 +141,7 @@ def test_a_drive_that_looks_like_friction_is_passed_over():
     data = noisy(robot, planted(arm, (FrictionTerm("asymmetry", 0),), [2000.0]))
     pushed = FrictionSearch(dissipative=False).fit(robot, data)
     assert ("asymmetry", 0) in {(term.kind, term.joint) for term in pushed.terms}
-    values = dict(zip(pushed.names, (float(v) for v in pushed.values), strict=True))
+    values = dict(zip(pushed.columns, (float(v) for v in pushed.values), strict=True))
     assert implausibility(model, pushed.terms, 0, SPEEDS, values) > 0.1
     kept = FrictionSearch().fit(robot, data)
     assert ("asymmetry", 0) not in {(term.kind, term.joint) for term in kept.terms}

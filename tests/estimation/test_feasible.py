@@ -49,7 +49,7 @@ def fits(name):
 def check_possible(fit):
     """Every link, without the rotors it carries, every rotor and every friction coefficient."""
     unknowns = Unknowns(fit.torque_model.model, fit.terms)
-    own = dict(fit.standard_parameters) | dict(zip(fit.names, fit.values.tolist(), strict=True))
+    own = dict(fit.standard_parameters) | dict(zip(fit.columns, fit.values.tolist(), strict=True))
     x = np.array([fit.standard_parameters.get(name, own.get(name, 0.0)) for name in unknowns.names])
     for number in range(1, fit.robot.n_joints + 1):
         assert impossibility(phi(fit, number)) is None
@@ -119,7 +119,7 @@ def test_noise_cannot_make_it_impossible():
     robot = library_arm("powerball")
     data = made(robot, samples=120, noise=20.0)
     free = WeightedLeastSquares().fit(robot, data)
-    assert min(free.values[free.names.index(f"fc{i}")] for i in range(1, 7)) < 0.0
+    assert min(free.values[free.columns.index(f"fc{i}")] for i in range(1, 7)) < 0.0
     found = feasible_fit(free)
     check_possible(found)
     assert "At the edge of the possible" in " ".join(found.notes)
@@ -130,7 +130,7 @@ def test_terms_pass_through(tmp_path):
     robot = replace(library_arm("rx60"), friction=armid.load_robot("er16").friction[:3])
     terms = (FrictionTerm("stribeck", 1, 0.1), FrictionTerm("root", 1), FrictionTerm("load", 2))
     load = WeightedLeastSquares().fit(robot, made(robot))
-    base = dict(zip(load.names, load.values.tolist(), strict=True))
+    base = dict(zip(load.columns, load.values.tolist(), strict=True))
 
     def friction(v):
         extra = np.zeros_like(v)
@@ -142,9 +142,9 @@ def test_terms_pass_through(tmp_path):
     fit = estimator.fit(robot, data)
     assert fit.names[-3:] == ("fs2", "fr2", "fl3")
     check_possible(fit)
-    assert fit.values[fit.names.index("fl3")] > 0.0
+    assert fit.values[fit.columns.index("fl3")] > 0.0
     # A negative Stribeck coefficient is allowed as long as friction as a whole brakes.
-    assert fit.values[fit.names.index("fs2")] < 0.0
+    assert fit.values[fit.columns.index("fs2")] < 0.0
     fit.save(tmp_path / "fit.json")
     again = load_fit(tmp_path / "fit.json")
     assert again.standard_parameters == fit.standard_parameters
@@ -160,7 +160,7 @@ def test_data_and_plausible_arm_share_the_work():
     assert share["Im5"] > 0.9
     # Identifiable alone, but not distinguishable from zero, nor small against what such a link has.
     free, _ = fits("powerball")
-    place = free.names.index("Iyz5")
+    place = free.columns.index("Iyz5")
     assert abs(free.values[place]) < free.sigma[place]
     assert share["Iyz5"] < 0.5
     note = next(note for note in found.notes if note.startswith("The data decide"))

@@ -66,7 +66,7 @@ def test_planted_terms_and_delay_are_found(arm):
     assert ("load", 1) in kinds
     assert {("stribeck", 0), ("root", 0)} & kinds
     assert np.allclose(found.delay_s, 0.012, atol=3e-3)
-    load = dict(zip(found.names, found.values, strict=True))["fl2"]
+    load = dict(zip(found.columns, found.values, strict=True))["fl2"]
     assert np.isclose(load, 0.12, rtol=0.15)
     assert held_out(found, test) < 0.6 * held_out(WeightedLeastSquares().fit(robot, train), test)
     assert any("in proportion to the load" in note and "held-out" in note for note in found.notes)
@@ -110,7 +110,7 @@ def test_shared_elimination_equals_separate_fits(arm):
     fit = WeightedLeastSquares().fit(robot, data)
     own = [FrictionTerm("root", 1), FrictionTerm("load", 1), FrictionTerm("stribeck", 1, 0.1)]
     other = Delay(0)
-    named = dict(zip(fit.names, fit.values, strict=True))
+    named = dict(zip(fit.columns, fit.values, strict=True))
     bench = CrossValidation(Problem(robot, data), [*own, other], named)
     combinations = [(), (own[0],), (own[1], own[2]), tuple(own)]
     together = bench.compare([other], own, combinations, fit.weights)

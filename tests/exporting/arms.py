@@ -192,12 +192,12 @@ def rich_fit():
         load_loss=np.column_stack([np.full(6, 0.03), np.linspace(-0.2, 0.2, 6)]),
         weight={name: fit.standard_parameters[name] for name in ("m2", "mx2", "my2", "mx3", "m4")},
     )
-    values = dict(zip(fit.names, fit.values, strict=True))
+    values = dict(zip(fit.columns, fit.values, strict=True))
     extra = np.zeros((len(fit.names) + 4,) * 2)
     extra[:-4, :-4] = fit.covariance
     return replace(
         fit,
-        names=(*fit.names, *(term.name for term in terms)),
+        columns=(*fit.columns, *(term.name for term in terms)),
         values=np.concatenate([fit.values, [1.1, 2.2, 0.3, 0.05]]),
         covariance=extra,
         terms=terms,

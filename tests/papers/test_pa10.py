@@ -122,7 +122,7 @@ def test_tracking_with_a_noisy_fit(tmp_path):
     """R9, one run: 0.15°, 0.8 mm, 20 % feedback, five times better than PID, as the noise of R6 to R8 would have it."""
     fit = noisy_fit()
     true = stand.first_moments(ROBOT)
-    assert fit.values[fit.names.index("my2")] == pytest.approx(true["my2"], rel=0.005)
+    assert fit.values[fit.columns.index("my2")] == pytest.approx(true["my2"], rel=0.005)
     model = fit_model(fit)
     reference = path_reference(ROBOT, pa10_figure(), cycle_s=pa10_tracking.CYCLE_S)
     gains = choose_gains(model, reference.motion, pa10_tracking.CYCLE_S, noise=ROBOT.virtual.torque_noise)

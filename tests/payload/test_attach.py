@@ -55,7 +55,7 @@ def test_links_stay_possible():
     model = loaded.torque_model.model
     values = model.base.matrix @ np.array([loaded.standard_parameters[name] for name in model.base.names])
     moved = [change.name for change in found.friction]
-    inertial = [i for i, name in enumerate(loaded.names) if name not in moved]
+    inertial = [i for i, name in enumerate(loaded.columns) if name not in moved]
     np.testing.assert_allclose(loaded.values[inertial], values[inertial], rtol=1e-6, atol=1e-6)
 
 

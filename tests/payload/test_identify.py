@@ -195,13 +195,13 @@ def test_friction_in_proportion_to_the_load():
     """A load term counts the payload's weight too."""
     draws = Draws("kr15")
     fit = draws.fit(0.0)
-    values = dict(zip(fit.names, fit.values.tolist(), strict=True))
+    values = dict(zip(fit.columns, fit.values.tolist(), strict=True))
     term = FrictionTerm("load", 2)
     wide = np.zeros((len(fit.names) + 1,) * 2)
     wide[:-1, :-1] = fit.covariance
     fit = replace(
         fit,
-        names=(*fit.names, term.name),
+        columns=(*fit.columns, term.name),
         values=np.append(fit.values, 0.1),
         covariance=wide,
         terms=(term,),

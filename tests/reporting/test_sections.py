@@ -101,11 +101,11 @@ def test_nominal_torque_needs_nominal_inertia_and_the_log(whole):
 def test_friction_curve_is_the_law(whole):
     """fv v + fc sign(v) + fo with the fit's own coefficients, and its interval from the covariance."""
     fit = whole.fit
-    value = dict(zip(fit.names, fit.values, strict=True))
+    value = dict(zip(fit.columns, fit.values, strict=True))
     found = curve(fit, 1, 2.0)
     v = found.velocity
     assert np.allclose(found.torque, value["fv2"] * v + value["fc2"] * np.sign(v) + value["fo2"])
-    rows = [fit.names.index(name) for name in ("fv2", "fc2", "fo2")]
+    rows = [fit.columns.index(name) for name in ("fv2", "fc2", "fo2")]
     shape = np.column_stack([v, np.sign(v), np.ones_like(v)])
     variance = np.einsum("ti,ij,tj->t", shape, fit.covariance[np.ix_(rows, rows)], shape)
     assert np.allclose(found.reach, 1.96 * np.sqrt(variance))

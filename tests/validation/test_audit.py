@@ -165,7 +165,7 @@ def test_fit_without_a_simple_certificate():
     robot = library_arm("rx60")
     free = feasible_fit(WeightedLeastSquares().fit(robot, made(robot, noise=0.01)))
     values = free.values.copy()
-    values[free.names.index("mx3")] += 60.0
+    values[free.columns.index("mx3")] += 60.0
     (found,) = audit(replace(free, values=values, standard_parameters=None))
     assert not found.possible
     assert "for every possible arm" in found.certificates[0]

@@ -37,13 +37,13 @@ def given_information(
         raise ArmidError(f"{path}: is a fit of {fit.robot.name!r}, not of {robot.name!r}; give one of the same robot")
     noise = options.get("noise") or [float(sigma) for sigma in 1.0 / np.sqrt(fit.weights)]
     names = design_problem(robot, shape, **{**options, "noise": noise}).parameters
-    missing = [name for name in names if name not in fit.names]
+    missing = [name for name in names if name not in fit.columns]
     if missing:
         raise ArmidError(
             f"{path}: does not estimate {', '.join(missing[:5])}; fit and design must use the same --links, --simplify "
             "and --parameters"
         )
-    index = [fit.names.index(name) for name in names]
+    index = [fit.columns.index(name) for name in names]
     covariance = fit.covariance[np.ix_(index, index)]
     scale = np.sqrt(np.diag(covariance))
     information = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)

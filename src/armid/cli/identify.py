@@ -144,8 +144,8 @@ def _extra_files(options: argparse.Namespace) -> list[str]:
 def counts(fit: Fit) -> dict[str, int]:
     """How many parameters there are of each kind."""
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    base = sum(kinds.get(name) in ("inertial", "rotor") for name in fit.names)
-    springs = sum(kinds.get(name) == "spring" for name in fit.names)
+    base = sum(kinds.get(name) in ("inertial", "rotor") for name in fit.columns)
+    springs = sum(kinds.get(name) == "spring" for name in fit.columns)
     return {"parameters": len(fit.names), "base": base, "friction": len(fit.names) - base - springs, "spring": springs}
 
 

@@ -70,7 +70,7 @@ class ControlModel:
 def fit_model(fit: Fit) -> ControlModel:
     """The identified model: estimated parameters, friction terms and whatever was known beforehand."""
     model = fit.torque_model.model
-    estimated = {name: float(value) for name, value in zip(fit.names, fit.values, strict=True) if name in model.names}
+    estimated = {name: float(value) for name, value in zip(fit.columns, fit.values, strict=True) if name in model.names}
     values = _only_rigid(model, model.vector(estimated))
 
     def rest(motion: Motion) -> Array:

@@ -72,6 +72,12 @@ class BaseParameters:
         """Groups of the given kinds: inertial, rotor, friction, spring."""
         return tuple(group for group in self.groups if group.kind in kinds)
 
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the groups for people and files: with ``R`` (regrouped) where others belong to the kept one."""
+        several = np.count_nonzero(self.matrix, axis=1) > 1
+        return tuple(f"{name}R" if more else name for name, more in zip(self.kept, several, strict=True))
+
     @property
     def count(self) -> int:
         """Number of inertial and rotor groups."""

@@ -118,7 +118,7 @@ class BoxSearch(Estimator):
             f"{reference:.4g} at once.",
             "A search has no covariance of its own; intervals are those of least squares, widened by the distance "
             "to its solution.",
-            *_edges(problem.names, found.values, low, high),
+            *_edges(problem.torque_model.labels, found.values, low, high),
         ]
         covariance = spread + np.outer(miss, miss)
         fit = self.finished(problem, factor, solution, weights, covariance=covariance, notes=notes)

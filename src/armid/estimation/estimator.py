@@ -99,7 +99,7 @@ class Estimator(ABC):
         said += _suspicions(problem.robot, rms, noise)
         return Fit(
             robot=problem.robot,
-            names=problem.names,
+            columns=problem.names,
             values=solution.values,
             covariance=covariance,
             terms=problem.torque_model.terms,
@@ -111,7 +111,7 @@ class Estimator(ABC):
             standard_parameters=standard_parameters,
             factor=factor,
             weights=weights,
-            identifiability=identifiability(problem.names, solution, sigma),
+            identifiability=identifiability(problem.torque_model.labels, solution, sigma),
             method=self.name,
             options=self.options(),
             pipeline=problem.data[0].pipeline,

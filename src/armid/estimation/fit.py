@@ -47,7 +47,8 @@ class Fit:
 
     Attributes:
         robot: the robot, with the parameters that were known.
-        names: estimated parameters: base parameters (by the parameter that names the group), then friction terms.
+        columns: regressor columns of the estimated parameters: base parameters (by the parameter that names the group),
+            then friction terms. `names` are those for people and files.
         values: estimates.
         covariance: of the estimates; what it accounts for is said in `notes`.
         terms: friction terms beyond the model's own.
@@ -69,7 +70,7 @@ class Fit:
     """
 
     robot: Robot
-    names: tuple[str, ...]
+    columns: tuple[str, ...]
     values: Array
     covariance: Array
     terms: tuple[FrictionTerm, ...]
@@ -92,6 +93,11 @@ class Fit:
     def torque_model(self) -> TorqueModel:
         """The model whose parameters these are."""
         return TorqueModel(self.robot, terms=self.terms, load_values=self.load_values, compensation=self.compensation)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Estimated parameters; one that stands for a group carries an R: ``Izz1R``."""
+        return self.torque_model.labels
 
     @property
     def sigma(self) -> Array:
@@ -122,22 +128,22 @@ class Fit:
         return Prediction(torque if known is None else torque + known, spread)
 
     def expression(self, name: str) -> str:
-        """A parameter in words: the group it stands for, or its own name."""
+        """A parameter (by `names` or `columns`) in words: the group it stands for, or its own name."""
         return self._expressions.get(name, name)
 
     @cached_property
     def _expressions(self) -> dict[str, str]:
         base = self.torque_model.model.base
-        return dict(zip(base.kept, (group.expression for group in base.groups), strict=True))
+        words = {group.name: group.expression for group in base.groups}
+        return {**words, **dict(zip(base.kept, words.values(), strict=True))}
 
     def summary(self) -> str:
         """A table for people."""
         lines = [f"{self.robot.name}: {len(self.names)} parameters, {self.method}", self.identifiability.verdict]
         lower, upper = self.interval()
-        labels = [name if self.expression(name) == name else f"{name}R" for name in self.names]  # R: a combination
-        width = max(len(label) for label in labels)
+        width = max(len(name) for name in self.names)
         units = self.torque_model.units
-        for i, name in enumerate(labels):
+        for i, name in enumerate(self.names):
             mark = "" if self.identifiability.classes[i] == "determined" else f"  {self.identifiability.classes[i]}"
             half = 0.5 * (upper[i] - lower[i])
             lines.append(f"  {name:<{width}} {self.values[i]:>12.5g} ± {half:<9.2g} {units[i]}{mark}")
@@ -204,7 +210,7 @@ class Fit:
         load, extra, noise = data["load_values"], data["compensation"], data["noise"]
         return cls(
             robot=robot_from_data(data["robot"]),
-            names=tuple(p["name"] for p in parameters),
+            columns=tuple(data["factor"]["names"]),
             values=np.array([p["value"] for p in parameters]),
             covariance=np.array(data["covariance"]),
             terms=tuple(FrictionTerm.from_data(term) for term in data["terms"]),

@@ -150,7 +150,7 @@ class FrictionSearch(Estimator):
 
 
 def _values(fit: Fit) -> dict[str, float]:
-    return dict(zip(fit.names, (float(v) for v in fit.values), strict=True))
+    return dict(zip(fit.columns, (float(v) for v in fit.values), strict=True))
 
 
 def _best(

@@ -51,6 +51,11 @@ class TorqueModel:
         return (*self.model.base.kept, *(term.name for term in self.terms))
 
     @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the columns' parameters for people and files: a group carries an R, ``Izz1R``."""
+        return (*self.model.base.labels, *(term.name for term in self.terms))
+
+    @cached_property
     def units(self) -> tuple[str, ...]:
         """Units of the columns' parameters."""
         units = {parameter.name: parameter.unit for parameter in self.model.parameters}

@@ -273,7 +273,7 @@ def weights_of(arm: Arm) -> list[tuple[str, int, Array, float]]:
 def fit_digest(fit: Fit) -> str:
     """SHA-256 of what a fit's torque depends on."""
     data = {
-        "names": fit.names,
+        "names": fit.columns,
         "values": fit.values.tolist(),
         "standard_parameters": None if fit.standard_parameters is None else dict(fit.standard_parameters),
         "terms": [term.to_data() for term in fit.terms],

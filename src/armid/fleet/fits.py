@@ -15,6 +15,7 @@ from armid.estimation.consistent.feasible import NotFeasibleError, feasible_fit
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import residual_squares, solve
+from armid.estimation.torque_model import TorqueModel
 from armid.fleet.description import Fleet
 from armid.fleet.information import History
 from armid.validation.audit import audit
@@ -44,6 +45,7 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[str] =
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     counts = np.maximum(np.array(factor.counts), 1)
     known = fleet.fit
+    terms = () if known is None else known.terms
     hashes = [sha for day in history.days for sha in day.about.get("files_sha256", {}).values()]
     dates = [day.date for day in history.days]
     said = (
@@ -53,10 +55,10 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[str] =
     )
     return Fit(
         robot=fleet.robot,
-        names=factor.names,
+        columns=factor.names,
         values=solution.values,
         covariance=covariance,
-        terms=() if known is None else known.terms,
+        terms=terms,
         load_values=None if known is None else known.load_values,
         compensation=None,
         delay_s=np.zeros(fleet.robot.n_joints) if known is None else known.delay_s,
@@ -65,7 +67,7 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[str] =
         standard_parameters=None,
         factor=factor,
         weights=weights,
-        identifiability=identifiability(factor.names, solution, sigma),
+        identifiability=identifiability(TorqueModel(fleet.robot, terms=terms).labels, solution, sigma),
         method=METHOD,
         options={"arm": history.name, "dates": dates, "slow_floor": fleet.slow_floor},
         pipeline=tuple(fleet.pipeline.to_data()),

@@ -163,7 +163,7 @@ class Surveyor:
                 if len(left) == len(sound) or len(left) < LEAST_SOUND:
                     break
                 sound = left
-            estimate = learn(self.model.names, {name: one for name, one in healthy.items() if one is not None})
+            estimate = learn(self.model.labels, {name: one for name, one in healthy.items() if one is not None})
             for name in self.arms:
                 self._series(name, estimate, usual)
                 self._sizes(name)
@@ -181,7 +181,7 @@ class Surveyor:
         found = {name: self.used(name).total for name, arm in self.arms.items() if arm.used.any()}
         if not found:
             raise ArmidError("no arm-day is usable, so nothing can be estimated; see the problems of each")
-        return learn(self.model.names, found, compare=False)
+        return learn(self.model.labels, found, compare=False)
 
     def _judged(self, first: FleetEstimate) -> FleetEstimate:
         """Leave out days whose torques are wrong, and take in those that the log doctor suspected without reason."""

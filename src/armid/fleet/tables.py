@@ -167,7 +167,7 @@ def _parameters(model: TorqueModel, survey: Survey) -> tuple[dict[str, Any], ...
             "sigma": plain(sigma[i]),
             "spread": plain(spread[i]) if estimate.told else None,
         }
-        for i, (name, unit) in enumerate(zip(model.names, model.units, strict=True))
+        for i, (name, unit) in enumerate(zip(model.labels, model.units, strict=True))
     )
 
 

@@ -110,7 +110,7 @@ def parameter_rows(bench: Bench, least: Fit, paper: Fit, robot: Robot) -> list[R
     """Table 2: our least squares with its uncertainty, the truth, the colony's values, the published ones."""
     truth = dict(zip(least.names, stand.true_values(robot), strict=True))
     sigma = dict(zip(least.names, least.sigma, strict=True))
-    values, bees = (dict(zip(fit.names, fit.values, strict=True)) for fit in (least, paper))
+    values, bees = (dict(zip(fit.columns, fit.values, strict=True)) for fit in (least, paper))
     names = _base_names(robot)
     low, high = least.interval(0.95)
     inside = int(np.sum((low <= stand.true_values(robot)) & (stand.true_values(robot) <= high)))

@@ -162,7 +162,7 @@ def base_parameters(bench: Bench) -> Outcome:
 def _moment_row(bench: Bench, fit: Fit, name: str, true: float) -> Row:
     """Share of a first moment that is found."""
     words, accuracy = ACCURACY[name]
-    value, sigma = (float(array[fit.names.index(name)]) for array in (fit.values, fit.sigma))
+    value, sigma = (float(array[fit.columns.index(name)]) for array in (fit.values, fit.sigma))
     return bench.at_least(
         f"{words}: share of the maker's value that is found, 1 − |error|",
         1.0 - abs(value / true - 1.0),
@@ -318,7 +318,7 @@ def _appendix_row(bench: Bench, robot: Robot, fit: Fit) -> Row:
 def _beside(robot: Robot, fit: Fit) -> tuple[tuple[str, ...], Array, Array, Array]:
     """Names, our values, their sigma and the printed values, in the order of the appendix; rotors in g m^2."""
     view = published(Model(robot), "appendix")
-    matrix = view.matrix[:, [view.model.names.index(name) for name in fit.names]]
+    matrix = view.matrix[:, [view.model.names.index(name) for name in fit.columns]]
     paper = np.array([float(row["value"]) for row in robot.published["appendix"]["parameters"]])
     size = np.array([1e3 if name.startswith("Im") else 1.0 for name in view.entries])
     sigma = np.sqrt(np.diag(matrix @ fit.covariance @ matrix.T))

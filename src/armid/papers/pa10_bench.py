@@ -149,7 +149,7 @@ def identified(robot: Robot, sets: Sequence[Dataset], friction: Sequence[Frictio
     weight: dict[str, float] = {}
     for _ in range(ROUNDS):
         fit = WeightedLeastSquares(compensation=Compensation(known, loss, weight)).fit(bare, sets)
-        weight = dict(zip(fit.names, fit.values.tolist(), strict=True))
+        weight = dict(zip(fit.columns, fit.values.tolist(), strict=True))
     return fit
 
 

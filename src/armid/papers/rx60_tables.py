@@ -152,7 +152,7 @@ def rank_and_condition_rows(
 
 def _combination_of_fit(fit: Fit, known: dict[int, float]) -> dict[str, float]:
     """The combinations from armid's own base parameters, with what the data sheet adds."""
-    v = dict(zip(fit.names, fit.values, strict=True))
+    v = dict(zip(fit.columns, fit.values, strict=True))
     # about the frames' origins; known parts of alpha1 and alpha7 hold Steiner's terms, which v holds already
     a2, sheet = table("rx60")["link_parameters"]["a2"], table("rx60")["data_sheet"]
     mass = a2**2 * sheet["m3"]

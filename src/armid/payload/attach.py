@@ -68,7 +68,7 @@ def attached(fit: Fit, parameters: Array, values: Array, covariance: Array) -> F
         }
     load = None
     if fit.load_values is not None:
-        moved = dict(zip(fit.names, shift.tolist(), strict=True))
+        moved = dict(zip(fit.columns, shift.tolist(), strict=True))
         load = {name: value + moved.get(name, 0.0) for name, value in fit.load_values.items()}
     return replace(fit, robot=robot, values=values, covariance=covariance, standard_parameters=links, load_values=load)
 

@@ -90,7 +90,7 @@ class _Part:
 def arm_columns(fit: Fit) -> tuple[Indices, Indices]:
     """Indices of the fit's values that stay with the arm (links, rotors, springs), and of its friction."""
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.names])
+    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.columns])
     return np.flatnonzero(~friction), np.flatnonzero(friction)
 
 
@@ -134,7 +134,7 @@ def _moved(fit: Fit, friction: Indices, factor: CompactFactor) -> Indices:
     """Friction coefficients of joints that have rows."""
     numbers = {parameter.name: parameter.number - 1 for parameter in fit.torque_model.model.parameters}
     numbers |= {term.name: term.joint for term in fit.terms}
-    return np.array([i for i in friction if factor.counts[numbers[fit.names[i]]] > 0], dtype=np.int64)
+    return np.array([i for i in friction if factor.counts[numbers[fit.columns[i]]] > 0], dtype=np.int64)
 
 
 def _root(covariance: Array) -> tuple[Array, Array]:

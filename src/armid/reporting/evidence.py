@@ -254,4 +254,4 @@ def friction_columns(fit: Fit, *, load: bool = True) -> np.ndarray[Any, np.dtype
     """Which of a fit's parameters are friction; without those in proportion to the load, if `load` is not wanted."""
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
     loads = set() if load else {term.name for term in fit.terms if term.kind == "load"}
-    return np.array([kinds.get(name, "friction") == "friction" and name not in loads for name in fit.names])
+    return np.array([kinds.get(name, "friction") == "friction" and name not in loads for name in fit.columns])

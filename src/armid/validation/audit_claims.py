@@ -79,17 +79,14 @@ def claim_of_fit(fit: Fit, title: str = "fit") -> Claim:
     """The base parameters and friction terms of a fit."""
     unknowns = Unknowns(fit.torque_model.model, fit.terms)
     witness = None if fit.standard_parameters is None else np.array([_of(fit, name) for name in unknowns.names])
-    # A group is called as `armid model` does, with an R for regrouped.
-    grouped = np.count_nonzero(unknowns.matrix, axis=1) > 1
-    entries = tuple(f"{name}R" if several else name for name, several in zip(fit.names, grouped, strict=True))
-    return Claim(title, unknowns, entries, np.asarray(fit.values), unknowns.matrix, witness=witness)
+    return Claim(title, unknowns, fit.names, np.asarray(fit.values), unknowns.matrix, witness=witness)
 
 
 def _of(fit: Fit, name: str) -> float:
     """A link parameter of a fit, or the coefficient of a friction term."""
     if fit.standard_parameters is not None and name in fit.standard_parameters:
         return float(fit.standard_parameters[name])
-    return float(fit.values[fit.names.index(name)])
+    return float(fit.values[fit.columns.index(name)])
 
 
 def claim_of_robot(robot: Robot) -> Claim:

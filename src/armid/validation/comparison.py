@@ -100,7 +100,7 @@ def delayed(torque: Array, data: Dataset, delay_s: Array) -> Array:
 def _friction(fit: Fit, motion: Motion) -> Array:
     """Torque of the linear friction and the terms of a fit."""
     kinds = {p.name: p.kind for p in fit.torque_model.model.parameters}
-    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.names])
+    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.columns])
     return fit.torque_model.torque(motion, np.where(friction, fit.values, 0.0))
 
 

@@ -45,13 +45,14 @@ def against_reference(fit: Fit, reference: Mapping[str, float]) -> tuple[Referen
 
     Args:
         fit: the estimates.
-        reference: values by the names of the fit's parameters (each names its group, see `Fit.expression`); or of all
-            inertial parameters, from which the groups are made.
+        reference: values by the names of the fit's parameters (``Izz1R``, or the column ``Izz1``); or of all inertial
+            parameters, from which the groups are made.
     """
     base = fit.torque_model.model.base
-    values = dict(reference)
-    if not set(values) <= set(fit.names):
-        unknown = set(values) - set(fit.torque_model.model.names) - set(fit.names)
+    columns = dict(zip(fit.names, fit.columns, strict=True))
+    values = {columns.get(name, name): value for name, value in reference.items()}
+    if not set(values) <= set(fit.columns):
+        unknown = set(values) - set(fit.torque_model.model.names) - set(fit.columns)
         if unknown:
             raise UnknownNameError("parameter", sorted(unknown)[0], fit.names)
         values = {
@@ -60,9 +61,9 @@ def against_reference(fit: Fit, reference: Mapping[str, float]) -> tuple[Referen
             if all(name in reference for name, _ in group.terms)
         }
     rows = []
-    for index, name in enumerate(fit.names):
-        if name in values:
-            value, sigma, told = float(fit.values[index]), float(fit.sigma[index]), float(values[name])
+    for index, (name, column) in enumerate(columns.items()):
+        if column in values:
+            value, sigma, told = float(fit.values[index]), float(fit.sigma[index]), float(values[column])
             accuracy = float(percentage_accuracy(np.array([value]), np.array([told]))[0])
             rows.append(ReferenceRow(name, value, sigma, told, accuracy, abs(value - told) <= 2.0 * sigma))
     return tuple(rows)

@@ -224,7 +224,7 @@ def _typical(rows: Array, matrix: Array) -> Array:
 
 def _decided(problem: Problem, solution: Solution, precision: Array) -> str:
     share = 1.0 - np.einsum("ij,ji->i", solution.inverse, precision)
-    names = [name for name, value in zip(problem.names, share, strict=True) if value < 0.5]
+    names = [name for name, value in zip(problem.torque_model.labels, share, strict=True) if value < 0.5]
     if not names:
         return f"The data decided all {len(share)} values."
     return f"The data decided {len(share) - len(names)} of {len(share)} values, the prior the rest: {', '.join(names)}."

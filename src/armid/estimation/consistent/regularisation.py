@@ -234,8 +234,8 @@ def data_share(
     linkwise = {name for number in range(1, fit.robot.n_joints + 1) for name in inertial_names(number)}
     typical = np.where([name in linkwise for name in names], scale, 0.0)
     alone = {*unknowns.model.base.alone, *(term.name for term in unknowns.terms)}
-    free = dict(zip(fit.names, fit.identifiability.classes, strict=True))
-    sigma = dict(zip(fit.names, fit.sigma.tolist(), strict=True))
+    free = dict(zip(fit.columns, fit.identifiability.classes, strict=True))
+    sigma = dict(zip(fit.columns, fit.sigma.tolist(), strict=True))
     share = np.zeros(len(names))
     for i, name in enumerate(names):
         size = DETERMINED * max(abs(float(x[i])), float(typical[i]))
