@@ -176,7 +176,7 @@ def test_written_values_are_those_there_are():
     from armid.estimation.terms import KINDS
     from armid.excitation.criteria import CRITERIA
     from armid.excitation.export_plan import KINDS as EXPORTS
-    from armid.exporting import FORMATS
+    from armid.exporting import exporters
     from armid.logs.log import EFFORTS
 
     real = {
@@ -188,8 +188,8 @@ def test_written_values_are_those_there_are():
         "--view": _GENERAL,
         "--effort": EFFORTS,
         "design --to": EXPORTS,
-        "export --to": FORMATS,
-        "run --to": (*FORMATS, "none"),
+        "export --to": tuple(exporters),
+        "run --to": (*exporters, "none"),
     }
     assert {name: [w.replace("+", " ") for w in VALUES_WRITTEN[name].split()] for name in real} == {
         name: list(names) for name, names in real.items()

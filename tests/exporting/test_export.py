@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import armid.exporting.writing as module
 from armid.errors import ArmidError
-from armid.exporting import FORMATS, ExportError, ProofError, export
+from armid.exporting import ExportError, ProofError, export, exporters, formats
 from armid.exporting import proof as proofs
 from armid.exporting.arm import Arm, arm_of, random_states
+from armid.exporting.exporter import Job, left_out
 from armid.exporting.friction import linear_friction
 from tests.exporting.arms import library_fit, rich_fit, small_fit, states
+
+FORMATS = tuple(exporters)
 
 
 def test_the_sidecar(home, tmp_path):
@@ -58,15 +60,16 @@ def test_which_masses_are_measured(home, tmp_path, decided, words):
 
 def test_only_what_the_arm_has_is_held(home):
     """Springs stand among what a file holds only for an arm with springs, delays only where there are any."""
-    from armid.exporting.holds import holds
-
     plain, sprung = arm_of(small_fit(home), complete=True), arm_of(library_fit("ir361"), complete=True)
     assert not plain.robot.springs
     for form in FORMATS:
-        assert "spring" not in holds(plain, form)
-        assert ("spring" in holds(sprung, form)) == (form in ("mjcf", "c", "python"))
+        assert "spring" not in exporters[form]().holds(plain)
+        assert ("spring" in exporters[form]().holds(sprung)) == (form in ("mjcf", "c", "python"))
     late = replace(plain, fit=replace(plain.fit, delay_s=np.full(plain.robot.n_joints, 0.002)))
-    assert ("delays" in holds(plain, "c"), "delays" in holds(late, "c")) == (bool(np.any(plain.fit.delay_s)), True)
+    assert ("delays" in exporters["c"]().holds(plain), "delays" in exporters["c"]().holds(late)) == (
+        bool(np.any(plain.fit.delay_s)),
+        True,
+    )
 
 
 def test_the_same_fit_gives_the_same_bytes(home, tmp_path):
@@ -79,11 +82,9 @@ def test_the_same_fit_gives_the_same_bytes(home, tmp_path):
 
 def test_sizes_of_what_is_lost():
     """The torque that a URDF loses is that of the causes it names, in root mean square and share."""
-    from armid.exporting.holds import left_out
-
     fit = library_fit("ir361")
     arm, motion = arm_of(fit, complete=True), random_states(fit.robot, 300, 1)
-    rows = {row.what: row.to_data() for row in left_out(arm, "urdf", linear_friction(arm), motion)}
+    rows = {row.what: row.to_data() for row in left_out(exporters["urdf"](), Job(arm, motion, linear_friction(arm)))}
     spring = fit.robot.springs[0]
     angle = motion.q[:, spring.joint - 1] - spring.phi
     length = np.sqrt(spring.a**2 + spring.b**2 - 2 * spring.a * spring.b * np.cos(angle))
@@ -133,12 +134,12 @@ def test_negative_coefficients_are_not_written(home):
 
 def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
     """One wrong digit in a file: it is named with the reason and not there; the others are, and the sidecar tells."""
-    right = module.c_header
+    right = formats.c_header
 
     def wrong(arm, banner):
         return right(replace(arm, values=arm.values * (1.0 + 1e-9)), banner)
 
-    monkeypatch.setattr(module, "c_header", wrong)
+    monkeypatch.setattr(formats, "c_header", wrong)
     if proofs.compiler() is None:
         pytest.skip("needs a C compiler")
     with pytest.raises(ProofError, match=r"small_dynamics\.h: was not kept"):
@@ -157,12 +158,12 @@ def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
 def test_a_file_goes_with_the_one_it_names(home, tmp_path, monkeypatch):
     """A robot file whose URDF fails is not kept either; a URDF that is there for it alone leaves with it."""
     with monkeypatch.context() as patch:
-        patch.setattr(module, "patched", lambda arm, friction, path: (path.read_bytes(), []))
+        patch.setattr(formats, "patched", lambda arm, friction, path: (path.read_bytes(), []))
         done = export(small_fit(home), ["yaml", "urdf", "python"], tmp_path / "a")
         assert [file.name for file in done.files] == ["small_dynamics.py"]
         assert {file.form for file in done.refused} == {"urdf", "yaml"}
         assert sorted(path.name for path in (tmp_path / "a").iterdir())[2:] == ["small_dynamics.py"]
-    monkeypatch.setattr(module, "robot_file", lambda *rest, **options: b"name: [")
+    monkeypatch.setattr(formats, "robot_file", lambda *rest, **options: b"name: [")
     done = export(small_fit(home), ["yaml", "python"], tmp_path / "b")
     assert sorted(path.name for path in (tmp_path / "b").iterdir())[2:] == ["small_dynamics.py"]
 
@@ -181,14 +182,14 @@ def test_the_tolerance_follows_terms_that_cancel(tmp_path):
     _, sizes, rows = np.linalg.svd(regressor, full_matrices=False)
     free = rows[sizes < 1e-10 * sizes[0]]
     ill = Arm(fit, plain.values + 1e5 * np.random.default_rng(0).normal(size=len(free)) @ free, False)
-    every = module._Work(ill, motion, linear_friction(plain), [], None)._every(ill.torque(motion))
+    every = Job(ill, motion, linear_friction(plain)).quantities(ill.torque(motion))
     path = tmp_path / "ill.h"
-    path.write_bytes(module.c_header(ill, ["x"]))
+    path.write_bytes(formats.c_header(ill, ["x"]))
     proof = proofs.prove_c(path, ill, motion, every, ill.sizes(motion))
     assert proofs.TIGHT < proof.error < proof.tolerance
     with pytest.raises(ProofError, match="1e-10 allowed"):
         proofs.prove_c(path, ill, motion, every, {})
-    path.write_bytes(module.c_header(replace(ill, values=ill.values * (1.0 + 1e-7)), ["x"]))
+    path.write_bytes(formats.c_header(replace(ill, values=ill.values * (1.0 + 1e-7)), ["x"]))
     with pytest.raises(ProofError, match="finds another"):
         proofs.prove_c(path, ill, motion, every, ill.sizes(motion))
 
@@ -197,7 +198,7 @@ def test_old_files_survive_a_failed_proof(home, tmp_path, monkeypatch):
     """What an earlier export wrote is still complete."""
     export(small_fit(home), ["python"], tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    monkeypatch.setattr(module, "python_module", lambda arm, banner: b"raise ValueError('no')\n")
+    monkeypatch.setattr(formats, "python_module", lambda arm, banner: b"raise ValueError('no')\n")
     with pytest.raises(ProofError, match=r"cannot be used \(ValueError: no\)"):
         export(small_fit(home), ["python"], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -235,9 +236,9 @@ def test_refusals(home, tmp_path):
         (small_fit(home, possible=False), ["yaml", "mjcf"], "armid identify --method feasible"),
         (impossible, ["c"], "mass is negative .*`armid identify --method feasible"),
     ]
-    for given, formats, problem in cases:
+    for given, names, problem in cases:
         with pytest.raises(ArmidError, match=problem):
-            export(given, formats, tmp_path / "out")
+            export(given, names, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

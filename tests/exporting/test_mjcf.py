@@ -67,14 +67,19 @@ def test_motors_that_move_several_joints(tmp_path):
 
 def test_what_is_lost_and_held_make_the_whole(tmp_path):
     """An arm with everything: MuJoCo's torque and what the sidecar names add up to the fit's prediction."""
+    from armid.exporting import Job, exporters
     from armid.exporting.arm import arm_of, random_states
+    from armid.exporting.exporter import left_out
     from armid.exporting.friction import linear_friction
-    from armid.exporting.holds import left_out
 
     fit = rich_fit()
     done = export(fit, ["mjcf"], tmp_path)
     arm, motion = arm_of(fit, complete=True), random_states(fit.robot, 100, 8)
-    lost = [row.torque for row in left_out(arm, "mjcf", linear_friction(arm), motion) if row.torque is not None]
+    lost = [
+        row.torque
+        for row in left_out(exporters["mjcf"](), Job(arm, motion, linear_friction(arm)))
+        if row.torque is not None
+    ]
     torque = inverse(tmp_path / "kr15.xml", fit.robot, motion) + sum(lost)
     assert range_error(torque, fit.predict(motion).torque) < 1e-9
     words = " ".join(row.sentence() for row in done.files[0].lost)

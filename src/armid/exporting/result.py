@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.exporting.holds import Lost
+from armid.exporting.exporter import LeftOut
 from armid.exporting.proof import Proof
 from armid.files import write_text
 
@@ -23,7 +23,7 @@ class ExportedFile:
 
     Attributes:
         name: without folder.
-        form: one of `FORMATS`.
+        form: one of `exporters`.
         sha256: of its bytes.
         proof: its comparison with the fit.
         lost: what it cannot hold.
@@ -35,7 +35,7 @@ class ExportedFile:
     form: str
     sha256: str
     proof: Proof
-    lost: tuple[Lost, ...]
+    lost: tuple[LeftOut, ...]
     notes: tuple[str, ...]
     holds: str
 

@@ -21,7 +21,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     from armid.estimation.identify import METHODS
     from armid.estimation.terms import KINDS
     from armid.excitation import criterion
-    from armid.exporting import FORMATS
+    from armid.exporting import exporters
     from armid.logs import Recipe
     from armid.signals import load_pipeline
 
@@ -35,8 +35,8 @@ def check_settings(settings: Settings, robot: Robot) -> None:
             if kind not in KINDS:
                 raise UnknownNameError("--friction", kind, ("auto", "linear", *KINDS))
     for name in settings.to:
-        if name not in FORMATS and settings.to != ("none",):
-            raise UnknownNameError("--to", name, (*FORMATS, "none"))
+        if name not in exporters and settings.to != ("none",):
+            raise UnknownNameError("--to", name, (*exporters, "none"))
     criterion(settings.criterion)
     load_pipeline(settings.signals)
     if settings.prior:

@@ -254,13 +254,13 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 def export(place: Workplace) -> None:
     """Files for other programs, each proved; what cannot be written costs neither the rest nor the report."""
     from armid.estimation import load_fit
-    from armid.exporting import export
+    from armid.exporting import export, exporters
 
     fit, folder, formats = load_fit(place / "fit.json"), place / "exports", list(place.settings.to)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     said = []
-    if fit.standard_parameters is None and (left := [name for name in formats if name in ("urdf", "mjcf")]):
+    if fit.standard_parameters is None and (left := [name for name in formats if exporters[name].links]):
         formats = [name for name in formats if name not in left]
         said.append(f"{', '.join(left)} not written: the fit has no links; use --method feasible")
     try:

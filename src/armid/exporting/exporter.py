@@ -1,0 +1,218 @@
+"""What an exporter is: one format, the files it makes of an arm, what it cannot hold, and how a file is proved.
+
+Another package adds a format by a subclass of `Exporter` under an entry point in the group ``armid.exporters``, a
+program by the decorator ``@exporters.add("name")``; it then works in `armid.export` and on the command line.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.dynamics.model import Motion
+from armid.exporting import arm as causes
+from armid.exporting.arm import Arm
+from armid.exporting.friction import LinearFriction
+from armid.exporting.proof import Proof
+from armid.registry import Registry
+from armid.robot.robot import Robot
+
+#: Causes of torque that a format may lack, in words.
+CAUSES: Mapping[str, str] = {
+    causes.ROTORS: "rotor inertia",
+    causes.ROTOR_COUPLING: "coupling of rotors with the links they sit on",
+    causes.MOTOR_INERTIA: "rotor inertia of motors that move several joints",
+    causes.MOTOR_FRICTION: "friction of motors that move several joints",
+    causes.OFFSET: "constant torque (offset of friction or sensor)",
+    causes.SPRINGS: "springs",
+    causes.COUNTERBALANCE: "counterbalance tables",
+    causes.LOAD_LOSS: "loss in proportion to the load",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Bytes of a file, notes in sentences, and the name of another file that it needs; unproved if only needed."""
+
+    content: bytes
+    notes: tuple[str, ...] = ()
+    needs: str = ""
+    proved: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What all formats of one export share.
+
+    Attributes:
+        arm: what is exported.
+        motion: random states at which files are proved.
+        friction: nearest viscous and Coulomb friction.
+        banner: sentences for the first comment of a file.
+        urdf: the robot's own URDF; None without.
+        formats: names of all formats that are wanted.
+    """
+
+    arm: Arm
+    motion: Motion
+    friction: LinearFriction
+    banner: list[str] = field(default_factory=list)
+    urdf: Path | None = None
+    formats: tuple[str, ...] = ()
+
+    @cached_property
+    def parts(self) -> dict[str, Array]:
+        """Torque (samples, joints) by cause."""
+        return self.arm.parts(self.motion)
+
+    @cached_property
+    def torque(self) -> Array:
+        """Torque (samples, joints) of all causes."""
+        return np.sum(list(self.parts.values()), axis=0)
+
+    @cached_property
+    def sizes(self) -> dict[str, Array]:
+        """Sums of absolute terms, by which round-off is judged."""
+        return self.arm.sizes(self.motion)
+
+    def quantities(self, torque: Array) -> dict[str, Array]:
+        """What a program must give beside the torque, by armid's own dynamics."""
+        arm, q, zero = self.arm, self.motion.q, np.zeros_like(self.motion.q)
+        friction = (causes.JOINT_FRICTION, causes.MOTOR_FRICTION, causes.OFFSET, causes.LOAD_LOSS)
+        springs = (causes.SPRINGS, causes.COUNTERBALANCE)
+        friction_torque, spring_torque = (
+            sum((self.parts.get(cause, zero) for cause in group), zero) for group in (friction, springs)
+        )
+        return {
+            "torque": torque,
+            "gravity": arm.model.gravity_torque(q, arm.values),
+            "friction": friction_torque,
+            "springs": spring_torque,
+            "mass matrix": arm.model.mass_matrix(q, arm.values).reshape(len(q), -1),
+        }
+
+
+class Exporter(ABC):
+    """One format.
+
+    Attributes:
+        title: what it writes, for help.
+        links: whether it can only write physically consistent links (method ``feasible``).
+    """
+
+    title: ClassVar[str] = ""
+    links: ClassVar[bool] = False
+
+    @abstractmethod
+    def files(self, job: Job) -> dict[str, Content]:
+        """The files, by name; those it only needs beside its own are not proved."""
+
+    def holds(self, arm: Arm) -> str:
+        """What a file holds of an arm, in words; nothing that the arm has not."""
+        return self.title
+
+    def causes(self, arm: Arm) -> tuple[str, ...]:
+        """Those of `CAUSES` whose torque a file holds."""
+        return tuple(CAUSES)
+
+    def friction_held(self, job: Job) -> Array | None:
+        """Friction (samples, joints) that a file gives; None if all of it."""
+        return None
+
+    def reads_urdf(self, robot: Robot) -> bool:
+        """Whether the robot's own URDF is read."""
+        return False
+
+    def prove(self, path: Path, job: Job, torque: Array) -> Proof:
+        """Compare a file with the fit's torque (samples, joints) at the states, less what it cannot hold.
+
+        Raises:
+            ProofError: they differ.
+        """
+        return Proof(path.name, None, None, 0, 0.0, "not proved: this format has no proof")
+
+
+exporters: Registry[type[Exporter]] = Registry("format", "armid.exporters", "armid.exporting")
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Torque that a format cannot hold.
+
+    Attributes:
+        what: in words.
+        torque: (samples, joints) on the random states [N m]; None for what is no torque.
+        total: the whole torque there.
+        note: more words.
+        units: of each joint's torque.
+    """
+
+    what: str
+    torque: Array | None
+    total: Array
+    note: str = ""
+    units: tuple[str, ...] = ()
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON: root mean square and largest torque per joint, and its share of the whole torque."""
+        if self.torque is None:
+            return {"what": self.what, "rms": None, "largest": None, "units": None, "share": None, "note": self.note}
+        return {
+            "what": self.what,
+            "rms": self._rms.tolist(),
+            "largest": np.abs(self.torque).max(axis=0).tolist(),
+            "units": list(self.units),
+            "share": self._share.tolist(),
+            "note": self.note,
+        }
+
+    @property
+    def _rms(self) -> Array:
+        return np.sqrt(np.mean(np.square(self.torque), axis=0)) if self.torque is not None else np.zeros(0)
+
+    @property
+    def _share(self) -> Array:
+        return np.asarray(self._rms / np.maximum(np.sqrt(np.mean(self.total**2, axis=0)), 1e-12))
+
+    def sentence(self) -> str:
+        """One line for people: the joint that suffers most."""
+        if self.torque is None:
+            return f"{self.what}: {self.note}"
+        worst = int(np.argmax(self._share))
+        share = self._share[worst]
+        percent = f"{100.0 * share:.2g}" if share < 0.1 else f"{100.0 * share:.0f}"
+        size = f"{self._rms[worst]:.3g} {self.units[worst]} rms, {percent} % of the torque, at joint {worst + 1}"
+        return f"{self.what}: up to {size}" + (f" ({self.note})" if self.note else "")
+
+
+def left_out(exporter: Exporter, job: Job) -> list[LeftOut]:
+    """What a format cannot hold of an arm."""
+    arm, total = job.arm, job.torque
+    units = tuple("N" if joint.prismatic else "N m" for joint in arm.robot.joints)
+    rows = []
+    if (held := exporter.friction_held(job)) is not None:
+        rest = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(total)) - held
+        rest = np.where(np.abs(rest) <= 1e-12 * max(float(np.abs(total).max()), 1e-12), 0.0, rest)
+        names = [
+            f"joint {joint + 1}: {', '.join(arm.curve_words(int(joint)) or ['negative coefficients'])}"
+            for joint in np.flatnonzero(np.any(rest, axis=0))
+        ]
+        note = f"{'; '.join(names)}; the nearest viscous and Coulomb friction is kept"
+        rows += [LeftOut("friction beyond viscous and Coulomb friction", rest, total, note, units)] if names else []
+    kept = exporter.causes(arm)
+    rows += [
+        LeftOut(words, job.parts[cause], total, "", units)
+        for cause, words in CAUSES.items()
+        if cause in job.parts and cause not in kept
+    ]
+    if np.any(delays := arm.fit.delay_s):
+        text = "torque lags motion by " + " ".join(f"{1e3 * delay:.3g}" for delay in delays) + " ms, joint by joint"
+        rows.append(LeftOut("delay of the torque", None, total, text))
+    return rows
