@@ -157,9 +157,9 @@ def plain(value: Any) -> Any:
 
 
 def parse_yaml(text: str, source: str) -> dict[str, Any]:
-    """The mapping that a YAML text holds: safe types only, no key twice, dates as text."""
+    """The mapping that a YAML text holds: safe types only, no key twice, keys and dates as text, without nulls."""
     try:
-        data = _StrictLoader(text).get_single_data()
+        data = _given(_StrictLoader(text).get_single_data(), {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -169,7 +169,19 @@ def parse_yaml(text: str, source: str) -> dict[str, Any]:
         raise DescriptionError(source, "", f"is not valid YAML ({words})") from None
     if not isinstance(data, dict):
         raise DescriptionError(source, "", "holds no fields; write each as `name: value`")
-    return {str(key): value for key, value in data.items()}
+    return data
+
+
+def _given(value: Any, done: dict[int, Any]) -> Any:
+    """Mappings without entries that are null; shared parts stay shared, so that aliases cannot fill the memory."""
+    if not isinstance(value, dict | list):
+        return value
+    if id(value) not in done:
+        if isinstance(value, list):
+            done[id(value)] = [_given(entry, done) for entry in value]
+        else:
+            done[id(value)] = {str(key): _given(entry, done) for key, entry in value.items() if entry is not None}
+    return done[id(value)]
 
 
 def parse_xml(path: Path) -> Element:
@@ -292,7 +304,7 @@ def _field_and_problem(message: str, data: Any, kind: Any) -> tuple[str, str]:
             valid = [str(one.__struct_config__.tag) for one in around if hasattr(one, "__struct_config__")]
         hint = f"{nearest(str(value)[:80], valid)}; valid: {', '.join(valid)}"
         return _joined(path), f"is {shown(value)}{hint}"
-    return _joined(path), text.replace("`", "'")
+    return _joined(path), text
 
 
 def _joined(path: str, *more: str) -> str:

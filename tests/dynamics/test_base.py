@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import armid
 from armid.dynamics import closed_form_grouping
-from armid.robot.dh import DHRow, dh_joints
+from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.robot import Robot, inertial_names
 
 TABLES = yaml.safe_load(Path(__file__).with_name("base_groupings.yaml").read_text())

@@ -39,7 +39,7 @@ REFUSED = {
     "position": ({"limits": {"position": [[-1, 1], [1, 1]]}}, r"limits\.position\[2\]: is reversed or empty"),
     "velocity": ({"limits": {"velocity": [1, -1]}}, r"limits\.velocity: is -1 for joint 2"),
     "box": ({"limits": {"box": [[0, 0, 0], [1, 1, 0]]}}, r"limits\.box: is reversed"),
-    "assumed": ({"limits": {"assumed": ["torqe"]}}, r"limits\.assumed: is 'torqe', did you mean 'torque'"),
+    "assumed": ({"limits": {"assumed": ["torqe"]}}, r"limits\.assumed\[1\]: is 'torqe', did you mean 'torque'"),
     "gear": ({"drives": {"gear_ratio": [0, 1]}}, r"drives\.gear_ratio: is 0 for joint 1"),
     "carrier": ({"drives": {"carrier": [0, 7]}}, r"drives\.carrier\[2\]: is 7"),
     "coupled": ({"drives": {"coupled": "yes, please"}}, r"drives\.coupled: must be true or false"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armid.dynamics import link_frames
-from armid.robot.dh import DHRow, dh_joints
+from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.robot import Robot
 
 ROWS = (

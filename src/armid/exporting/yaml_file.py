@@ -14,8 +14,8 @@ from armid.dynamics.parameters import linear_friction
 from armid.exporting.arm import Arm, ExportError
 from armid.exporting.friction import LinearFriction
 from armid.exporting.urdf import to_rpy
-from armid.robot.dh import DHRow, dh_joints
 from armid.robot.friction import LAWS, Friction
+from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.robot import Robot, inertial_names
 

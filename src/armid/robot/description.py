@@ -1,270 +1,351 @@
-"""The robot file: from checked YAML fields to a Robot. The format is explained in docs/robot-file.md."""
+"""The robot file as types: its sections, their entries and what can be checked within each section.
+
+The format is explained in docs/robot-file.md; `armid.robot.build` makes a Robot of it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from armid.arrays import Array
-from armid.files import shown
-from armid.robot.dh import DHRow, dh_joints
-from armid.robot.drives import with_drives
-from armid.robot.geometry import from_rpy, placement
-from armid.robot.mjcf import read_mjcf
-from armid.robot.robot import (
-    STANDARD_GRAVITY,
-    Capsule,
-    Counterbalance,
-    GravitySpring,
-    Limits,
-    Provenance,
-    Robot,
-    Simplification,
-    inertial_names,
-    parameter_number,
-)
-from armid.robot.schema import Fields, read_fields
-from armid.robot.truth import read_friction, read_virtual
-from armid.robot.urdf import read_urdf
+from armid.files import FieldError, checked, convert, parse_yaml, shown
+from armid.robot.geometry import DHRow
+from armid.robot.inertia import from_com
+from armid.robot.quantities import Number, PerJoint, Vector
+from armid.robot.robot import Provenance
 
 FORMAT = 1
-_CONVENTIONS = ("modified-dh", "standard-dh", "urdf", "mjcf")
-_STATUSES = ("printed", "corrected", "assumed", "third-party", "derived")
+ORIGIN = (Number(0.0), Number(0.0), Number(0.0))
 
 
-def robot_from_yaml(text: str, source: str, folder: Path, links: int | None = None) -> Robot:
-    """Robot from the text of a robot file; files it names are relative to `folder`, `links` overrides its number."""
-    fields = read_fields(text, source)
-    version = fields.take("armid", FORMAT)
-    if version != FORMAT:
-        fields.fail("armid", f"is {shown(version)}; this version of armid reads format {FORMAT}")
-    name = fields.require("name")
-    if not isinstance(name, str) or not re.fullmatch(r"[\w-]+", name):
-        fields.fail("name", f"is {shown(name)}; use letters, digits, - and _")
-    fields.require("kinematics")
-    robot = _kinematics(fields.section("kinematics"), folder)
-    robot = replace(
-        robot,
-        name=name,
-        source=source,
-        title=fields.text("title"),
-        tool=_tool(fields.section("tool")),
-        gravity=_gravity(fields, robot.gravity),
-    )
-    robot = replace(robot, limits=_limits(fields.section("limits"), robot))
-    robot = with_drives(fields, robot)
-    robot = replace(robot, friction=read_friction(fields.section("friction"), robot.n_joints))
-    robot = _with_springs(fields, robot)
-    capsules = tuple(_capsule(section, robot) for section in fields.sections("capsules"))
-    robot = replace(robot, capsules=capsules or robot.capsules)
-    simplifications = {
-        key: _simplification(section, robot) for key, section in fields.named_sections("simplify").items()
-    }
-    robot = replace(
-        robot,
-        simplifications=simplifications,
-        known=_known(fields.section("known"), robot),
-        published={key: _published(section) for key, section in fields.named_sections("published").items()},
-        virtual=read_virtual(fields.section("virtual"), robot) if "virtual" in fields else None,
-        provenance=tuple(_provenance(section) for section in fields.sections("provenance")),
-    )
-    in_use = fields.integer("links") if "links" in fields else robot.n_joints
-    for key in ("links", "virtual"):
-        fields.take(key)
-    fields.finish()
-    return robot.first_links(in_use if links is None else links)
+class Section(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A mapping of a YAML file whose entries are all known."""
 
 
-def _kinematics(fields: Fields, folder: Path) -> Robot:
-    convention = fields.choice("convention", _CONVENTIONS)
-    if convention in ("urdf", "mjcf"):
-        path = folder / str(fields.require("file"))
-        if not path.is_file():
-            fields.fail("file", f"names {shown(str(path))}, which is not there; paths are relative to the robot file")
-        fields.finish()
-        return read_urdf(path) if convention == "urdf" else read_mjcf(path)
-    rows = [_row(fields, f"rows[{i + 1}]", row) for i, row in enumerate(fields.items("rows"))]
-    if not rows:
-        fields.fail("rows", "is empty, so there are no links; give one row [alpha, a, d, theta offset] per joint")
-    parents = [fields.checked_integer(f"parents[{i + 1}]", p) for i, p in enumerate(fields.items("parents"))]
-    parents = parents or list(range(len(rows)))
-    names = fields.texts("joint_names") or [f"joint{i + 1}" for i in range(len(rows))]
-    for key, values in (("parents", parents), ("joint_names", names)):
-        if len(values) != len(rows):
-            fields.fail(key, f"has {len(values)} entries for {len(rows)} rows")
-    for index, parent in enumerate(parents):
-        if not 0 <= parent <= index:
-            fields.fail(
-                f"parents[{index + 1}]", f"is {parent}; a parent is 0 (base) or an earlier link, so loops are out"
-            )
-    if len(set(names)) != len(names):
-        fields.fail("joint_names", "holds a name twice")
-    fields.finish()
-    joints, lengths = dh_joints(rows, modified=convention == "modified-dh", parents=parents, names=names)
-    return Robot(name="", source=fields.source, joints=joints, lengths=lengths)
+class RotorInertia(Number):
+    """A rotor inertia [kg m^2]; NaN stands for ``unknown``."""
+
+    @classmethod
+    def from_plain(cls, value: object) -> RotorInertia:
+        """Read it."""
+        inertia = cls(np.nan) if value == "unknown" else cls(Number.from_plain(value))
+        if inertia < 0.0:
+            raise ValueError(f"is negative ({inertia:g}); write 'unknown' if it is to be estimated")
+        return inertia
 
 
-def _row(fields: Fields, key: str, row: object) -> DHRow:
-    if not isinstance(row, list) or len(row) not in (4, 5):
-        size = f"has {len(row)} entries" if isinstance(row, list) else "is not a list"
-        fields.fail(key, f"{size}; a DH row is [alpha, a, d, theta offset] or [alpha, a, d, theta offset, prismatic]")
-    kind = fields.checked_choice(key, row[4], ("revolute", "prismatic")) if len(row) == 5 else "revolute"
-    alpha, a, d, theta = (fields.checked_number(key, value) for value in row[:4])
-    return DHRow(alpha, a, d, theta, kind == "prismatic")
+class Gain(tuple[float, ...]):
+    """A polynomial from current to torque, lowest power first; a single number is the gain."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_plain(cls, value: object) -> Gain:
+        """Read it."""
+        if not isinstance(value, list):
+            return cls((0.0, Number.from_plain(value)))
+        if not value:
+            raise ValueError("is an empty polynomial; give a gain or coefficients, lowest power first")
+        return cls(convert(value, list[Number]))
 
 
-def _tool(fields: Fields) -> Array:
-    xyz, rpy = fields.vector("xyz", 3, (0, 0, 0)), fields.vector("rpy", 3, (0, 0, 0))
-    fields.finish()
-    return placement(from_rpy(rpy), xyz)
+class TableRow:
+    """One row of a DH table, as a list."""
+
+    def __init__(self, row: DHRow) -> None:
+        """Keep the row."""
+        self.row = row
+
+    @classmethod
+    def from_plain(cls, value: object) -> TableRow:
+        """Read it."""
+        if not isinstance(value, list) or len(value) not in (4, 5):
+            size = f"has {len(value)} entries" if isinstance(value, list) else "is not a list"
+            form = "[alpha, a, d, theta offset] or [alpha, a, d, theta offset, prismatic]"
+            raise ValueError(f"{size}; a DH row is {form}")
+        kinds = ("revolute", "prismatic")
+        if len(value) == 5 and value[4] not in kinds:
+            raise ValueError(f"is {shown(value[4])} for the kind of joint; valid: {', '.join(kinds)}")
+        alpha, a, d, theta = (float(Number.from_plain(item)) for item in value[:4])
+        return cls(DHRow(alpha, a, d, theta, value[4:] == ["prismatic"]))
 
 
-def _gravity(fields: Fields, default: Array) -> Array:
-    value = fields.take("gravity")
-    if value is None:
-        return default if default is not None else np.array(STANDARD_GRAVITY)
-    if value == "none":
-        return np.zeros(3)
-    gravity = fields.checked_vector("gravity", value, 3)
-    if not np.any(gravity):
-        fields.fail("gravity", "has zero length, so gravity parameters cannot be found; write `none` if that is meant")
-    return gravity
+class DHTable(Section, tag_field="convention"):
+    """Kinematics by a DH table."""
+
+    rows: list[TableRow]
+    parents: list[int] = []
+    joint_names: list[str] = []
+
+    def __post_init__(self) -> None:
+        """Check the sizes, and that there are no loops."""
+        if not self.rows:
+            problem = "is empty, so there are no links; give one row [alpha, a, d, theta offset] per joint"
+            raise FieldError("rows", problem)
+        for name, values in (("parents", self.parents), ("joint_names", self.joint_names)):
+            if values and len(values) != len(self.rows):
+                raise FieldError(name, f"has {len(values)} entries for {len(self.rows)} rows")
+        for index, parent in enumerate(self.parents):
+            if not 0 <= parent <= index:
+                problem = f"is {parent}; a parent is 0 (base) or an earlier link, so loops are out"
+                raise FieldError(f"parents[{index + 1}]", problem)
+        if len(set(self.joint_names)) != len(self.joint_names):
+            raise FieldError("joint_names", "holds a name twice")
 
 
-def _limits(fields: Fields, robot: Robot) -> Limits:
-    n, base = robot.n_joints, robot.limits if len(robot.limits.lower) else Limits.unknown(robot.n_joints)
-    lower, upper = base.lower.copy(), base.upper.copy()
-    if "position" in fields:
-        pairs = fields.items("position")
-        if len(pairs) != n:
-            fields.fail("position", f"has {len(pairs)} entries for {n} joints; give [lower, upper] for each")
-        lower, upper = np.array([fields.checked_vector(f"position[{i + 1}]", p, 2) for i, p in enumerate(pairs)]).T
-        for index in np.flatnonzero(lower >= upper):
-            found = f"lower {lower[index]:.6g}, upper {upper[index]:.6g}"
-            fields.fail(f"position[{index + 1}]", f"is reversed or empty ({found}); write [lower, upper]")
-    values = {"lower": lower, "upper": upper}
-    for key in ("velocity", "acceleration", "torque"):
-        given = fields.numbers_per_joint(key, n)
-        for index in np.flatnonzero(given <= 0.0):
-            fields.fail(key, f"is {given[index]:.6g} for joint {index + 1}; limits are positive")
-        values[key] = np.where(np.isnan(given), getattr(base, key), given)
-    box = None
-    if "box" in fields:
-        corners = fields.items("box")
-        if len(corners) != 2:
-            fields.fail("box", "must be two corners, [[x, y, z], [x, y, z]]")
-        box = np.array([fields.checked_vector(f"box[{i + 1}]", corner, 3) for i, corner in enumerate(corners)])
-        if np.any(box[0] >= box[1]):
-            fields.fail("box", "is reversed; give the lower corner first")
-    assumed = fields.texts("assumed")
-    for name in assumed:
-        fields.checked_choice("assumed", name, ("position", "velocity", "acceleration", "torque", "box"))
-    fields.finish()
-    return Limits(**values, box=box, assumed=frozenset(assumed))
+class ModifiedDH(DHTable, tag="modified-dh"):
+    """Craig's convention."""
 
 
-def _joint_number(fields: Fields, robot: Robot) -> int:
-    joint = fields.integer("joint")
-    if not 1 <= joint <= robot.n_joints:
-        fields.fail("joint", f"is {joint}; joints are numbered 1 to {robot.n_joints}")
-    return joint
+class StandardDH(DHTable, tag="standard-dh"):
+    """The classical convention."""
 
 
-def _with_springs(parent: Fields, robot: Robot) -> Robot:
-    springs, tables = [], []
-    for fields in parent.sections("springs"):
-        kind = fields.choice("type", ("gravity-compensation", "table"))
-        joint = _joint_number(fields, robot)
-        if kind == "gravity-compensation":
-            a, b = fields.number("a"), fields.number("b")
-            for key, value in (("a", a), ("b", b)):
-                if value <= 0.0:
-                    fields.fail(key, f"is {value:g}; distances of the spring's ends from the axis are positive")
-            if a == b:
-                fields.fail("b", "equals a, so that the spring's length can become zero; make them differ")
-            springs.append(GravitySpring(joint, a, b, fields.number("phi", 0.0)))
-        else:
-            position = np.array([fields.checked_number("position", v) for v in fields.items("position")])
-            torque = np.array([fields.checked_number("torque", v) for v in fields.items("torque")])
-            if len(position) < 2 or len(position) != len(torque) or np.any(np.diff(position) <= 0.0):
-                fields.fail("position", "must rise and have as many entries (at least 2) as torque")
-            tables.append(Counterbalance(joint, position, torque))
-        fields.finish()
-    return replace(robot, springs=tuple(springs), counterbalances=tuple(tables))
+class UrdfFile(Section, tag_field="convention", tag="urdf"):
+    """Kinematics of a URDF file."""
+
+    file: str
 
 
-def _capsule(fields: Fields, robot: Robot) -> Capsule:
-    link, radius = fields.integer("link"), fields.number("radius")
-    if not 0 <= link <= robot.n_joints:
-        fields.fail("link", f"is {link}; links are numbered 0 (base) to {robot.n_joints}")
-    if radius <= 0.0:
-        fields.fail("radius", f"is {radius:g}; a radius is positive")
-    capsule = Capsule(link, fields.vector("from", 3), fields.vector("to", 3), radius)
-    fields.finish()
-    return capsule
+class MjcfFile(Section, tag_field="convention", tag="mjcf"):
+    """Kinematics of an MJCF file."""
+
+    file: str
 
 
-def _parameter_name(fields: Fields, key: str, name: object, robot: Robot) -> str:
-    if not 1 <= parameter_number(str(name)) <= max(robot.n_joints, len(robot.springs)):
-        fields.fail(
-            key, f"{shown(name)} is no parameter of this robot; names look like Ixx3, my2, Im1 (1 to {robot.n_joints})"
-        )
-    return str(name)
+class Tool(Section):
+    """The tool's frame in the last link's."""
+
+    xyz: Vector = ORIGIN
+    rpy: Vector = ORIGIN
 
 
-def _simplification(fields: Fields, robot: Robot) -> Simplification:
-    zero = {_parameter_name(fields, "zero", name, robot) for name in fields.items("zero")}
-    for link in fields.items("neglect_links"):
-        if not 1 <= fields.checked_integer("neglect_links", link) <= robot.n_joints:
-            fields.fail("neglect_links", f"holds {link}; links are numbered 1 to {robot.n_joints}")
-        zero.update(inertial_names(link))
-    note = fields.text("note")
-    fields.finish()
-    return Simplification(frozenset(zero), note)
+class LimitEntries(Section):
+    """Limits of the joints and of the workspace."""
+
+    position: list[tuple[Number, Number]] | None = None
+    velocity: PerJoint[Number] | None = None
+    acceleration: PerJoint[Number] | None = None
+    torque: PerJoint[Number] | None = None
+    box: tuple[Vector, Vector] | None = None
+    assumed: list[Literal["position", "velocity", "acceleration", "torque", "box"]] = []
+
+    def __post_init__(self) -> None:
+        """Refuse what is reversed."""
+        for index, (lower, upper) in enumerate(self.position or ()):
+            if lower >= upper:
+                found = f"lower {lower:.6g}, upper {upper:.6g}"
+                raise FieldError(f"position[{index + 1}]", f"is reversed or empty ({found}); write [lower, upper]")
+        if self.box is not None and any(low >= high for low, high in zip(*self.box, strict=True)):
+            raise FieldError("box", "is reversed; give the lower corner first")
 
 
-def _known(fields: Fields, robot: Robot) -> dict[str, float]:
-    return {_parameter_name(fields, name, name, robot): fields.number(name) for name in fields.names()}
+class DriveEntries(Section):
+    """Motors and gears."""
+
+    gear_ratio: PerJoint[Number] = PerJoint(1.0)
+    rotor_inertia: PerJoint[RotorInertia] = PerJoint(RotorInertia(np.nan))
+    carrier: list[int] = []
+    axis: list[Vector] = []
+    coupled: PerJoint[bool] = PerJoint(True)
+    coupling_matrix: list[list[Number]] = []
+    current_gain: PerJoint[Gain] | None = None
 
 
-def _published(fields: Fields) -> Mapping[str, Any]:
-    """A set from the literature: kept as it is, its keys checked."""
-    parameters = []
-    for row in fields.sections("parameters"):
-        entry = {
-            "name": row.require("name"),
-            "value": row.number("value"),
-            **{
-                key: row.take(key)
-                for key in ("id", "formula", "printed", "printed_formula", "unit", "std", "experiments")
-            },
-            **{key: row.take(key) for key in ("known", "scope", "errata", "note")},
-        }
-        row.finish()
-        parameters.append({key: value for key, value in entry.items() if value is not None})
-    result = {key: fields.take(key) for key in ("title", "convention", "note", "friction", "load_loss")}
-    if "rotors" in fields:
-        result["rotors"] = fields.checked_flag("rotors", fields.take("rotors"))
-    result["simplify"] = fields.take("simplify")
-    result["gear_ratio"] = fields.number("gear_ratio") if "gear_ratio" in fields else fields.take("gear_ratio")
-    constants = fields.section("constants")
-    result["constants"] = {name: constants.number(name) for name in constants.names()}
-    fields.finish()
-    return {**{key: value for key, value in result.items() if value is not None}, "parameters": parameters}
+class FrictionEntries(Section):
+    """Friction laws of the model."""
+
+    law: PerJoint[str] = PerJoint("coulomb-viscous")
+    offset: PerJoint[bool] = PerJoint(False)
+    per_direction: PerJoint[bool] = PerJoint(False)
 
 
-def _provenance(fields: Fields) -> Provenance:
-    entry = Provenance(
-        field=fields.text("field"),
-        status=fields.choice("status", _STATUSES),
-        source=fields.text("source"),
-        note=fields.text("note"),
-        errata=tuple(fields.texts("errata")),
-    )
-    fields.finish()
-    return entry
+class TrueFriction(FrictionEntries):
+    """Friction of the simulated arm."""
+
+    law: PerJoint[str] = PerJoint("none")
+    side: Literal["joint", "motor"] = "joint"
+    coefficients: dict[str, PerJoint[Number]] = {}
+
+
+class SpringEntries(Section, tag_field="type", tag="gravity-compensation"):
+    """A gravity-compensating spring."""
+
+    joint: int
+    a: Number
+    b: Number
+    phi: Number = Number(0.0)
+
+    def __post_init__(self) -> None:
+        """Refuse a spring without a lever, or one whose length can vanish."""
+        for name, value in (("a", self.a), ("b", self.b)):
+            if value <= 0.0:
+                raise FieldError(name, f"is {value:g}; distances of the spring's ends from the axis are positive")
+        if self.a == self.b:
+            raise FieldError("b", "equals a, so that the spring's length can become zero; make them differ")
+
+
+class TableEntries(Section, tag_field="type", tag="table"):
+    """A known torque over position."""
+
+    joint: int
+    position: list[Number]
+    torque: list[Number]
+
+    def __post_init__(self) -> None:
+        """Refuse a table that cannot be interpolated."""
+        rises = all(np.diff(self.position) > 0.0)
+        if len(self.position) < 2 or len(self.position) != len(self.torque) or not rises:
+            raise FieldError("position", "must rise and have as many entries (at least 2) as torque")
+
+
+class CapsuleEntries(Section, rename={"start": "from", "end": "to"}):
+    """A link's shape."""
+
+    link: int
+    radius: Number
+    start: Vector
+    end: Vector
+
+    def __post_init__(self) -> None:
+        """Refuse a capsule without a thickness."""
+        if self.radius <= 0.0:
+            raise FieldError("radius", f"is {self.radius:g}; a radius is positive")
+
+
+class SimplificationEntries(Section):
+    """Parameters taken as zero."""
+
+    zero: list[str] = []
+    neglect_links: list[int] = []
+    note: str = ""
+
+
+class PublishedRow(Section):
+    """One published value."""
+
+    name: Any
+    value: Number
+    id: Any = None
+    formula: Any = None
+    printed: Any = None
+    printed_formula: Any = None
+    unit: Any = None
+    std: Any = None
+    experiments: Any = None
+    known: Any = None
+    scope: Any = None
+    errata: Any = None
+    note: Any = None
+
+
+class PublishedSet(Section):
+    """Published values, under the assumptions of their source."""
+
+    parameters: list[PublishedRow] = []
+    title: Any = None
+    convention: Any = None
+    note: Any = None
+    friction: Any = None
+    load_loss: Any = None
+    rotors: bool | None = None
+    simplify: Any = None
+    gear_ratio: Number | None = None
+    constants: dict[str, Number] = {}
+
+
+class Tensor(Section):
+    """Inertia about the centre of mass [kg m^2]."""
+
+    xx: Number
+    xy: Number
+    xz: Number
+    yy: Number
+    yz: Number
+    zz: Number
+
+
+class Body(Section):
+    """A rigid body: mass [kg], centre of mass [m], inertia about it."""
+
+    mass: Number
+    com: Vector
+    inertia: Tensor
+
+    @property
+    def parameters(self) -> Array:
+        """Its ten inertial parameters."""
+        i = self.inertia
+        return from_com(self.mass, self.com, [[i.xx, i.xy, i.xz], [i.xy, i.yy, i.yz], [i.xz, i.yz, i.zz]])
+
+
+class TrueSpring(Section):
+    """Stiffness [N/m] and free length [m]."""
+
+    k: Number
+    l0: Number
+
+
+class LoadLoss(Section):
+    """Torque lost in proportion to the load."""
+
+    slope: PerJoint[Number] = PerJoint(0.0)
+    offset: PerJoint[Number] = PerJoint(0.0)
+    side: Literal["joint", "motor"] = "joint"
+
+
+class VirtualEntries(Section):
+    """What is true when the arm is simulated."""
+
+    links: list[Body] = []
+    rotor_inertia: PerJoint[Number] = PerJoint(0.0)
+    friction: TrueFriction = msgspec.field(default_factory=TrueFriction)
+    springs: list[TrueSpring] = []
+    load_loss: LoadLoss = msgspec.field(default_factory=LoadLoss)
+    torque_noise: PerJoint[Number] = PerJoint(0.0)
+    encoder_resolution: Number = Number(0.0)
+    payload: Body | None = None
+    note: str = ""
+
+
+class Description(Section):
+    """A robot file."""
+
+    name: str
+    kinematics: ModifiedDH | StandardDH | UrdfFile | MjcfFile
+    armid: Any = FORMAT
+    title: str = ""
+    links: int | None = None
+    tool: Tool = msgspec.field(default_factory=Tool)
+    gravity: Vector | str | None = None
+    limits: LimitEntries = msgspec.field(default_factory=LimitEntries)
+    drives: DriveEntries = msgspec.field(default_factory=lambda: DriveEntries(coupled=PerJoint(False)))
+    friction: FrictionEntries = msgspec.field(default_factory=FrictionEntries)
+    springs: list[SpringEntries | TableEntries] = []
+    capsules: list[CapsuleEntries] = []
+    simplify: dict[str, SimplificationEntries] = {}
+    known: dict[str, Number] = {}
+    published: dict[str, PublishedSet] = {}
+    virtual: VirtualEntries | None = None
+    provenance: list[Provenance] = []
+
+    def __post_init__(self) -> None:
+        """Check version, name and gravity."""
+        if self.armid != FORMAT:
+            raise FieldError("armid", f"is {shown(self.armid)}; this version of armid reads format {FORMAT}")
+        if not re.fullmatch(r"[\w-]+", self.name):
+            raise FieldError("name", f"is {shown(self.name)}; use letters, digits, - and _")
+        if isinstance(self.gravity, str) and self.gravity != "none":
+            raise FieldError("gravity", f"must be a list of 3 numbers or 'none', not {shown(self.gravity)}")
+        if self.gravity is not None and not isinstance(self.gravity, str) and not any(self.gravity):
+            problem = "has zero length, so gravity parameters cannot be found; write `none` if that is meant"
+            raise FieldError("gravity", problem)
+
+
+def read_description(text: str, source: str) -> Description:
+    """The entries of a robot file, checked; `source` names it in messages."""
+    return checked(parse_yaml(text, source), Description, source)

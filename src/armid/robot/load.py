@@ -9,8 +9,7 @@ from pathlib import Path
 
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import parse_xml, read_text
-from armid.robot.description import robot_from_yaml
-from armid.robot.drives import reflected_drives
+from armid.robot.build import reflected_drives, robot_from_yaml
 from armid.robot.friction import LAWS, Friction
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import Robot

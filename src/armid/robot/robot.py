@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -185,12 +186,11 @@ class Virtual:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Provenance:
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a number comes from."""
 
-    field: str
-    status: str
+    status: Literal["printed", "corrected", "assumed", "third-party", "derived"]
+    field: str = ""
     source: str = ""
     note: str = ""
     errata: tuple[str, ...] = ()
@@ -250,9 +250,10 @@ class Robot:
     nominal_friction: Array | None = None
     nominal_rotors: Array | None = None
     nominal_joints: tuple[Joint, ...] | None = None
-    published: Mapping[str, Any] = field(default_factory=dict)
-    virtual: Virtual | None = None
-    provenance: tuple[Provenance, ...] = ()
+    # Where numbers come from and what a simulation takes for the truth is no part of result files (repr=False).
+    published: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    virtual: Virtual | None = field(default=None, repr=False)
+    provenance: tuple[Provenance, ...] = field(default=(), repr=False)
 
     @property
     def n_joints(self) -> int:
