@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from armid.estimation.torque_model import model_of
 from armid.fleet.description import load_fleet
 from armid.fleet.engine import engine
 from armid.fleet.partitions import Partition, find_partitions
@@ -25,6 +24,7 @@ from armid.fleet.reduce import reduce_partition
 from armid.logs import write_log
 from armid.logs.log import Log, LogInfo
 from armid.robot import load_robot
+from armid.torque.model import model_of
 
 ROBOT, RATE_HZ, PERIOD_S = "pa10", 1000.0, 20.0
 FILES = 16  # partitions; all of one size, so that two workers end together

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from armid.errors import ArmidError, UnknownNameError
 
@@ -71,3 +71,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             for point in entry_points(group=self.group):
                 self.add(point.name)(point.load())
         return self._things
+
+
+#: Friction laws, `armid.torque.friction.law.FrictionLaw`; here because descriptions, which come first, name them.
+friction_laws: Registry[Any] = Registry("friction law", "armid.friction", "armid.torque.friction")

@@ -173,15 +173,15 @@ def test_written_values_are_those_there_are():
     from armid.cli.track import CONTROLLERS
     from armid.dynamics.views import _GENERAL
     from armid.estimation.identify import METHODS
-    from armid.estimation.terms import KINDS
     from armid.excitation.criteria import CRITERIA
     from armid.excitation.export_plan import KINDS as EXPORTS
     from armid.exporting import exporters
     from armid.logs.log import EFFORTS
+    from armid.torque.friction.added import ADDED
 
     real = {
         "--method": METHODS,
-        "--friction": ("auto", "linear", *KINDS),
+        "--friction": ("auto", "linear", *(name.removesuffix("-excess") for name in ADDED)),
         "--criterion": CRITERIA,
         "--controller": CONTROLLERS,
         "--law": _LAWS,

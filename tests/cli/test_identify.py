@@ -59,7 +59,7 @@ def test_options_change_the_estimate(armid, files):
     assert fit.robot.known == {"fo1": 0.5, "fo2": -0.2}
     assert "fo1" not in fit.names
     assert fit.pipeline[-1]["cutoff_hz"] == 3.0
-    assert {term.kind for term in fit.terms} <= {"stribeck"}
+    assert {term.law for term in fit.terms} <= {"stribeck-excess"}
     inline = armid(
         "identify", files / "planar.yaml", files / "train.csv", "--signals", "{step: LowPass, cutoff_hz: 3.0}",
         "--friction", "linear", "--json",

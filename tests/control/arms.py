@@ -6,9 +6,9 @@ import armid
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.estimation import WeightedLeastSquares
-from armid.estimation.torque_model import model_of
 from armid.excitation import prior_values
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 
 MIDDLE = np.array([0.2, -0.5, 0.9])  # a posture with room around it
 _DESCRIPTION = """\

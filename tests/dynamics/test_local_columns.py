@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.dynamics.base import random_motion
 from armid.errors import ArmidError
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.robot import Counterbalance
 
 
@@ -23,7 +23,7 @@ def column(model, name, motion):
 
 def test_linear_friction(robot):
     """fv, fc and fo multiply velocity, its sign and one, on their own joint alone; sign(0) is 0."""
-    model = armid.Model(replace(robot, friction=(Friction(LAWS["coulomb-viscous"], offset=True),) * 3))
+    model = armid.Model(replace(robot, friction=(Friction("coulomb-viscous", offset=True),) * 3))
     motion = random_motion(robot, 130, np.random.default_rng(0))
     motion.qd[7, 1] = 0.0
     expected = {"fv2": motion.qd[:, 1], "fc2": np.sign(motion.qd[:, 1]), "fo2": np.ones(130)}
@@ -35,7 +35,7 @@ def test_linear_friction(robot):
 
 def test_friction_per_direction(robot):
     """Columns for each direction are the law's torque for that direction and sum to the symmetric law."""
-    model = armid.Model(replace(robot, friction=(Friction(LAWS["coulomb-viscous"], per_direction=True),) * 3))
+    model = armid.Model(replace(robot, friction=(Friction("coulomb-viscous", per_direction=True),) * 3))
     motion = random_motion(robot, 50, np.random.default_rng(1))
     v = motion.qd[:, 2]
     assert np.array_equal(column(model, "fv3p", motion)[:, 2], np.where(v > 0, v, 0.0))
@@ -46,7 +46,7 @@ def test_friction_per_direction(robot):
 
 def test_friction_columns_are_the_law(robot):
     """Linear columns times coefficients give what the friction law itself says."""
-    for friction in (Friction(LAWS["coulomb-viscous"]), Friction(LAWS["coulomb-viscous"], True, True)):
+    for friction in (Friction("coulomb-viscous"), Friction("coulomb-viscous", True, True)):
         model = armid.Model(replace(robot, friction=(friction,) * 3))
         motion = random_motion(robot, 40, np.random.default_rng(2))
         values = {name: 0.5 + i for i, name in enumerate(friction.coefficient_names)}

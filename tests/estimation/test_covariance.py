@@ -6,9 +6,9 @@ from scipy.signal import lfilter
 
 import armid
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.torque_model import model_of
 from armid.logs.log import Log
 from armid.signals import LowPass, process
+from armid.torque.model import model_of
 from tests.fleet.arms import NOISE, arm_file, log_of, true_parameters
 
 

@@ -13,7 +13,7 @@ from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.physics import Physics
 from armid.experiment.settings import Sensors
 from armid.experiment.virtual import VirtualRobot
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.robot import inertial_names
 from armid.signals import PeriodicAverage, process
 
@@ -28,7 +28,7 @@ def arm_of(name):
     """
     robot = armid.load_robot(name)
     if name == "pa10":
-        law = (Friction(LAWS["coulomb-viscous"]),) * 7
+        law = (Friction("coulomb-viscous"),) * 7
         viscous, coulomb = (20, 14, 7, 3.3, 1.4, 2.4, 1.4), (40, 40, 18, 8, 5, 4, 3)
         coefficients = tuple({"fv": float(v), "fc": float(c)} for v, c in zip(viscous, coulomb, strict=True))
         truth = replace(robot.virtual, friction=law, coefficients=coefficients, load_loss=np.zeros((7, 2)))

@@ -19,11 +19,11 @@ from armid.estimation.consistent.semidefinite import Minimum
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
-from armid.estimation.terms import FrictionTerm
 from armid.experiment.virtual import VirtualRobot
 from armid.robot.inertia import impossibility, to_com
 from armid.robot.robot import inertial_names
 from armid.signals import process
+from armid.torque.friction.term import FrictionTerm
 from tests.estimation.feasible_arms import excitation, library_arm, made, phi, truth
 
 ROBOTS = ("rx60", "ir361", "er16", "powerball", "kr15", "pa10")
@@ -128,7 +128,7 @@ def test_noise_cannot_make_it_impossible():
 def test_terms_pass_through(tmp_path):
     """Terms of a friction search stay, and the joint's friction brakes at every speed; the file keeps all."""
     robot = replace(library_arm("rx60"), friction=armid.load_robot("er16").friction[:3])
-    terms = (FrictionTerm("stribeck", 1, 0.1), FrictionTerm("root", 1), FrictionTerm("load", 2))
+    terms = (FrictionTerm("stribeck-excess", 1, (0.1,)), FrictionTerm("root", 1), FrictionTerm("load", 2))
     load = WeightedLeastSquares().fit(robot, made(robot))
     base = dict(zip(load.columns, load.values.tolist(), strict=True))
 
@@ -140,11 +140,11 @@ def test_terms_pass_through(tmp_path):
     data = made(robot, noise=0.3, friction=friction)
     estimator = replace(FeasibleLeastSquares(), terms=terms, delay_s=(0.0, 0.0, 0.0), load_values=base)
     fit = estimator.fit(robot, data)
-    assert fit.names[-3:] == ("fs2", "fr2", "fl3")
+    assert fit.names[-3:] == ("fe2", "fr2", "fl3")
     check_possible(fit)
     assert fit.values[fit.columns.index("fl3")] > 0.0
     # A negative Stribeck coefficient is allowed as long as friction as a whole brakes.
-    assert fit.values[fit.columns.index("fs2")] < 0.0
+    assert fit.values[fit.columns.index("fe2")] < 0.0
     fit.save(tmp_path / "fit.json")
     again = load_fit(tmp_path / "fit.json")
     assert again.standard_parameters == fit.standard_parameters

@@ -21,11 +21,11 @@ from armid.estimation.consistent.prior import (
 )
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.torque_model import TorqueModel
 from armid.logs import read_log
 from armid.robot.inertia import from_com, impossibility
 from armid.robot.robot import inertial_names
 from armid.signals import process
+from armid.torque.model import TorqueModel
 from tests.estimation.feasible_arms import library_arm, made, phi, truth
 
 ROBOTS = Path(armid.__file__).parent / "logs" / "robots"

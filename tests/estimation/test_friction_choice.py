@@ -10,7 +10,7 @@ from armid.dynamics import Model
 from armid.estimation import FrictionSearch, FrictionTerm, Problem, WeightedLeastSquares
 from armid.estimation.cross_validation import CrossValidation, Delay
 from armid.experiment import Sensors, VirtualRobot
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.signals import LowPass, process
 from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
 from tests.estimation.test_coverage import true_values
@@ -58,13 +58,13 @@ def test_nothing_is_added_to_coulomb_and_viscous_friction(arm):
 def test_planted_terms_and_delay_are_found(arm):
     """Load-dependent friction on joint 2, Stribeck friction on joint 1, and a delay of 12 ms."""
     robot = arm[0]
-    terms = (FrictionTerm("load", 1), FrictionTerm("stribeck", 0, 0.15))
+    terms = (FrictionTerm("load", 1), FrictionTerm("stribeck-excess", 0, (0.15,)))
     torque = planted(arm, terms, [0.12, 40.0])
     train, test = (noisy(robot, torque, 0.012, seed) for seed in (0, 1))
     found = FrictionSearch().fit(robot, train)
-    kinds = {(term.kind, term.joint) for term in found.terms}
+    kinds = {(term.law, term.joint) for term in found.terms}
     assert ("load", 1) in kinds
-    assert {("stribeck", 0), ("root", 0)} & kinds
+    assert {("stribeck-excess", 0), ("root", 0)} & kinds
     assert np.allclose(found.delay_s, 0.012, atol=3e-3)
     load = dict(zip(found.columns, found.values, strict=True))["fl2"]
     assert np.isclose(load, 0.12, rtol=0.15)
@@ -85,7 +85,7 @@ def held_out(fit, data):
 def test_stribeck_friction_of_the_virtual_robot():
     """MuJoCo's arm with a Stribeck law it was not fitted with: the search predicts another motion better."""
     robot = armid.load_robot("er16").first_links(3)
-    law = (Friction(LAWS["stribeck"]),) * 3
+    law = (Friction("stribeck"),) * 3
     coefficients = tuple({"fv": 40.0, "fc": 30.0, "fs": 60.0, "vs": 0.15} for _ in range(3))
     truth = replace(robot.virtual, friction=law, coefficients=coefficients, payload=None)
     virtual = replace(robot, virtual=truth, limits=replace(robot.limits, torque=np.full(3, np.nan)))
@@ -108,7 +108,7 @@ def test_shared_elimination_equals_separate_fits(arm):
     robot, model, values = arm
     data = noisy(robot, linear_torque(model, values))
     fit = WeightedLeastSquares().fit(robot, data)
-    own = [FrictionTerm("root", 1), FrictionTerm("load", 1), FrictionTerm("stribeck", 1, 0.1)]
+    own = [FrictionTerm("root", 1), FrictionTerm("load", 1), FrictionTerm("stribeck-excess", 1, (0.1,))]
     other = Delay(0)
     named = dict(zip(fit.columns, fit.values, strict=True))
     bench = CrossValidation(Problem(robot, data), [*own, other], named)

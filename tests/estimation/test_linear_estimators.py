@@ -10,7 +10,7 @@ from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSo
 from armid.estimation.maximum_likelihood import MaximumLikelihood
 from armid.estimation.robust import RobustLeastSquares
 from armid.estimation.total import TotalLeastSquares
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from tests.estimation.virtual_arms import (
     arm,
     dataset,
@@ -42,7 +42,7 @@ ESTIMATORS = {
 
 def linear_friction(robot):
     """The arm with Coulomb and viscous friction in place of laws that are not linear."""
-    law = (Friction(LAWS["coulomb-viscous"]),) * robot.n_joints
+    law = (Friction("coulomb-viscous"),) * robot.n_joints
     coefficients = tuple({"fv": 5.0 - 0.5 * j, "fc": 3.0 - 0.3 * j} for j in range(robot.n_joints))
     return replace(robot, friction=law, virtual=replace(robot.virtual, friction=law, coefficients=coefficients))
 

@@ -12,10 +12,10 @@ from armid.estimation.likelihood import EffectivePart, FourierPart, motion_slope
 from armid.estimation.maximum_likelihood import MaximumLikelihood
 from armid.estimation.motion_noise import motion_noise
 from armid.estimation.problem import EstimationError
-from armid.estimation.torque_model import TorqueModel, model_of
 from armid.logs.log import Log, LogInfo
 from armid.signals import LowPass, PeriodicAverage, process
 from armid.signals.kernels import filtered
+from armid.torque.model import TorqueModel, model_of
 from tests.estimation.virtual_arms import (
     arm,
     dataset,

@@ -11,10 +11,10 @@ from armid.errors import DataShapeError
 from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSolution, WeightedLeastSquares
 from armid.estimation.linear import GRAM_CONDITION, free_combinations
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.terms import FrictionTerm
 from armid.excitation import FourierSeries
 from armid.signals.dataset import Dataset
 from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
+from armid.torque.friction.term import FrictionTerm
 from tests.estimation.test_coverage import true_values
 
 
@@ -130,7 +130,7 @@ def test_known_parameters_are_not_estimated(arm):
     assert np.allclose(fit.predict(data.motion).torque, data.torque)
 
 
-TERMS = (FrictionTerm("load", 1), FrictionTerm("stribeck", 0, 0.2), FrictionTerm("root", 2))
+TERMS = (FrictionTerm("load", 1), FrictionTerm("stribeck-excess", 0, (0.2,)), FrictionTerm("root", 2))
 
 
 def richer_torque(robot, model, values):
@@ -224,13 +224,13 @@ def test_torque_equals_the_product_with_the_regressor(arm):
     """Without making the regressor: base parameters, every kind of term, filtered and decimated rows."""
     robot, model, values = arm
     named = dict(zip(model.base.kept, values, strict=True))
-    terms = tuple(FrictionTerm(kind, joint, 0.1) for joint, kind in enumerate(("root", "stribeck", "asymmetry")))
+    terms = (FrictionTerm("root", 0), FrictionTerm("stribeck-excess", 1, (0.1,)), FrictionTerm("asymmetry", 2))
     terms += (FrictionTerm("load", 1),)
     kernel = low_pass_kernel(100.0, 6.0)
     data = dataset(robot, linear_torque(model, values), kernel=kernel, step=4)
     problem = Problem(robot, data, terms=terms, load_values=named)
     x = np.append(values, [3.0, 40.0, 5.0, 0.1])
     product = problem.torque_model.regressor(data.motion) @ x
-    np.testing.assert_allclose(problem.torque_model.torque(data.motion, x), product, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(problem.torque_model.linear_torque(data.motion, x), product, rtol=1e-9, atol=1e-9)
     for block in problem.blocks():
         np.testing.assert_allclose(block.errors(x), block.torque - block.regressor @ x, rtol=1e-9, atol=1e-8)

@@ -6,7 +6,6 @@ import numpy as np
 
 import armid
 from armid.dynamics.model import Motion
-from armid.estimation.torque_model import model_of
 from armid.excitation.fourier import FourierSeries
 from armid.experiment import stepping
 from armid.experiment.physics import Physics
@@ -14,6 +13,7 @@ from armid.experiment.settings import Sensors
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log, LogInfo
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 
 
 def arm(name):

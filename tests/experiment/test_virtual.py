@@ -16,7 +16,7 @@ from armid.experiment.physics import Physics
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from tests.dynamics.arms import pinocchio_model, random_robot, values_of
 
 ROBOTS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
@@ -46,7 +46,7 @@ def bare(robot):
 
 def with_friction(robot, law, coefficients):
     n = robot.n_joints
-    return with_truth(robot, friction=(Friction(LAWS[law]),) * n, coefficients=(coefficients,) * n)
+    return with_truth(robot, friction=(Friction(law),) * n, coefficients=(coefficients,) * n)
 
 
 def waves(arm, seconds, amplitude=0.3, hertz=0.3):
@@ -195,7 +195,7 @@ def test_steady_friction_is_the_law(law, coefficients):
         arm = VirtualRobot(robot, rate_hz=500, sensors=Sensors.perfect())
         arm.set_mode("velocity")
         arm.stream(np.tile([velocity, 0.0, 0.0], (2000, 1)))
-        expected = LAWS[law].torque(np.array([velocity]), coefficients)[0]
+        expected = Friction(law).torque(np.array([velocity]), coefficients)[0]
         assert np.isclose(arm.state().velocity[0], velocity, rtol=1e-4)
         assert np.isclose(arm.state().effort[0], expected, rtol=1e-3)
 

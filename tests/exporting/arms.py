@@ -8,14 +8,14 @@ import numpy as np
 
 import armid
 from armid.dynamics.model import Motion
-from armid.estimation.compensation import Compensation
 from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.terms import FrictionTerm
-from armid.robot.friction import Friction, friction_law
+from armid.robot.friction import Friction
 from armid.robot.inertia import from_com
 from armid.robot.robot import Counterbalance, GravitySpring
 from armid.signals import Dataset
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.known import KnownTorque
 
 # Everything that a patcher can trip over: comments, CDATA, namespaces, quotes, empty elements, odd spacing, other tags.
 URDF = """\
@@ -127,9 +127,7 @@ def fitted(robot, seed=0, noise=0.02, possible=True):
 def small_fit(folder, possible=True):
     """The small arm from its URDF, without rotors and offsets: a URDF can hold all of its torque."""
     robot = armid.load_robot(written(folder), rotors=False)
-    return fitted(
-        replace(robot, friction=(Friction(friction_law("coulomb-viscous")),) * robot.n_joints), possible=possible
-    )
+    return fitted(replace(robot, friction=(Friction("coulomb-viscous"),) * robot.n_joints), possible=possible)
 
 
 @cache
@@ -149,7 +147,7 @@ def rich_fit():
     robot = armid.load_robot("kr15")
     coupling = np.diag([drive.gear_ratio for drive in robot.drives])
     coupling[5, 4], coupling[4, 3] = 0.3 * coupling[5, 5], -0.2 * coupling[4, 4]
-    plain = Friction(friction_law("coulomb-viscous"), offset=True)
+    plain = Friction("coulomb-viscous", offset=True)
     robot = replace(
         robot,
         coupling=coupling,
@@ -161,7 +159,7 @@ def rich_fit():
     fit = fitted(robot)
     terms = (
         FrictionTerm("root", 0),
-        FrictionTerm("stribeck", 0, 0.2),
+        FrictionTerm("stribeck-excess", 0, (0.2,)),
         FrictionTerm("asymmetry", 3),
         FrictionTerm("load", 4),
     )
@@ -180,13 +178,13 @@ def rich_fit():
         for name, v in laws["double-exponential"].items()
         for way in "pn"
     }
-    known = Compensation(
+    known = KnownTorque(
         friction=(
             None,
-            (Friction(friction_law("hyperbolic")), laws["hyperbolic"]),
-            (Friction(friction_law("double-exponential"), offset=True, per_direction=True), two | {"fo": 0.7}),
-            (Friction(friction_law("stribeck"), offset=True), laws["stribeck"] | {"fo": -0.2}),
-            (Friction(friction_law("coulomb-viscous")), {"fv": 0.5, "fc": 0.25}),
+            (Friction("hyperbolic"), laws["hyperbolic"]),
+            (Friction("double-exponential", offset=True, per_direction=True), two | {"fo": 0.7}),
+            (Friction("stribeck", offset=True), laws["stribeck"] | {"fo": -0.2}),
+            (Friction("coulomb-viscous"), {"fv": 0.5, "fc": 0.25}),
             None,
         ),
         load_loss=np.column_stack([np.full(6, 0.03), np.linspace(-0.2, 0.2, 6)]),
@@ -197,12 +195,12 @@ def rich_fit():
     extra[:-4, :-4] = fit.covariance
     return replace(
         fit,
-        columns=(*fit.columns, *(term.name for term in terms)),
+        columns=(*fit.columns, *(name for term in terms for name in term.names)),
         values=np.concatenate([fit.values, [1.1, 2.2, 0.3, 0.05]]),
         covariance=extra,
         terms=terms,
         load_values={name: values[name] for name in fit.torque_model.model.base.kept} if inertial else None,
-        compensation=known,
+        known_torque=known,
         delay_s=np.array([0.0, 0.002, 0.0, 0.001, 0.0, 0.0]),
     )
 

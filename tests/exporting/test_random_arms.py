@@ -43,7 +43,7 @@ def arm_with(robot, inertia):
         standard_parameters={},
         terms=(),
         load_values=None,
-        compensation=None,
+        known_torque=None,
         values=np.zeros(0),
     )
     return Arm(fit, np.asarray(inertia, dtype=float).ravel(), True)

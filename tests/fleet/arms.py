@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 import armid
-from armid.estimation.torque_model import model_of
 from armid.logs import write_log
 from armid.logs.log import Log, LogInfo
+from armid.torque.model import model_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINK = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

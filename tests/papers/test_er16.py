@@ -8,10 +8,10 @@ import pytest
 from armid.dynamics.model import Model
 from armid.estimation.box_search import published_box
 from armid.estimation.fit import load_fit
-from armid.estimation.torque_model import model_of
 from armid.excitation.published import Er16Reading, er16_beta_1
 from armid.papers import er16, er16_bench
 from armid.papers.experiment import Bench, save_outcome, table
+from armid.torque.model import model_of
 
 VALIDATION = np.array([0.9272, 0.9534, 0.9606])
 BY_NAME = {experiment.name: experiment for experiment in er16.EXPERIMENTS}

@@ -129,8 +129,8 @@ def test_exact_differentiation_leaves_one_line_of_noise():
 def test_truth_has_the_arm_that_mujoco_moves():
     """Base parameters called true give MuJoCo's torque along random motion."""
     from armid.dynamics.base import random_motion
-    from armid.estimation.torque_model import model_of
     from armid.experiment.physics import Physics
+    from armid.torque.model import model_of
 
     robot = ir361_bench.ir361_arm()
     motion = random_motion(robot, 20, np.random.default_rng(0))

@@ -10,7 +10,7 @@ from armid.dynamics.model import Motion
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.excitation.fourier import FourierSeries
 from armid.experiment.physics import Physics
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.inertia import from_com
 from armid.signals.dataset import Dataset
 
@@ -25,7 +25,7 @@ def arm(name, simplify="none"):
     robot = armid.load_robot(name)
     n = len(robot.virtual.inertia)
     robot = robot.first_links(n).simplified(simplify)
-    law = (Friction(LAWS["coulomb-viscous"]),) * n
+    law = (Friction("coulomb-viscous"),) * n
     friction = tuple({"fv": 8.0 / (1 + j), "fc": 12.0 / (1 + j)} for j in range(n))
     truth = replace(robot.virtual, payload=None, load_loss=np.zeros((n, 2)), friction=law, coefficients=friction)
     return replace(robot, friction=law, virtual=truth)

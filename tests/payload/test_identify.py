@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
-from armid.estimation.terms import FrictionTerm
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
 from armid.payload.regression import LoadedTorqueModel
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
+from armid.torque.friction.term import FrictionTerm
 from tests.payload.stand import BODY, MORE_FRICTION, RATE_HZ, Draws, dataset, swing, torque
 
 
@@ -201,7 +201,7 @@ def test_friction_in_proportion_to_the_load():
     wide[:-1, :-1] = fit.covariance
     fit = replace(
         fit,
-        columns=(*fit.columns, term.name),
+        columns=(*fit.columns, *term.names),
         values=np.append(fit.values, 0.1),
         covariance=wide,
         terms=(term,),

@@ -6,12 +6,12 @@ import numpy as np
 
 import armid
 from armid.estimation.identify import identify
-from armid.estimation.torque_model import model_of
 from armid.logs.log import Log, LogInfo
 from armid.reporting import Evidence
 from armid.robot.inertia import from_com
 from armid.robot.robot import inertial_names
 from armid.signals.pipeline import process
+from armid.torque.model import model_of
 
 HOSTILE = '</script><script>alert("x")</script><img src=http://example.com/x.png> & <b>bold</b>'
 LINK = from_com(2.0, [0.25, 0.02, 0.0], np.diag([0.01, 0.06, 0.06]))

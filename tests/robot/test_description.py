@@ -122,7 +122,7 @@ def test_only_name_and_kinematics_are_required(load):
     assert robot.gravity.tolist() == [0, 0, -9.81]
     assert robot.joint_names == ("joint1", "joint2", "joint3")
     assert all(not d.coupled and d.rotor_inertia is None for d in robot.drives)
-    assert all(f.law.name == "coulomb-viscous" for f in robot.friction)
+    assert all(f.law == "coulomb-viscous" for f in robot.friction)
     assert np.isnan(robot.limits.torque).all()
     assert robot.virtual is None
 

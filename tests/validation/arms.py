@@ -6,10 +6,10 @@ import numpy as np
 
 import armid
 from armid.dynamics.model import Motion
-from armid.estimation.torque_model import model_of
 from armid.logs import write_log
 from armid.logs.log import Log, LogInfo
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 
 VALUES = {
     "m1": 3.0, "mx1": 0.4, "my1": 0.1, "Izz1": 0.3, "m2": 2.0, "mx2": 0.5, "my2": 0.05, "Izz2": 0.2,

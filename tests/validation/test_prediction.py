@@ -8,10 +8,10 @@ import pytest
 
 from armid.errors import ArmidError
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.torque_model import model_of
 from armid.excitation.fourier import FourierSeries
 from armid.logs.log import Log, LogInfo
 from armid.signals import LowPass, PeriodicAverage, process
+from armid.torque.model import model_of
 from armid.validation import predict
 from tests.validation.arms import VALUES, data_of, planar, swing
 

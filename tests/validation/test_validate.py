@@ -89,7 +89,7 @@ def test_a_drift_is_called_warming_only_in_a_long_record(robot, fit):
 
 def test_load_friction_is_told_from_velocity(robot, fit):
     """Friction that grows with the load shows as such."""
-    from armid.estimation.torque_model import model_of
+    from armid.torque.model import model_of
 
     def extra(t, m):
         load = model_of(robot).inverse_dynamics(*m, {k: v for k, v in VALUES.items() if not k.startswith("f")})
@@ -101,7 +101,7 @@ def test_load_friction_is_told_from_velocity(robot, fit):
 
 def test_another_payload_is_recognised(robot, fit):
     """Half a kilogram more at the end of the arm is found as such, in both joints, and named."""
-    from armid.estimation.torque_model import model_of
+    from armid.torque.model import model_of
 
     carried = {"m2": 0.5, "mx2": 0.5 * 0.3, "Izz2": 0.5 * 0.3**2}
 

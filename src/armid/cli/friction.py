@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 def _fit(robot: Robot, index: int, points: FrictionPoints, options: argparse.Namespace) -> FrictionFit:
     from armid.estimation.single_joint.friction_fit import fit_friction
 
-    return fit_friction(points, options.law, prefer=robot.friction[index].law.name if robot.friction else "")
+    return fit_friction(points, options.law, prefer=robot.friction[index].law if robot.friction else "")
 
 
 def _from_logs(
@@ -118,7 +118,7 @@ def _from_sweeps(
     robot = virtual_arm(robot, options).robot
     found: list[tuple[int, FrictionPoints, FrictionRun | None]] = []
     for k, index in enumerate(joints):
-        law = robot.friction[index].law.name if robot.friction else ""
+        law = robot.friction[index].law if robot.friction else ""
         slow = options.grid == "powerball" or (options.grid is None and law == "hyperbolic")
         fastest = float(robot.limits.velocity[index])
         speeds = powerball_speeds() if slow or fastest != fastest else pa10_speeds(fastest)

@@ -15,9 +15,9 @@ from armid.errors import ArmidError, UnknownNameError, in_words
 from armid.progress import progress_part, report_progress
 
 if TYPE_CHECKING:
-    from armid.estimation.compensation import Compensation
     from armid.estimation.fit import Fit
     from armid.robot import Robot
+    from armid.torque.known import KnownTorque
 
 HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
 _SEARCHES = ("abc", "de")
@@ -67,9 +67,9 @@ def run(options: argparse.Namespace) -> int:
         raise UnknownNameError("--method", options.method, METHODS)
     friction = options.friction or ("linear" if options.method in _SEARCHES else "auto")
     robot = robot_from(options)
-    compensation = None
+    known_torque = None
     if options.given_friction:
-        robot, compensation = _given_friction(options.given_friction, robot)
+        robot, known_torque = _given_friction(options.given_friction, robot)
     prior = None
     if options.prior:
         from armid.estimation.consistent.prior import parse_prior
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
             friction=friction,
             prior=prior,
             known=known,
-            compensation=compensation,
+            known_torque=known_torque,
         )
     fit = replace(
         fit,
@@ -102,22 +102,21 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _given_friction(path: str, robot: Robot) -> tuple[Robot, Compensation]:
+def _given_friction(path: str, robot: Robot) -> tuple[Robot, KnownTorque]:
     """The robot without the friction that a file states, and that friction (PA-10, Powerball: friction first)."""
-    from armid.estimation.compensation import Compensation
-    from armid.robot.friction import Friction, friction_law
+    from armid.robot.friction import Friction
+    from armid.torque.known import KnownTorque
 
     entries = friction_entries(path, robot)
     check_friction(path, entries, robot.joint_names)
     try:
         given = tuple(
-            (Friction(friction_law(e["law"]), False, bool(e["per_direction"])), dict(e["coefficients"]))
-            for e in entries.values()
+            (Friction(e["law"], False, bool(e["per_direction"])), dict(e["coefficients"])) for e in entries.values()
         )
     except (ValueError, KeyError, TypeError) as error:
         raise ArmidError(f"{path}: is no result of `armid friction -o FILE` ({in_words(error)})") from None
     laws = tuple(Friction(offset=described.offset) for described in robot.friction)
-    return replace(robot, friction=laws), Compensation(given)
+    return replace(robot, friction=laws), KnownTorque(given)
 
 
 def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:

@@ -63,7 +63,7 @@ def _as_data(robot: Robot) -> dict[str, Any]:
                 "acceleration": _number(limits.acceleration[i]),
                 "torque": _number(limits.torque[i]),
                 "gear_ratio": robot.drives[i].gear_ratio if robot.drives else None,
-                "friction": robot.friction[i].law.name,
+                "friction": robot.friction[i].law,
             }
             for i, joint in enumerate(robot.joints)
         ],
@@ -96,7 +96,7 @@ def _describe(robot: Robot) -> Iterable[str]:
         gear = _plain(robot.drives[i].gear_ratio) if robot.drives else "-"
         yield (
             f"{i + 1} {joint.name:<19} {kind:<10} {span:<16} {_plain(limits.velocity[i]):>7} "
-            f"{_plain(limits.acceleration[i]):>9} {_plain(limits.torque[i]):>8} {gear:>6}  {robot.friction[i].law.name}"
+            f"{_plain(limits.acceleration[i]):>9} {_plain(limits.torque[i]):>8} {gear:>6}  {robot.friction[i].law}"
         )
     if limits.assumed:
         yield f"assumed limits: {', '.join(sorted(limits.assumed))}"

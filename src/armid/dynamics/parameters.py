@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import Array
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.inertia import INERTIAL_UNITS
 from armid.robot.robot import Robot, inertial_names
 
@@ -23,6 +23,7 @@ _FRICTION_COLUMNS = {
     "fcp": "moving_up",
     "fcn": "moving_down",
 }
+LINEAR = ("none", "viscous", "coulomb-viscous")  # laws made of these columns
 _FRICTION_UNITS = {"fv": ("N m s/rad", "N s/m"), "fc": ("N m", "N"), "fo": ("N m", "N")}  # revolute, prismatic
 
 
@@ -71,8 +72,8 @@ class Parameter:
 
 
 def linear_friction(friction: Friction) -> Friction:
-    """The linear stand-in for a friction law: itself, or Coulomb and viscous friction where the law is not linear."""
-    return friction if friction.law.linear else Friction(LAWS["coulomb-viscous"], offset=friction.offset)
+    """The linear stand-in for a friction law: itself where the kernels have its columns, else viscous and Coulomb."""
+    return friction if friction.law in LINEAR else Friction("coulomb-viscous", offset=friction.offset)
 
 
 def parameters_of(robot: Robot) -> tuple[Parameter, ...]:
@@ -127,7 +128,7 @@ def _coupled_drives(robot: Robot) -> list[Parameter]:
         if robot.rotors:
             column = Local("acceleration", weight, constants)
             result.append(Parameter(f"Imc{index + 1}", ROTOR, index + 1, "kg m^2", column))
-        if linear_friction(robot.friction[index]).law.coefficients:
+        if robot.friction[index].law != "none":
             for name, kind in (("fvc", "velocity"), ("fcc", "sign")):
                 unit = _FRICTION_UNITS[name[:2]][robot.joints[index].prismatic]
                 result.append(

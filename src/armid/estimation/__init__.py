@@ -2,7 +2,6 @@
 
 from armid.estimation.box_search import BeeColony as BeeColony
 from armid.estimation.box_search import DifferentialEvolution as DifferentialEvolution
-from armid.estimation.compensation import Compensation as Compensation
 from armid.estimation.consistent.conditions import Bounds as Bounds
 from armid.estimation.consistent.feasible import FeasibleLeastSquares as FeasibleLeastSquares
 from armid.estimation.consistent.feasible import feasible_fit as feasible_fit
@@ -22,5 +21,6 @@ from armid.estimation.maximum_likelihood import MaximumLikelihood as MaximumLike
 from armid.estimation.problem import EstimationError as EstimationError
 from armid.estimation.problem import Problem as Problem
 from armid.estimation.robust import RobustLeastSquares as RobustLeastSquares
-from armid.estimation.terms import FrictionTerm as FrictionTerm
 from armid.estimation.total import TotalLeastSquares as TotalLeastSquares
+from armid.torque.friction.term import FrictionTerm as FrictionTerm
+from armid.torque.known import KnownTorque as KnownTorque

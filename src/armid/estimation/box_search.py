@@ -20,10 +20,10 @@ from armid.estimation.fit import Fit
 from armid.estimation.linear import residual_squares
 from armid.estimation.problem import EstimationError, Problem
 from armid.estimation.start import weighted_start
-from armid.estimation.torque_model import model_of
 from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 
 Box = Mapping[str, tuple[float, float]]
 

@@ -10,10 +10,10 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.dissipation import SPEEDS, implausibility
 from armid.estimation.problem import Problem
-from armid.estimation.terms import FrictionTerm
 from armid.signals.dataset import Dataset
+from armid.torque.dissipation import SPEEDS, implausibility
+from armid.torque.friction.term import FrictionTerm
 
 FOLDS = 6
 MOST_ROWS = 20_000  # of each data set that comparisons look at
@@ -27,9 +27,9 @@ class Delay:
     joint: int
 
     @property
-    def name(self) -> str:
+    def names(self) -> tuple[str, ...]:
         """Name of its coefficient."""
-        return f"delay{self.joint + 1}"
+        return (f"delay{self.joint + 1}",)
 
 
 Candidate = FrictionTerm | Delay
@@ -126,9 +126,7 @@ class CrossValidation:
         delays = [c for c in self.candidates if isinstance(c, Delay)]
         if not delays:
             return columns
-        torque = problem.torque_model.torque(motion, present)
-        known = problem.torque_model.known_torque(motion)
-        torque = torque if known is None else torque + known
+        torque = problem.torque_model.total_torque(motion, present)
         slope = -np.gradient(torque, axis=0) * dataset.rate_hz
         extra = np.zeros((*columns.shape[:2], len(delays)))
         for k, delay in enumerate(delays):
@@ -200,7 +198,7 @@ class CrossValidation:
         """How much of a joint's friction cannot be friction, the chosen candidates fitted to the data (a share)."""
         model = self._problem.torque_model.model
         ends = self._solved(self._total, self._index(chosen), weights)
-        names = (*model.base.kept, *(c.name for c in chosen))
+        names = (*model.base.kept, *(name for c in chosen for name in c.names))
         terms = [c for c in chosen if isinstance(c, FrictionTerm)]
         values = dict(zip(names, (-ends[:-1]).tolist(), strict=True))
         slowest, fastest = (float(speed) for speed in self._speeds[:, joint])

@@ -13,15 +13,15 @@ import numpy as np
 from armid._version import __version__
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
-from armid.estimation.compensation import Compensation
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.terms import FrictionTerm
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.known import KnownTorque
 
 FAR_ABOVE_NOISE = 10.0  # times that residuals exceed the noise before it is said
 
@@ -35,7 +35,7 @@ class Estimator(ABC):
         terms: friction terms beyond the description's law.
         delay_s: how much torque lags motion, per joint; None for no delay.
         load_values: base parameters that make the load of load terms.
-        compensation: torque known beforehand (sequential identification).
+        known_torque: torque known beforehand (sequential identification).
         slow_share: rows of a joint slower than this share of its own speed are left out; None for `Problem`'s rule.
         slow_floor: and those slower than this [rad/s]; None for `Problem`'s rule.
     """
@@ -46,7 +46,7 @@ class Estimator(ABC):
     terms: tuple[FrictionTerm, ...] = ()
     delay_s: tuple[float, ...] | None = None
     load_values: Mapping[str, float] | None = None
-    compensation: Compensation | None = None
+    known_torque: KnownTorque | None = None
     slow_share: float | None = None
     slow_floor: float | None = None
 
@@ -64,7 +64,7 @@ class Estimator(ABC):
             terms=self.terms,
             delay_s=None if self.delay_s is None else np.array(self.delay_s),
             load_values=self.load_values,
-            compensation=self.compensation,
+            known_torque=self.known_torque,
             slow_share=self.slow_share,
             slow_floor=self.slow_floor,
         )
@@ -104,7 +104,7 @@ class Estimator(ABC):
             covariance=covariance,
             terms=problem.torque_model.terms,
             load_values=problem.torque_model.load_values,
-            compensation=problem.torque_model.compensation,
+            known_torque=problem.torque_model.known,
             delay_s=problem.delay_s,
             residual_rms=rms,
             noise=noise,

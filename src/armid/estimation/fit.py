@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ from armid._version import __version__
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
-from armid.estimation.compensation import Compensation
 from armid.estimation.identifiability import Identifiability
-from armid.estimation.terms import FrictionTerm
-from armid.estimation.torque_model import TorqueModel
 from armid.files import write_text
 from armid.robot.robot import Robot
 from armid.robot.schema import read_result
 from armid.robot.serial import robot_from_data, robot_to_data
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.known import KnownTorque
+from armid.torque.model import TorqueModel
 
 FORMAT = "armid fit 1"
 
@@ -53,7 +53,7 @@ class Fit:
         covariance: of the estimates; what it accounts for is said in `notes`.
         terms: friction terms beyond the model's own.
         load_values: base parameters that make the load torque of load terms; None without such terms.
-        compensation: torque that was known beforehand; None if there was none.
+        known_torque: torque that was known beforehand; None if there was none.
         delay_s: how much torque lags motion, per joint.
         residual_rms: per joint, over the rows that counted [N m].
         noise: standard deviation of the torque's measured noise per joint [N m]; None if it was not measured.
@@ -75,7 +75,7 @@ class Fit:
     covariance: Array
     terms: tuple[FrictionTerm, ...]
     load_values: Mapping[str, float] | None
-    compensation: Compensation | None
+    known_torque: KnownTorque | None
     delay_s: Array
     residual_rms: Array
     noise: Array | None
@@ -92,7 +92,7 @@ class Fit:
     @cached_property
     def torque_model(self) -> TorqueModel:
         """The model whose parameters these are."""
-        return TorqueModel(self.robot, terms=self.terms, load_values=self.load_values, compensation=self.compensation)
+        return TorqueModel(self.robot, terms=self.terms, load_values=self.load_values, known_torque=self.known_torque)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -117,15 +117,14 @@ class Fit:
 
     def predict(self, motion: Motion, *, sigma: bool = True) -> Prediction:
         """Torque of a motion, what was known beforehand included, not delayed."""
-        torque = self.torque_model.torque(motion, self.values)
+        torque = self.torque_model.total_torque(motion, self.values)
         spread = np.zeros_like(motion.q)
-        known = self.torque_model.known_torque(motion)
         for first in range(0, len(motion.q) if sigma else 0, 4096):
             part = slice(first, first + 4096)
             regressor = self.torque_model.regressor(Motion(*(array[part] for array in motion)))
             variance = np.einsum("tjp,pq,tjq->tj", regressor, self.covariance, regressor, optimize=True)
             spread[part] = np.sqrt(np.maximum(variance, 0.0))
-        return Prediction(torque if known is None else torque + known, spread)
+        return Prediction(torque, spread)
 
     def expression(self, name: str) -> str:
         """A parameter (by `names` or `columns`) in words: the group it stands for, or its own name."""
@@ -181,9 +180,9 @@ class Fit:
             "residual_rms": self.residual_rms.tolist(),
             "noise": None if self.noise is None else self.noise.tolist(),
             "standard_parameters": None if self.standard_parameters is None else dict(self.standard_parameters),
-            "terms": [term.to_data() for term in self.terms],
+            "terms": [asdict(term) for term in self.terms],
             "load_values": None if self.load_values is None else dict(self.load_values),
-            "compensation": None if self.compensation is None else self.compensation.to_data(),
+            "known_torque": None if self.known_torque is None else self.known_torque.to_data(),
             "delay_s": self.delay_s.tolist(),
             "condition_number": self.identifiability.condition,
             "identifiability": {
@@ -207,15 +206,15 @@ class Fit:
         """Inverse of `to_data`."""
         parameters = data["parameters"]
         judged = data["identifiability"]
-        load, extra, noise = data["load_values"], data["compensation"], data["noise"]
+        load, extra, noise = data["load_values"], data["known_torque"], data["noise"]
         return cls(
             robot=robot_from_data(data["robot"]),
             columns=tuple(data["factor"]["names"]),
             values=np.array([p["value"] for p in parameters]),
             covariance=np.array(data["covariance"]),
-            terms=tuple(FrictionTerm.from_data(term) for term in data["terms"]),
+            terms=tuple(FrictionTerm(t["law"], int(t["joint"]), tuple(t["shapes"])) for t in data["terms"]),
             load_values=load,
-            compensation=None if extra is None else Compensation.from_data(extra),
+            known_torque=None if extra is None else KnownTorque.from_data(extra),
             delay_s=np.array(data["delay_s"]),
             residual_rms=np.array(data["residual_rms"]),
             noise=None if noise is None else np.array(noise),

@@ -17,10 +17,11 @@ from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import Problem
-from armid.estimation.terms import KINDS, FrictionTerm
 from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.friction.added import ADDED
+from armid.torque.friction.term import FrictionTerm
 
 STRIBECK_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # speeds vs tried, as shares of the joint's own speed
 PRICE = 1.5  # held-out log-likelihood [nats] that each further coefficient has to bring
@@ -56,7 +57,7 @@ class FrictionSearch(Estimator):
     name: ClassVar[str] = "auto-friction"
 
     estimator: Estimator = field(default_factory=WeightedLeastSquares)
-    kinds: tuple[str, ...] = tuple(KINDS)
+    kinds: tuple[str, ...] = tuple(ADDED)
     delays: bool = True
     dissipative: bool = True
 
@@ -90,7 +91,7 @@ class FrictionSearch(Estimator):
         self, robot: Robot, data: Dataset | Sequence[Dataset], fit: Fit, chosen: Sequence[Candidate], delay_s: Array
     ) -> Fit:
         terms = tuple(c for c in chosen if isinstance(c, FrictionTerm))
-        loaded = any(term.kind == "load" for term in terms)
+        loaded = any(term.loaded for term in terms)
         values = _values(fit)
         for _ in range(3 if loaded else 1):
             estimator = replace(
@@ -130,7 +131,7 @@ class FrictionSearch(Estimator):
     def _combinations(self, candidates: Sequence[Candidate], joint: int) -> list[tuple[Candidate, ...]]:
         """All sets of a joint's terms with at most one of each kind, the smaller first."""
         own = [c for c in candidates if isinstance(c, FrictionTerm) and c.joint == joint]
-        choices = [[None, *(c for c in own if c.kind == kind)] for kind in self.kinds]
+        choices = [[None, *(c for c in own if c.law == kind)] for kind in self.kinds]
         sets = [tuple(c for c in combination if c is not None) for combination in product(*choices)]
         return sorted(sets, key=len)
 
@@ -139,9 +140,9 @@ class FrictionSearch(Estimator):
         result: list[Candidate] = []
         for joint in range(problem.robot.n_joints):
             for kind in self.kinds:
-                if kind == "stribeck":
+                if ADDED[kind].shapes:
                     constants = [share * float(speed[joint]) for share in STRIBECK_SHARES]
-                    result += [FrictionTerm(kind, joint, constant) for constant in constants]
+                    result += [FrictionTerm(kind, joint, (constant,)) for constant in constants]
                 else:
                     result.append(FrictionTerm(kind, joint))
             if self.delays:
@@ -212,7 +213,7 @@ def _reasons(
     for joint, own in enumerate(per_joint):
         if own:
             without = folds.scores([c for c in chosen if c not in own], weights).rms
-            what = "; ".join(KINDS[c.kind][2] for c in own if isinstance(c, FrictionTerm))
+            what = "; ".join(c.formula.title for c in own if isinstance(c, FrictionTerm))
             change = f"goes from {without[joint]:.3g} to {full[joint]:.3g} N m"
             reasons.append(f"{robot.joint_names[joint]}: {what}. Its error on held-out data {change}.")
     return reasons

@@ -8,7 +8,6 @@ from typing import Any
 
 from armid.errors import MissingExtraError, UnknownNameError
 from armid.estimation.box_search import BeeColony, DifferentialEvolution
-from armid.estimation.compensation import Compensation
 from armid.estimation.consistent.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
 from armid.estimation.consistent.prior import Prior, PriorLeastSquares
 from armid.estimation.estimator import Estimator
@@ -19,11 +18,12 @@ from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSo
 from armid.estimation.maximum_likelihood import MaximumLikelihood
 from armid.estimation.problem import EstimationError
 from armid.estimation.robust import RobustLeastSquares
-from armid.estimation.terms import KINDS
 from armid.estimation.total import TotalLeastSquares
 from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.friction.added import added_friction
+from armid.torque.known import KnownTorque
 
 METHODS: dict[str, type[Estimator]] = {
     kind.name: kind
@@ -50,7 +50,7 @@ def identify(
     friction: str = "auto",
     prior: Prior | None = None,
     known: Mapping[str, float] | None = None,
-    compensation: Compensation | None = None,
+    known_torque: KnownTorque | None = None,
 ) -> Fit:
     """Parameters of a robot from data, by the ways that suit most people.
 
@@ -62,10 +62,10 @@ def identify(
             or kinds of terms to choose among, with commas: ``stribeck,load``.
         prior: what is believed beforehand; for the methods ``feasible`` and ``wls``.
         known: values of parameters that are not to be estimated.
-        compensation: torque known beforehand.
+        known_torque: torque known beforehand.
     """
     if method is None:
-        shared: dict[str, Any] = {"friction": friction, "prior": prior, "known": known, "compensation": compensation}
+        shared: dict[str, Any] = {"friction": friction, "prior": prior, "known": known, "known_torque": known_torque}
         try:
             return identify(robot, data, method="feasible", **shared)
         except (NotFeasibleError, MissingExtraError) as error:
@@ -73,10 +73,10 @@ def identify(
             return fit.with_notes(f"No physically possible arm was sought or found ({error}): method wls.")
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
-    plan = _Plan(method, prior, dict(known or {}), compensation)
+    plan = _Plan(method, prior, dict(known or {}), known_torque)
     if friction == "linear":
         return plan.final(robot, data, {})
-    kinds = _friction_kinds(friction)
+    kinds = added_friction(friction)
     search = FrictionSearch(estimator=plan.first(), kinds=kinds, dissipative=method != "feasible")
     try:
         with progress_part(0.0, 0.9):
@@ -102,13 +102,13 @@ class _Plan:
     method: str
     prior: Prior | None
     known: Mapping[str, float]
-    compensation: Compensation | None
+    known_torque: KnownTorque | None
 
     def first(self) -> Estimator:
         """The linear estimator that friction is chosen with."""
         if self.prior is not None:
-            return PriorLeastSquares(prior=self.prior, known=self.known or None, compensation=self.compensation)
-        return WeightedLeastSquares(known=self.known or None, compensation=self.compensation)
+            return PriorLeastSquares(prior=self.prior, known=self.known or None, known_torque=self.known_torque)
+        return WeightedLeastSquares(known=self.known or None, known_torque=self.known_torque)
 
     def final(self, robot: Robot, data: Dataset | Sequence[Dataset], extra: Mapping[str, Any]) -> Fit:
         """The estimate with given friction terms."""
@@ -118,15 +118,5 @@ class _Plan:
             raise EstimationError(f"a prior works with the methods feasible and wls, not with {self.method}")
         kind = METHODS[self.method]
         own: dict[str, Any] = {"prior": self.prior} if self.prior is not None else {}
-        estimator = kind(known=self.known or None, compensation=self.compensation, **own, **dict(extra))
+        estimator = kind(known=self.known or None, known_torque=self.known_torque, **own, **dict(extra))
         return estimator.fit(robot, data)
-
-
-def _friction_kinds(friction: str) -> tuple[str, ...]:
-    if friction == "auto":
-        return tuple(KINDS)
-    kinds = tuple(friction.split(","))
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownNameError("friction", kind, ("auto", "linear", *KINDS))
-    return kinds

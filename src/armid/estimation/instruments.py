@@ -84,9 +84,7 @@ def tracked_motion(problem: Problem, dataset: Dataset, command: Motion, loop: Dr
     for _ in range(ROUNDS):
         q, qd, qdd = (r - e for r, e in zip(command, error, strict=True))
         motion = Motion(*(np.ascontiguousarray(array) for array in (q, qd, qdd)))
-        torque = model.torque(motion, values)
-        known = model.known_torque(motion)
-        push = torque + inertia * error.qdd if known is None else torque + known + inertia * error.qdd
+        push = model.total_torque(motion, values) + inertia * error.qdd
         new = _response(filters, push, periodic=dataset.periods > 0)
         step = [RELAXATION * (n - e) for n, e in zip(new, error, strict=True)]
         error = Motion(*(e + s for e, s in zip(error, step, strict=True)))

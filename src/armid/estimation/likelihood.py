@@ -13,8 +13,8 @@ from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.estimation.motion_noise import kept_harmonics
 from armid.estimation.problem import Problem
-from armid.estimation.torque_model import TorqueModel
 from armid.signals.dataset import Dataset
+from armid.torque.model import TorqueModel
 
 BLOCK = 1024  # samples whose derivatives are held at a time
 SURE = 4.0  # standard deviations a velocity must be away from zero for its sign to be known
@@ -119,7 +119,7 @@ class FourierPart:
         """Cost after a share of a step."""
         coefficients = self._moved(step, share)
         motion = self._motion(coefficients)
-        error = np.where(self._use, self._torque - _torque(self._model, motion, values + share * step), 0.0)
+        error = np.where(self._use, self._torque - self._model.total_torque(motion, values + share * step), 0.0)
         miss = (self._measured - coefficients)[self._free]
         return float(np.sum(self._weights * error**2) + np.sum(miss**2 / self._variance[self._free]))
 
@@ -160,7 +160,7 @@ class FourierPart:
             here = Motion(*(array[part] for array in motion))
             regressor = self._model.regressor(here)
             use = self._use[part]
-            error = np.where(use, self._torque[part] - _torque(self._model, here, values), 0.0) * root
+            error = np.where(use, self._torque[part] - self._model.total_torque(here, values), 0.0) * root
             slopes = motion_slopes(self._model, here, values)
             columns = [_chained(slopes, self._basis, part, i, self._free[i]) for i in range(joints)]
             rows = np.concatenate([regressor, *columns], axis=2) * (use * root)[:, :, None]
@@ -245,7 +245,7 @@ def motion_slopes(model: TorqueModel, motion: Motion, values: Array) -> tuple[Ar
     slopes = tuple(np.empty((samples, joints, joints)) for _ in range(3))
     for k in range(3):
         for i in range(joints):
-            sides = [_torque(model, _shifted(motion, k, i, sign * STEP), values) for sign in (1.0, -1.0)]
+            sides = [model.total_torque(_shifted(motion, k, i, sign * STEP), values) for sign in (1.0, -1.0)]
             slopes[k][:, :, i] = (sides[0] - sides[1]) / (2.0 * STEP)
     return slopes[0], slopes[1], slopes[2]
 
@@ -262,13 +262,6 @@ def _shifted(motion: Motion, k: int, i: int, by: float) -> Motion:
     arrays = [array.copy() if part == k else array for part, array in enumerate(motion)]
     arrays[k][:, i] += by
     return Motion(*arrays)
-
-
-def _torque(model: TorqueModel, motion: Motion, values: Array) -> Array:
-    """Predicted torque, what is known included."""
-    torque = model.torque(motion, values)
-    known = model.known_torque(motion)
-    return np.asarray(torque if known is None else torque + known)
 
 
 def _chained(

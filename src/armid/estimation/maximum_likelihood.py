@@ -143,7 +143,7 @@ def _residual_weights(problem: Problem, parts: Sequence[Part]) -> Array:
         terms=problem.torque_model.terms,
         delay_s=problem.delay_s,
         load_values=problem.torque_model.load_values,
-        compensation=problem.torque_model.compensation,
+        known_torque=problem.torque_model.known,
         slow_share=problem.slow_share,
         slow_floor=problem.slow_floor,
     )

@@ -14,11 +14,11 @@ from armid.dynamics.factor import CompactFactor, compact_factor
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError, DataShapeError
-from armid.estimation.compensation import Compensation
-from armid.estimation.terms import FrictionTerm
-from armid.estimation.torque_model import TorqueModel
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.known import KnownTorque
+from armid.torque.model import TorqueModel
 
 SLOW = (0.05, 0.03)  # share of a joint's own speed (its 99th percentile), and speed in any case [rad/s or m/s]
 SLOW_MARGIN_S = 0.01  # around slow samples: reversals shake the arm for a moment
@@ -67,7 +67,7 @@ class Rows:
 
     def errors(self, values: Array) -> Array:
         """Torque less its prediction by parameter `values`, (rows, joints), of all rows; needs no regressor."""
-        return np.asarray(self.torque - self.part.at_rows(self.torque_model.torque(self.motion, values)))
+        return np.asarray(self.torque - self.part.at_rows(self.torque_model.linear_torque(self.motion, values)))
 
     def residuals(self, values: Array) -> Array:
         """The errors of the rows that count, 0 elsewhere."""
@@ -102,7 +102,7 @@ class Problem:
         terms: Sequence[FrictionTerm] = (),
         delay_s: Array | None = None,
         load_values: Mapping[str, float] | None = None,
-        compensation: Compensation | None = None,
+        known_torque: KnownTorque | None = None,
         slow_share: float | None = None,
         slow_floor: float | None = None,
     ) -> None:
@@ -115,7 +115,7 @@ class Problem:
             terms: friction terms beyond the model's own.
             delay_s: how much torque lags motion, per joint.
             load_values: values of the base parameters that make the load torque; needed for load terms.
-            compensation: torque that is known beforehand.
+            known_torque: torque that is known beforehand.
             slow_share: joints slower than this share of their own speed are left out; None for the rule above.
             slow_floor: joints slower than this [rad/s] are left out; None for the rule above.
         """
@@ -123,7 +123,7 @@ class Problem:
         if not self.data:
             raise EstimationError("there is no data set to estimate from")
         self.robot = _with_known(robot, known)
-        self.torque_model = TorqueModel(self.robot, terms=terms, load_values=load_values, compensation=compensation)
+        self.torque_model = TorqueModel(self.robot, terms=terms, load_values=load_values, known_torque=known_torque)
         self.delay_s = np.zeros(robot.n_joints) if delay_s is None else np.asarray(delay_s, dtype=float)
         self.slow_share, self.slow_floor = slow_share, slow_floor
         for dataset in self.data:
@@ -144,7 +144,7 @@ class Problem:
             self.robot,
             terms=terms,
             load_values=old.load_values if load_values is None else load_values,
-            compensation=old.compensation,
+            known_torque=old.known,
             model=old.model,
         )
         result.delay_s = self.delay_s if delay_s is None else np.asarray(delay_s, dtype=float)

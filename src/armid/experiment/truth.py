@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armid.errors import ArmidError
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.robot import Robot, Virtual
 
 
@@ -25,7 +25,7 @@ def truth_of(robot: Robot) -> Virtual:
     return Virtual(
         inertia=robot.nominal_inertia,
         rotor_inertia=reflected / ratios**2,
-        friction=tuple(Friction(LAWS["coulomb-viscous"]) for _ in range(n)),
+        friction=tuple(Friction("coulomb-viscous") for _ in range(n)),
         coefficients=tuple({"fv": float(fv), "fc": float(fc)} for fv, fc in friction),
         springs=tuple((0.0, 1.0) for _ in robot.springs),
         load_loss=np.zeros((n, 2)),

@@ -311,10 +311,10 @@ def _posture(robot: Robot, posture: ArrayLike | None) -> Array:
 
 def _encoded(friction: tuple[Friction, ...], coefficients: tuple[Any, ...]) -> tuple[Indices, Array]:
     """Laws as numbers, coefficients (joints, directions, 6)."""
-    laws: Indices = np.array([stepping.LAWS.index(one.law.name) for one in friction], dtype=np.int64)
+    laws: Indices = np.array([stepping.LAWS.index(one.law) for one in friction], dtype=np.int64)
     table = np.zeros((len(friction), 2, 6))
     for joint, (one, values) in enumerate(zip(friction, coefficients, strict=True)):
         for direction, sign in enumerate("pn"):
-            names = [f"{name}{sign}" if one.per_direction else name for name in one.law.coefficients]
+            names = [f"{name}{sign}" if one.per_direction else name for name in one.formula.coefficients]
             table[joint, direction, : len(names)] = [values[name] for name in names]
     return laws, table

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -84,13 +84,13 @@ class Arm:
     def coefficients(self) -> dict[str, float]:
         """Coefficients of the friction terms beyond the model's own, by name."""
         first = len(self.model.base.kept)
-        return dict(zip((term.name for term in self.fit.terms), self.fit.values[first:].tolist(), strict=True))
+        return dict(zip(self.fit.names[first:], self.fit.values[first:].tolist(), strict=True))
 
     @cached_property
     def load(self) -> Array | None:
         """Parameters whose rigid-body torque is the load of load terms, standard order; None without such terms."""
         loads = self.fit.load_values
-        if loads is None or not any(term.kind == "load" for term in self.fit.terms):
+        if loads is None or not any(term.loaded for term in self.fit.terms):
             return None
         inertial = {p.name for p in self.model.parameters if p.kind == INERTIAL}
         wanted = {name: loads[name] for name in self.model.base.kept if name in inertial}
@@ -128,7 +128,7 @@ class Arm:
         sums[JOINT_FRICTION] = self.friction(motion)
         sums[SPRINGS] = self._linear(motion, [p.name for p in self.model.parameters if p.kind == SPRING])
         sums[COUNTERBALANCE] = self.model.counterbalance_torque(motion.q)
-        known = self.fit.compensation
+        known = self.fit.known_torque
         if known is not None and known.load_loss is not None:
             weight = self.model.gravity_torque(motion.q, dict(known.weight or {}))
             sums[LOAD_LOSS] = known.load_loss[:, 0] * weight + known.load_loss[:, 1]
@@ -158,7 +158,8 @@ class Arm:
         load = None if self.load is None else self._rigid(motion, self.load)
         for term in self.fit.terms:
             part = None if load is None else load[:, term.joint]
-            result[:, term.joint] += self.coefficients[term.name] * term.shape(motion.qd[:, term.joint], part)
+            own = np.array([self.coefficients[name] for name in term.names])
+            result[:, term.joint] += term.columns(motion.qd[:, term.joint], part) @ own
         for joint, known in enumerate(self._known_friction):
             if known is not None:
                 law, values = known
@@ -172,13 +173,13 @@ class Arm:
 
     def curve_words(self, joint: int) -> list[str]:
         """What a joint's friction is made of beside viscous and Coulomb friction."""
-        words = [f"{term.kind} ({term.name})" for term in self.fit.terms if term.joint == joint]
+        words = [f"{term.law} ({', '.join(term.names)})" for term in self.fit.terms if term.joint == joint]
         own = (p.name for p in self.model.parameters if p.kind == FRICTION and p.number == joint + 1)
         if any(name[-1] in "pn" for name in own):
             words.append("difference between directions")
         known = self._known_friction[joint]
-        if known is not None and (not known[0].law.linear or known[0].per_direction):
-            words.append(f"{known[0].law.name} law")
+        if known is not None and (not known[0].formula.linear or known[0].per_direction):
+            words.append(f"{known[0].law} law")
         return words
 
     def beyond_description(self, joint: int) -> bool:
@@ -197,7 +198,7 @@ class Arm:
 
     @property
     def _known_friction(self) -> tuple[tuple[Friction, Mapping[str, float]] | None, ...]:
-        known = self.fit.compensation
+        known = self.fit.known_torque
         return (None,) * self.robot.n_joints if known is None else known.friction
 
     def _linear(self, motion: Motion, names: list[str]) -> Array:
@@ -276,9 +277,9 @@ def fit_digest(fit: Fit) -> str:
         "names": fit.columns,
         "values": fit.values.tolist(),
         "standard_parameters": None if fit.standard_parameters is None else dict(fit.standard_parameters),
-        "terms": [term.to_data() for term in fit.terms],
+        "terms": [asdict(term) for term in fit.terms],
         "load_values": None if fit.load_values is None else dict(fit.load_values),
-        "compensation": None if fit.compensation is None else fit.compensation.to_data(),
+        "known_torque": None if fit.known_torque is None else fit.known_torque.to_data(),
         "robot": robot_to_data(fit.robot),
     }
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

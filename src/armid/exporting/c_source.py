@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,15 +16,16 @@ from armid.exporting.numbers import Curve, Numbers, numbers_of
 def c_header(arm: Arm, banner: list[str]) -> bytes:
     """Text of the header; `banner` are sentences for its first comment."""
     numbers = numbers_of(arm)
+    friction = _friction(numbers)
     parts = [
         HEAD,
         _tables(numbers),
         CORE,
         _rotors(numbers),
         CORE_END,
-        SIGN if numbers.lines or numbers.terms or numbers.curves else "",
-        ROOT if numbers.springs or any(kind == "root" for kind, *_ in numbers.terms) else "",
-        _friction(numbers),
+        SIGN if numbers.curves else "",
+        ROOT if numbers.springs or "@X@_root_" in friction else "",
+        friction,
         _springs(numbers),
         PUBLIC,
     ]
@@ -112,15 +114,6 @@ def _friction(numbers: Numbers) -> str:
         lines.append(f"    u = {u};\n")
         lines.append(f"    f = (u > 0.0 ? {up} : u < 0.0 ? {down} : 0.0) + {_number(line.offset)};\n")
         lines += [f"    tau[{j}] += {'f' if w == 1.0 else f'{_number(w)} * f'};\n" for j, w in moved]
-    for kind, joint, value, constant in numbers.terms:
-        v = f"qd[{joint}]"
-        shape = {
-            "root": f"@X@_sign_({v}) * @X@_root_(@X@_size_({v}))",
-            "stribeck": f"@X@_sign_({v}) * exp(-@X@_size_({v}) / {_number(constant or 1.0)})",
-            "asymmetry": f"@X@_size_({v})",
-            "load": f"@X@_sign_({v}) * @X@_size_(load[{joint}])",
-        }[kind]
-        lines.append(f"    tau[{joint}] += {_number(value)} * {shape};  /* {kind} */\n")
     for curve in numbers.curves:
         lines += _curve(curve)
     if numbers.loss is not None:
@@ -137,30 +130,17 @@ def _friction(numbers: Numbers) -> str:
 
 def _curve(curve: Curve) -> list[str]:
     """A law written out for both directions; `v` is the speed."""
-    shapes = [_law(curve.law, values) for values in (curve.up, curve.down)]
-    at = f"qd[{curve.joint}]"
-    text = f"    v = @X@_size_({at});  /* {curve.law} */\n"
-    text += f"    f = {at} > 0.0 ? {shapes[0]} : {at} < 0.0 ? -({shapes[1]}) : 0.0;\n"
+    load = f"@X@_size_(load[{curve.joint}])"
+    up, down = (_own_root(curve.law.c_text(values, load)) for values in (curve.up, curve.down))
+    at, back = f"qd[{curve.joint}]", "" if curve.law.even else "-"
+    text = f"    v = @X@_size_({at});  /* {curve.law.name} */\n"
+    text += f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : 0.0;\n"
     return [text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
 
 
-def _law(name: str, values: tuple[float, ...]) -> str:
-    """Friction torque at speed v > 0, as in armid.robot.friction."""
-    c = [_number(value) for value in values]
-    if name == "none":
-        return "0.0 * v"
-    if name == "viscous":
-        return f"{c[0]} * v"
-    if name == "coulomb-viscous":
-        return f"{c[0]} * v + {c[1]}"
-    if name == "stribeck":
-        _, fc, fs, vs = values
-        return f"{c[0]} * v + {c[1]} + {_number(fs - fc)} * exp(-(v / {_number(vs)}) * (v / {_number(vs)}))"
-    if name == "double-exponential":
-        rise = f" - {c[2]} * exp(-v / {c[3]})" if values[3] != 0.0 else ""
-        drop = f" - {c[4]} * exp(-1.0 / ({c[5]} * v))" if values[5] != 0.0 else ""
-        return f"{c[0]} * v + {c[1]}{rise}{drop}"
-    return f"{c[0]} * tanh({c[1]} * v) + {c[2]} * tanh({c[3]} * v) + {c[4]} * v"
+def _own_root(text: str) -> str:
+    """The header's own square root in place of the library's."""
+    return re.sub(r"\bsqrt\(", "@X@_root_(", text)
 
 
 def _springs(numbers: Numbers) -> str:

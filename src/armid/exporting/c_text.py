@@ -145,11 +145,6 @@ static inline double @X@_size_(double x)
 {
     return x < 0.0 ? -x : x;
 }
-
-static inline double @X@_sign_(double x)
-{
-    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
-}
 """
 
 ROOT = """

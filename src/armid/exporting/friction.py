@@ -57,7 +57,7 @@ def linear_friction(arm: Arm, seed: int = 0) -> LinearFriction:
 
 def _stated(arm: Arm, joint: int, name: str) -> float:
     """A joint's own coefficient and that of friction known beforehand."""
-    known = None if arm.fit.compensation is None else arm.fit.compensation.friction[joint]
+    known = None if arm.fit.known_torque is None else arm.fit.known_torque.friction[joint]
     extra = 0.0 if known is None else float(known[1].get(name, 0.0))
     return arm.by_name.get(f"{name}{joint + 1}", 0.0) + extra
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from armid.arrays import Array
 from armid.dynamics.layout import frame_changes, tree_of
 from armid.dynamics.parameters import FRICTION, CoupledRotor, Local
 from armid.exporting.arm import Arm
+from armid.torque.friction.law import FrictionLaw
 
 
 class Rotor(NamedTuple):
@@ -35,12 +37,12 @@ class Line(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A friction law known beforehand: its name, coefficients forwards and backwards, and an offset."""
+    """Friction of a joint by a law: its coefficients forwards and backwards, and an offset."""
 
     joint: int
-    law: str
-    up: tuple[float, ...]
-    down: tuple[float, ...]
+    law: FrictionLaw
+    up: Mapping[str, float]
+    down: Mapping[str, float]
     offset: float
 
 
@@ -57,9 +59,8 @@ class Numbers:
         reflected: (n, n) inertia of rotors that feel no link [kg m^2].
         rotors: rotors that do.
         lines: linear friction.
-        terms: kind, joint, coefficient and constant of friction terms.
         load: (n, 10) links whose torque is the load of load terms, or None.
-        curves: friction laws known beforehand.
+        curves: friction laws, of the fit's terms and known beforehand.
         loss: (n, 2) slope and offset of load-proportional loss, or None.
         weight: (n, 10) links whose gravity torque it is proportional to, or None.
         springs: joint, a, b, phi, ks, kl.
@@ -75,7 +76,6 @@ class Numbers:
     reflected: Array
     rotors: tuple[Rotor, ...]
     lines: tuple[Line, ...]
-    terms: tuple[tuple[str, int, float, float], ...]
     load: Array | None
     curves: tuple[Curve, ...]
     loss: Array | None
@@ -86,7 +86,7 @@ class Numbers:
 
 def numbers_of(arm: Arm) -> Numbers:
     """Collect the numbers of an arm."""
-    robot, tree, known = arm.robot, tree_of(arm.robot), arm.fit.compensation
+    robot, tree, known = arm.robot, tree_of(arm.robot), arm.fit.known_torque
     loss = None if known is None else known.load_loss
     weight = (
         None if loss is None or known is None else _in_joint_frames(arm, arm.model.vector(dict(known.weight or {})))
@@ -101,7 +101,6 @@ def numbers_of(arm: Arm) -> Numbers:
         reflected=_reflected(arm),
         rotors=_rotors(arm),
         lines=_lines(arm),
-        terms=tuple((t.kind, t.joint, arm.coefficients[t.name], t.constant) for t in arm.fit.terms),
         load=None if arm.load is None else _in_joint_frames(arm, arm.load),
         curves=_curves(arm),
         loss=loss,
@@ -162,13 +161,15 @@ def _lines(arm: Arm) -> tuple[Line, ...]:
 
 
 def _curves(arm: Arm) -> tuple[Curve, ...]:
-    known = arm.fit.compensation
     result = []
+    for term in arm.fit.terms:
+        linear = (arm.coefficients[name] for name in term.names)
+        values = dict(zip((*term.formula.columns, *term.formula.shapes), (*linear, *term.shapes), strict=True))
+        result.append(Curve(term.joint, term.formula, values, values, 0.0))
+    known = arm.fit.known_torque
     for joint, entry in enumerate(() if known is None else known.friction):
         if entry is not None:
-            friction, values = entry
-            ways = ("p", "n") if friction.per_direction else ("", "")
-            up, down = (tuple(float(values[name + way]) for name in friction.law.coefficients) for way in ways)
-            offset = float(values["fo"]) if friction.offset else 0.0
-            result.append(Curve(joint, friction.law.name, up, down, offset))
+            friction, coefficients = entry
+            offset = float(coefficients["fo"]) if friction.offset else 0.0
+            result.append(Curve(joint, friction.formula, *friction.by_direction(coefficients), offset))
     return tuple(result)

@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.exporting.arm import Arm
-from armid.exporting.numbers import numbers_of
+from armid.exporting.numbers import Curve, numbers_of
 
 
 def python_module(arm: Arm, banner: list[str]) -> bytes:
@@ -26,9 +26,8 @@ def python_module(arm: Arm, banner: list[str]) -> bytes:
         "REFLECTED": _array(numbers.reflected),
         "ROTORS": _rows([(r.carrier, r.joint, r.ratio, r.inertia, r.axis) for r in numbers.rotors]),
         "LINES": _rows(list(numbers.lines)),
-        "TERMS": _rows(list(numbers.terms)),
         "LOAD": "None" if numbers.load is None else _array(numbers.load),
-        "CURVES": _rows(list(numbers.curves)),
+        "CURVES": _curves(numbers.curves),
         "LOSS": "None" if numbers.loss is None else _array(numbers.loss),
         "WEIGHT": "None" if numbers.weight is None else _array(numbers.weight),
         "SPRINGS": _rows(list(numbers.springs)),
@@ -48,9 +47,8 @@ _COMMENTS = dict.fromkeys(
     "REFLECTED": "# inertia of the rotors that feel no link, in joint space\n",
     "ROTORS": "# rotors that feel the link they sit on: link, joint, gear ratio, inertia, axis\n",
     "LINES": "# linear friction: direction in joint space; viscous, Coulomb forwards; the same backwards; offset\n",
-    "TERMS": "# friction terms: kind, joint, coefficient, constant\n",
     "LOAD": "# links whose torque is the load of load-dependent friction\n",
-    "CURVES": "# friction laws: joint, law, coefficients forwards, backwards, offset\n",
+    "CURVES": "# friction laws: joint, torque forwards and backwards at speed v, offset\n",
     "WEIGHT": "# links whose weight makes the load-proportional loss\n",
     "SPRINGS": "# joint, a, b, phi, stiffness, stiffness times free length\n",
 }
@@ -63,6 +61,15 @@ def _array(values: Array) -> str:
 def _rows(rows: Sequence[Sequence[object]]) -> str:
     inner = "".join("    (" + ", ".join(_plain(entry) for entry in row) + "),\n" for row in rows)
     return f"(\n{inner})" if rows else "()"
+
+
+def _curves(curves: Sequence[Curve]) -> str:
+    rows = []
+    for joint, law, up, down, offset in curves:
+        back = "" if law.even else "-"
+        texts = [f"lambda v, load: {sign}({law.numpy_text(c, 'load')})" for sign, c in (("", up), (back, down))]
+        rows.append(f"    ({joint}, {texts[0]}, {texts[1]}, {float(offset)!r}),  # {law.name}\n")
+    return f"(\n{''.join(rows)})" if rows else "()"
 
 
 def _plain(value: object) -> str:
@@ -184,43 +191,15 @@ def _friction(q, qd, qdd):
         level = np.where(u > 0.0, viscous_up * u + coulomb_up, np.where(u < 0.0, viscous_down * u - coulomb_down, 0.0))
         torque += (level + offset)[:, None] * np.asarray(weight)
     load = None if LOAD is None else _newton_euler(LOAD, GRAVITY, q, qd, qdd, False)
-    for kind, joint, coefficient, constant in TERMS:
-        v = qd[:, joint]
-        if kind == "root":
-            shape = np.sign(v) * np.sqrt(np.abs(v))
-        elif kind == "stribeck":
-            shape = np.sign(v) * np.exp(-np.abs(v) / constant)
-        elif kind == "asymmetry":
-            shape = np.abs(v)
-        else:
-            shape = np.sign(v) * np.abs(load[:, joint])
-        torque[:, joint] += coefficient * shape
-    for joint, law, up, down, offset in CURVES:
-        v = qd[:, joint]
-        level = np.where(v >= 0.0, _law(law, np.abs(v), *up), _law(law, np.abs(v), *down))
-        torque[:, joint] += np.sign(v) * level + offset
+    for joint, up, down, offset in CURVES:
+        v, mine = qd[:, joint], None if load is None else np.abs(load[:, joint])
+        with np.errstate(all="ignore"):
+            level = np.where(v > 0.0, up(v, mine), np.where(v < 0.0, down(-v, mine), 0.0))
+        torque[:, joint] += level + offset
     if LOSS is not None:
         weight = _newton_euler(WEIGHT, GRAVITY, q, np.zeros_like(q), np.zeros_like(q), False)
         torque += LOSS[:, 0] * weight + LOSS[:, 1]
     return torque
-
-
-def _law(name, v, *c):
-    """Friction torque at speed v >= 0."""
-    if name == "viscous":
-        return c[0] * v
-    if name == "coulomb-viscous":
-        return c[0] * v + c[1]
-    if name == "stribeck":
-        return c[0] * v + c[1] + (c[2] - c[1]) * np.exp(-((v / c[3]) ** 2))
-    if name == "double-exponential":
-        rise = c[2] * np.exp(-v / c[3]) if c[3] != 0.0 else 0.0
-        with np.errstate(divide="ignore"):
-            drop = c[4] * np.exp(-1.0 / (c[5] * v)) if c[5] != 0.0 else 0.0
-        return c[0] * v + c[1] - rise - drop
-    if name == "hyperbolic":
-        return c[0] * np.tanh(c[1] * v) + c[2] * np.tanh(c[3] * v) + c[4] * v
-    return 0.0 * v
 
 
 def _springs(q):

@@ -14,7 +14,7 @@ from armid.dynamics.parameters import linear_friction
 from armid.exporting.arm import Arm, ExportError
 from armid.exporting.friction import LinearFriction
 from armid.exporting.urdf import to_rpy
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.robot import Robot, inertial_names
@@ -74,7 +74,7 @@ def robot_file(
     data |= _limits(robot) | {"drives": _drives(arm, frames)}
     laws = [_law(arm, joint) for joint in range(robot.n_joints)]
     data["friction"] = {
-        "law": [law.law.name for law in laws],
+        "law": [law.law for law in laws],
         "offset": [law.offset for law in laws],
         "per_direction": [law.per_direction for law in laws],
     }
@@ -156,7 +156,7 @@ def _drives(arm: Arm, frames: list[Array]) -> dict[str, Any]:
 def _law(arm: Arm, joint: int) -> Friction:
     """The description's own law; where there is friction beyond it, the nearest viscous and Coulomb friction."""
     if arm.beyond_description(joint):
-        return Friction(LAWS["coulomb-viscous"], offset=True)
+        return Friction("coulomb-viscous", offset=True)
     return linear_friction(arm.robot.friction[joint])
 
 

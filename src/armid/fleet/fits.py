@@ -15,9 +15,9 @@ from armid.estimation.consistent.feasible import NotFeasibleError, feasible_fit
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import residual_squares, solve
-from armid.estimation.torque_model import TorqueModel
 from armid.fleet.description import Fleet
 from armid.fleet.information import History
+from armid.torque.model import TorqueModel
 from armid.validation.audit import audit
 
 RANK = 1e-9
@@ -60,7 +60,7 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[str] =
         covariance=covariance,
         terms=terms,
         load_values=None if known is None else known.load_values,
-        compensation=None,
+        known_torque=None,
         delay_s=np.zeros(fleet.robot.n_joints) if known is None else known.delay_s,
         residual_rms=np.sqrt(residual_squares(factor, solution.values) / counts),
         noise=None,

@@ -14,7 +14,6 @@ import numpy as np
 
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
-from armid.estimation.torque_model import TorqueModel, model_of
 from armid.fleet.days import Days
 from armid.fleet.description import Fleet
 from armid.fleet.engine import Clock, Engine, Tell, arm_days, engine
@@ -26,6 +25,7 @@ from armid.fleet.store import Store
 from armid.fleet.survey import ArmSurvey, Survey, Surveyor
 from armid.fleet.tables import Outcome, entries_of, result_of
 from armid.fleet.watch import ordered
+from armid.torque.model import TorqueModel, model_of
 
 FALSE_ALARMS = 1e-3  # per arm and day
 RESULT, PAGE, ROBOTS, FACTORS = "fleet.json", "fleet.html", "robots", "factors"

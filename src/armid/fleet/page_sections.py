@@ -303,7 +303,7 @@ NAMES = (
     ("fo", "fo offset of the torque"),
     ("fl", "fl friction that grows with the load"),
     ("fr", "fr root-law friction"),
-    ("fs", "fs Stribeck friction"),
+    ("fe", "fe Stribeck friction"),
     ("fa", "fa asymmetric friction"),
 )
 _NAME = re.compile(r"^(?:(I)[xyz]{2}|(m)[xyz]|(Im|m|f[a-z]))\w*$")

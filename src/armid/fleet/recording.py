@@ -10,13 +10,13 @@ from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
 from armid.estimation.problem import Problem
-from armid.estimation.torque_model import TorqueModel
 from armid.fleet.description import Fleet
 from armid.fleet.pieces import CHUNK, Stretch, dataset_of
 from armid.logs.log import Log, LogError
 from armid.logs.stream import LogStream
 from armid.robot.inertia import change_of_frame
 from armid.robot.robot import inertial_names
+from armid.torque.model import TorqueModel
 
 NEEDED = ("position", "effort", "current")  # channels in which a hole costs the rows around it
 LOOKED_AT = 4  # chunks per day whose residuals are looked at

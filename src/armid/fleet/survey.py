@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
-from armid.estimation.torque_model import TorqueModel
 from armid.fleet.changes import ArmChanges, Change, Payload, threshold_for
 from armid.fleet.day import ArmDay
 from armid.fleet.days import HELD
@@ -22,6 +21,7 @@ from armid.fleet.recording import payload_map
 from armid.fleet.reversals import reversal_changes, reversal_scatter
 from armid.fleet.usual import Deviations, Usual, as_usual, deviations, learn_usual, posterior, scatter_of
 from armid.fleet.watched import PAYLOAD, Watched, scales, watched_of
+from armid.torque.model import TorqueModel
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MISFIT = 3.0  # times the noise that residuals may be before a day is said not to fit

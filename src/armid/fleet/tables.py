@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import Array
-from armid.estimation.torque_model import TorqueModel
 from armid.fleet.day import ArmDay
 from armid.fleet.days import Days
 from armid.fleet.description import Fleet
@@ -32,6 +31,7 @@ from armid.fleet.watch import (
     unfit_entry,
     unusual_entry,
 )
+from armid.torque.model import TorqueModel
 
 SILENT = 1e-100  # [N m] noise of a joint that never moved is not known
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.parameters import FRICTION
-from armid.estimation.torque_model import TorqueModel
 from armid.fleet.recording import payload_map
+from armid.torque.model import TorqueModel
 
 PAYLOAD = "payload"
 #: Start of a parameter's name: kind of change, words, and whether changes are told as a share of the arm's own value.
@@ -20,7 +20,7 @@ KINDS = {
     "fo": ("offset", "torque offset", False),
     "fl": ("load", "load-proportional friction", True),
     "fr": ("friction", "root-law friction", True),
-    "fs": ("friction", "Stribeck friction", True),
+    "fe": ("friction", "Stribeck friction", True),
     "fa": ("friction", "asymmetric friction", False),
 }
 #: Other parameters, by what their names begin with; longer beginnings first.
@@ -59,7 +59,7 @@ class Watched:
 def watched_of(model: TorqueModel) -> tuple[Watched, ...]:
     """All that is watched on this type of arm."""
     numbers = {parameter.name: parameter.number for parameter in model.model.parameters if parameter.kind == FRICTION}
-    numbers |= {term.name: term.joint + 1 for term in model.terms}
+    numbers |= {name: term.joint + 1 for term in model.terms for name in term.names}
     found = []
     for index, (name, unit) in enumerate(zip(model.names, model.units, strict=True)):
         kind = KINDS.get(name[:2])

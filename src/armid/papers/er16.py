@@ -14,7 +14,6 @@ from armid.dynamics.views import published
 from armid.estimation.box_search import DifferentialEvolution
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.torque_model import model_of
 from armid.excitation.constraints import ToolBox, TorqueLimit
 from armid.excitation.criteria import AOptimal, Conditioning, conditioning
 from armid.excitation.design import Fourier, design
@@ -32,6 +31,7 @@ from armid.papers.statistics import fit_statistics, listed, statistics_rows, tor
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 from armid.validation.audit import audit
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.box_search import BeeColony, BoxSearch, published_box
 from armid.estimation.fit import Fit
-from armid.estimation.torque_model import model_of
 from armid.excitation.prior import prior_values
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.settings import Sensors
@@ -27,6 +26,7 @@ from armid.signals.dataset import Dataset
 from armid.signals.pipeline import process
 from armid.signals.preparations import Hampel
 from armid.signals.smoothing import smooth, smoothing_kernel
+from armid.torque.model import model_of
 from armid.validation.metrics import correlation
 
 NOISE_SHARE = 0.05  # of the standard deviation of each joint's torque; the paper states none

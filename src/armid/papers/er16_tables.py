@@ -11,7 +11,6 @@ from armid.arrays import Array
 from armid.dynamics.views import published
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.torque_model import model_of
 from armid.excitation.trajectory import Trajectory
 from armid.logs.log import Log
 from armid.papers import er16_bench as stand
@@ -19,6 +18,7 @@ from armid.papers.experiment import Bench, Row, table
 from armid.papers.statistics import listed
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 from armid.validation.metrics import correlation
 
 LEAST = 0.99  # correlation that a converged identification has to reach

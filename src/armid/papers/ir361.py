@@ -9,7 +9,6 @@ import numpy as np
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.estimation.fit import load_fit
-from armid.estimation.torque_model import model_of
 from armid.excitation.design import Fourier, design
 from armid.excitation.pictures import singular_value_figure
 from armid.excitation.plan import load_plan
@@ -35,6 +34,7 @@ from armid.papers.ir361_tables import (
 from armid.papers.pictures import estimates_figure, motion_figure, spectrum_figure, tool_path_figure, torque_figure
 from armid.papers.statistics import fit_statistics, statistics_rows, torque_statistics
 from armid.robot.load import load_robot
+from armid.torque.model import model_of
 
 SHARE = 0.85  # of the limits in point-to-point motion, so that overshoot keeps them too
 TRUTHS = {"simple": Stand(), "rich": Stand(rich=True)}

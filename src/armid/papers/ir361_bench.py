@@ -14,7 +14,6 @@ from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.linear import solve
-from armid.estimation.torque_model import model_of
 from armid.excitation.constraints import ToolBox
 from armid.excitation.plan import Plan
 from armid.excitation.prior import prior_values
@@ -23,13 +22,14 @@ from armid.experiment.settings import DriveLoop, Presliding, Sensors
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.papers.experiment import table
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.averaging import Averaged, average_periods
 from armid.signals.dataset import Dataset
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import process
+from armid.torque.model import model_of
 from armid.validation.comparison import compare
 
 # What the paper leaves open.
@@ -111,7 +111,7 @@ def rich_friction(robot: Robot) -> Robot:
     """The arm whose friction is higher at very low speed (Stribeck); what is to be estimated stays the same."""
     truth = robot.virtual
     assert truth is not None
-    laws = (Friction(LAWS["stribeck"]),) * robot.n_joints
+    laws = (Friction("stribeck"),) * robot.n_joints
     coefficients = tuple({**c, "fs": BREAKAWAY * c["fc"], "vs": STRIBECK_SPEED} for c in truth.coefficients)
     return replace(robot, virtual=replace(truth, friction=laws, coefficients=coefficients))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.sensitivity import Sensitivity
-from armid.estimation.torque_model import model_of
 from armid.excitation.criteria import conditioning
 from armid.excitation.pictures import random_like
 from armid.excitation.plan import Plan
@@ -20,6 +19,7 @@ from armid.papers.ir361_bench import Prediction, Stand
 from armid.papers.statistics import listed
 from armid.robot.robot import Robot
 from armid.signals.differentiation import differentiate, given_harmonics
+from armid.torque.model import model_of
 
 NOT = "not comparable"
 LEVEL = {"simple": 1.1, "rich": 1.9}  # bars of RMS over noise on moving samples

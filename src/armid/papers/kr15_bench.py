@@ -19,7 +19,7 @@ from armid.experiment.settings import DriveLoop, Presliding, Sensors
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.payload.body import QUANTITIES, undescribed
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.pipeline import process
@@ -79,7 +79,7 @@ def virtual_arm(seed: int, *, loaded: bool) -> VirtualRobot:
         {"fv": oily * c["fv"], "fc": dry * c["fc"], "fs": BREAKAWAY * dry * c["fc"], "vs": STRIBECK_SPEED}
         for c in truth.coefficients
     )
-    laws = (Friction(LAWS["stribeck"]),) * robot.n_joints
+    laws = (Friction("stribeck"),) * robot.n_joints
     rich = replace(robot, virtual=replace(truth, friction=laws, coefficients=coefficients))
     return VirtualRobot(
         rich,

@@ -24,8 +24,8 @@ from armid.papers.frames import frames_figure
 from armid.papers.pa10_tracking import tracking
 from armid.papers.pictures import estimates_figure, motion_figure, torque_figure
 from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
-from armid.robot.friction import friction_law
 from armid.robot.robot import Robot
+from armid.torque.friction.law import friction_law
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,6 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model
-from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction
@@ -25,13 +24,14 @@ from armid.experiment.stiffness_run import stiffness_run
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
-from armid.robot.friction import Friction, friction_law
+from armid.robot.friction import Friction
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import process
+from armid.torque.known import KnownTorque
 
 RATE_HZ = 400.0  # the cycle of 2.5 ms
 ENCODER = 3e-5  # [rad]: 12 bits at the motor behind a gear of 50; the paper does not say
@@ -145,10 +145,10 @@ def identified(robot: Robot, sets: Sequence[Dataset], friction: Sequence[Frictio
         loss: slope and offset [N m] of each joint, joint side (joints, 2).
     """
     bare = without_friction(robot)
-    known = tuple((Friction(friction_law(one.law), False, one.per_direction), one.coefficients) for one in friction)
+    known = tuple((Friction(one.law, False, one.per_direction), one.coefficients) for one in friction)
     weight: dict[str, float] = {}
     for _ in range(ROUNDS):
-        fit = WeightedLeastSquares(compensation=Compensation(known, loss, weight)).fit(bare, sets)
+        fit = WeightedLeastSquares(known_torque=KnownTorque(known, loss, weight)).fit(bare, sets)
         weight = dict(zip(fit.columns, fit.values.tolist(), strict=True))
     return fit
 

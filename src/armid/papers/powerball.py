@@ -12,7 +12,6 @@ from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.estimation.single_joint.pictures import friction_figure, warmup_figure
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.estimation.torque_model import model_of
 from armid.excitation.criteria import ConditionAndSigma
 from armid.excitation.design import Fourier, design
 from armid.excitation.pictures import singular_value_figure
@@ -38,6 +37,7 @@ from armid.papers.powerball_tables import (
 )
 from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
 from armid.robot.robot import Robot
+from armid.torque.model import model_of
 
 SECONDS, SECONDS_JOINT_4 = 12.0, 30.0  # of steady motion per speed; joint 4's second tanh is the hardest to tell
 REPEAT_SPEEDS = (0.1, 0.3, 0.5)  # [rad/s] at which friction is measured before and after the warm-up
@@ -255,8 +255,8 @@ def identification(bench: Bench, *, periods: int = 6) -> Outcome:
     second = stand.second_sinusoid(robot)
     other = stand.machine(robot, 1000 * bench.seed + 2).run(second, periods=1)
     data, check_data = stand.prepared(log, bare), stand.prepared(other, bare)
-    fit = OrdinaryLeastSquares(compensation=known).fit(bare, data)
-    weighted = WeightedLeastSquares(compensation=known).fit(bare, data)
+    fit = OrdinaryLeastSquares(known_torque=known).fit(bare, data)
+    weighted = WeightedLeastSquares(known_torque=known).fit(bare, data)
     fit.save(bench.folder / "fit.json")
     check, better = stand.verified(fit, check_data), stand.verified(weighted, check_data)
     truth = stand.true_values(bare)
@@ -314,7 +314,7 @@ def data_rate(data: Any) -> float:
 
 def _unequal_filters_row(bench: Bench, bare: Robot, known: Any, log: Any, other: Any) -> Row:
     """PB-17: what happens if torque and acceleration are filtered differently, as the text reads."""
-    fit = OrdinaryLeastSquares(compensation=known).fit(bare, stand.prepared_as_printed(log))
+    fit = OrdinaryLeastSquares(known_torque=known).fit(bare, stand.prepared_as_printed(log))
     wrong = stand.verified(fit, stand.prepared_as_printed(other))
     return bench.row(
         "Fig. 8 with the filters as printed: RMS of the error over the spread of the torque, by joint",

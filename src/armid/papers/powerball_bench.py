@@ -10,22 +10,22 @@ import numpy as np
 from scipy import signal
 
 from armid.arrays import Array
-from armid.estimation.compensation import Compensation
 from armid.estimation.fit import Fit
 from armid.estimation.single_joint.friction_fit import FrictionFit
-from armid.estimation.torque_model import model_of
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.prior import prior_values
 from armid.experiment.settings import Thermal
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
 from armid.papers.experiment import table
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import process
+from armid.torque.known import KnownTorque
+from armid.torque.model import model_of
 from armid.validation.comparison import compare
 
 RATE_HZ = float(table("powerball")["acquisition"]["rate_hz"])
@@ -71,9 +71,9 @@ def second_sinusoid(robot: Robot, share: float = 0.9) -> FourierSeries:
     return FourierSeries(base, harmonics, sine, cosine, 0.5 * (robot.limits.lower + robot.limits.upper))
 
 
-def known_friction(fits: Sequence[FrictionFit]) -> Compensation:
+def known_friction(fits: Sequence[FrictionFit]) -> KnownTorque:
     """Friction found in the sweeps, to be subtracted (sequential identification)."""
-    return Compensation(tuple((Friction(LAWS[fit.law], False, fit.per_direction), fit.coefficients) for fit in fits))
+    return KnownTorque(tuple((Friction(fit.law, False, fit.per_direction), fit.coefficients) for fit in fits))
 
 
 def prepared(log: Log, robot: Robot) -> Dataset:

@@ -15,7 +15,6 @@ from armid.estimation.fit import Fit
 from armid.estimation.single_joint.compare import better_law
 from armid.estimation.single_joint.curves import fit_curve
 from armid.estimation.single_joint.friction_fit import FrictionFit
-from armid.estimation.torque_model import model_of
 from armid.excitation.criteria import ConditionAndSigma, Conditioning, conditioning
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.pictures import random_like
@@ -25,6 +24,7 @@ from armid.papers.experiment import Bench, Row, table
 from armid.papers.powerball_bench import Verified
 from armid.papers.statistics import listed
 from armid.robot.robot import Robot
+from armid.torque.model import model_of
 from armid.validation.audit import audit
 
 NOT = "not comparable"

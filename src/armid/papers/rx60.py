@@ -12,7 +12,6 @@ from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.dynamics.views import published
 from armid.estimation.least_squares import OrdinaryLeastSquares
-from armid.estimation.torque_model import model_of
 from armid.excitation.published import RampedSinusoid, rx60_verification
 from armid.papers import rx60_bench as stand
 from armid.papers.experiment import Bench, Experiment, Outcome, Row, table
@@ -37,6 +36,7 @@ from armid.papers.statistics import fit_statistics, listed, statistics_rows, tor
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 
 _SQUARED = "(N m)²"
 TRIM_S = 1.0  # cut off both ends of the verification runs; the paper does not say how much

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.dynamics.views import published
-from armid.estimation.torque_model import model_of
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.paths import bulb, circle, ellipse, ellipsoid, helix, joint_trajectory
 from armid.excitation.tool_path import HarmonicPath, ToolPath
@@ -29,6 +28,7 @@ from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import process
 from armid.signals.resample import fuse, interpolate
+from armid.torque.model import model_of
 
 RATE_HZ, CAMERA_HZ = 1000.0, 300.0  # section IV
 CAMERA_NOISE = 0.05  # of the acceleration [rad/s^2]; the paper states none

@@ -9,7 +9,6 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
-from armid.estimation.torque_model import model_of
 from armid.papers import rx60_bench as stand
 from armid.papers.experiment import Bench, Row, table
 from armid.papers.pictures import estimates_figure
@@ -17,6 +16,7 @@ from armid.papers.rx60_equations import ERRATA, torque
 from armid.papers.statistics import listed, torque_statistics
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.torque.model import model_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -133,7 +133,7 @@ def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None =
 def _moved(fit: Fit, friction: Indices, factor: CompactFactor) -> Indices:
     """Friction coefficients of joints that have rows."""
     numbers = {parameter.name: parameter.number - 1 for parameter in fit.torque_model.model.parameters}
-    numbers |= {term.name: term.joint for term in fit.terms}
+    numbers |= {name: term.joint for term in fit.terms for name in term.names}
     return np.array([i for i in friction if factor.counts[numbers[fit.columns[i]]] > 0], dtype=np.int64)
 
 

@@ -12,9 +12,9 @@ from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.torque_model import TorqueModel
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, change_of_frame
 from armid.robot.robot import inertial_names
+from armid.torque.model import TorqueModel
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
@@ -37,7 +37,7 @@ class LoadedTorqueModel(TorqueModel):
             fit.robot,
             terms=fit.terms,
             load_values=fit.load_values,
-            compensation=fit.compensation,
+            known_torque=fit.known_torque,
             model=own.model,
         )
         self.carried = np.zeros(10) if carried is None else np.asarray(carried, dtype=float)
@@ -67,9 +67,9 @@ class LoadedTorqueModel(TorqueModel):
         payload = self.model.regressor(*motion, inertial_names(self.robot.n_joints)) @ self._to_link
         return np.concatenate([own, payload], axis=2)
 
-    def torque(self, motion: Motion, values: Array) -> Array:
+    def linear_torque(self, motion: Motion, values: Array) -> Array:
         """The product [W | W_L] x (samples, joints)."""
-        return super().torque(motion, values[:-10]) + self._payload_torque(motion, values[-10:])
+        return super().linear_torque(motion, values[:-10]) + self._payload_torque(motion, values[-10:])
 
     def load(self, motion: Motion) -> Array | None:
         """Rigid-body torque that load terms go by, with what is carried."""

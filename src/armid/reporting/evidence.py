@@ -253,5 +253,5 @@ def reach_of(robot: Robot) -> float:
 def friction_columns(fit: Fit, *, load: bool = True) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which of a fit's parameters are friction; without those in proportion to the load, if `load` is not wanted."""
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    loads = set() if load else {term.name for term in fit.terms if term.kind == "load"}
+    loads = set() if load else {name for term in fit.terms if term.loaded for name in term.names}
     return np.array([kinds.get(name, "friction") == "friction" and name not in loads for name in fit.columns])

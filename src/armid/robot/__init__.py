@@ -1,9 +1,6 @@
 """What a robot is: descriptions, DH tables, URDF, MJCF, drives, springs, limits and the library."""
 
-from armid.robot.friction import LAWS as LAWS
 from armid.robot.friction import Friction as Friction
-from armid.robot.friction import FrictionLaw as FrictionLaw
-from armid.robot.friction import friction_law as friction_law
 from armid.robot.load import library_names as library_names
 from armid.robot.load import load_robot as load_robot
 from armid.robot.robot import Drive as Drive

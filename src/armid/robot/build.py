@@ -13,6 +13,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import DescriptionError, nearest
 from armid.files import FieldError, shown
+from armid.registry import friction_laws
 from armid.robot.description import (
     Description,
     DHTable,
@@ -29,7 +30,7 @@ from armid.robot.description import (
     VirtualEntries,
     read_description,
 )
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.geometry import dh_joints, from_rpy, placement
 from armid.robot.mjcf import read_mjcf
 from armid.robot.quantities import PerJoint
@@ -221,11 +222,12 @@ def _friction(field: str, entries: FrictionEntries, n: int) -> tuple[Friction, .
     """Friction laws of `n` joints."""
     laws = _per_joint(f"{field}.law", entries.law, n)
     for law in laws:
-        if law not in LAWS:
-            raise FieldError(f"{field}.law", f"is {shown(law)}{nearest(law[:80], LAWS)}; valid: {', '.join(LAWS)}")
+        if law not in friction_laws:
+            hint = nearest(law[:80], friction_laws)
+            raise FieldError(f"{field}.law", f"is {shown(law)}{hint}; valid: {', '.join(friction_laws)}")
     offsets = _per_joint(f"{field}.offset", entries.offset, n)
     directions = _per_joint(f"{field}.per_direction", entries.per_direction, n)
-    return tuple(Friction(LAWS[law], o, d) for law, o, d in zip(laws, offsets, directions, strict=True))
+    return tuple(Friction(law, o, d) for law, o, d in zip(laws, offsets, directions, strict=True))
 
 
 def _with_springs(entries: Description, robot: Robot) -> Robot:
@@ -297,10 +299,6 @@ def _virtual(entries: VirtualEntries, robot: Robot) -> Virtual:
     )
 
 
-# Coefficients that are velocities or shapes, not torques: they do not change with the side of the gear.
-_SHAPES = ("vs", "f4", "f6", "g2", "g4")
-
-
 def _coefficients(entries: TrueFriction, laws: Sequence[Friction], ratios: Array) -> tuple[Mapping[str, float], ...]:
     """Friction coefficients of each joint on the joint side: torques of the motor side times the gear ratio."""
     field = "virtual.friction.coefficients"
@@ -309,8 +307,8 @@ def _coefficients(entries: TrueFriction, laws: Sequence[Friction], ratios: Array
     for index, law in enumerate(laws):
         missing = [name for name in law.coefficient_names if name not in lists]
         if missing:
-            raise FieldError(field, f"lacks {', '.join(missing)} of the law {law.law.name!r}")
-        shapes = {name for name in lists if (name.rstrip("pn") if law.per_direction else name) in _SHAPES}
+            raise FieldError(field, f"lacks {', '.join(missing)} of the law {law.law!r}")
+        shapes = {name for name in lists if (name.rstrip("pn") if law.per_direction else name) in law.formula.shapes}
         factor = ratios[index] if entries.side == "motor" else 1.0
         result.append({name: float(v[index] * (1.0 if name in shapes else factor)) for name, v in lists.items()})
     used = {name for law in laws for name in law.coefficient_names}

@@ -10,7 +10,7 @@ from pathlib import Path
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import parse_xml, read_text
 from armid.robot.build import reflected_drives, robot_from_yaml
-from armid.robot.friction import LAWS, Friction
+from armid.robot.friction import Friction
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import Robot
 from armid.robot.urdf import read_urdf
@@ -85,5 +85,5 @@ def _exists(path: Path) -> bool:
 
 def _with_defaults(robot: Robot) -> Robot:
     """What a bare URDF or MJCF file does not say: reflected rotors, Coulomb and viscous friction with an offset."""
-    friction = Friction(LAWS["coulomb-viscous"], offset=True)
+    friction = Friction("coulomb-viscous", offset=True)
     return replace(robot, drives=reflected_drives(robot), friction=(friction,) * robot.n_joints)

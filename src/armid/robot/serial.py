@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from armid.errors import ArmidError
-from armid.robot.friction import Friction, friction_law
+from armid.robot.friction import Friction
 from armid.robot.robot import (
     Capsule,
     Counterbalance,
@@ -57,7 +57,7 @@ def robot_from_data(data: Mapping[str, Any]) -> Robot:
 
 def _encode(value: Any) -> Any:
     if isinstance(value, Friction):
-        return {"type": "Friction", "law": value.law.name, "offset": value.offset, "directions": value.per_direction}
+        return {"type": "Friction", "law": value.law, "offset": value.offset, "directions": value.per_direction}
     if is_dataclass(value):
         names = [field.name for field in fields(value) if field.name not in _LEFT_OUT]
         return {"type": type(value).__name__} | {name: _encode(getattr(value, name)) for name in names}
@@ -87,6 +87,6 @@ def _decode(value: Any) -> Any:
         return frozenset(value["set"])
     kind = value.get("type")
     if kind == "Friction":
-        return Friction(friction_law(value["law"]), value["offset"], value["directions"])
+        return Friction(value["law"], value["offset"], value["directions"])
     rest = {name: _decode(entry) for name, entry in value.items() if name != "type"}
     return _TYPES[str(kind)](**rest)

@@ -19,11 +19,11 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     from armid.control.tool_poses import tool_path
     from armid.estimation.consistent.prior import parse_prior
     from armid.estimation.identify import METHODS
-    from armid.estimation.terms import KINDS
     from armid.excitation import criterion
     from armid.exporting import exporters
     from armid.logs import Recipe
     from armid.signals import load_pipeline
+    from armid.torque.friction.added import added_friction
 
     for name in (*settings.log, *settings.validation):
         if not Path(name).exists():
@@ -31,9 +31,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     if settings.method is not None and settings.method not in METHODS:
         raise UnknownNameError("--method", settings.method, METHODS)
     if settings.friction not in ("auto", "linear"):
-        for kind in settings.friction.split(","):
-            if kind not in KINDS:
-                raise UnknownNameError("--friction", kind, ("auto", "linear", *KINDS))
+        added_friction(settings.friction)
     for name in settings.to:
         if name not in exporters and settings.to != ("none",):
             raise UnknownNameError("--to", name, (*exporters, "none"))

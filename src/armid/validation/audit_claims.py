@@ -16,7 +16,7 @@ from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.consistent.conditions import Unknowns, reach, reference_bodies
 from armid.estimation.fit import Fit
 from armid.experiment.truth import truth_of
-from armid.robot.friction import Friction, friction_law
+from armid.robot.friction import Friction
 from armid.robot.robot import Robot, inertial_names
 
 EXACT = 1e-6  # relative tolerance with which a witness must be possible
@@ -154,7 +154,7 @@ def _friction(robot: Robot, data: Mapping[str, Any]) -> tuple[tuple[Friction, Ma
     stated = data.get("friction")
     if not stated:
         return ()
-    law = Friction(friction_law(stated["law"]), per_direction=bool(stated.get("per_direction", False)))
+    law = Friction(stated["law"], per_direction=bool(stated.get("per_direction", False)))
     lists = stated["coefficients"]
     count = min(robot.n_joints, *(len(values) for values in lists.values()))
     return tuple((law, {name: float(values[joint]) for name, values in lists.items()}) for joint in range(count))

@@ -45,7 +45,7 @@ def groups_of(claim: Claim) -> Groups:
         error = np.abs(weights @ claim.matrix - unknowns.matrix).max(axis=1)
         told = error <= 1e-8 * np.abs(unknowns.matrix).max(axis=1)
         # Friction is another kind of quantity; its signs are looked at elsewhere.
-        names = (*unknowns.model.base.kept, *(term.name for term in unknowns.terms))
+        names = (*unknowns.model.base.kept, *(name for term in unknowns.terms for name in term.names))
         inertial = np.array([name[0] in "mI" for name in names])
         told &= inertial if (told & inertial).any() else True
         rows, weights = unknowns.matrix[told], weights[told]

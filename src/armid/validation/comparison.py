@@ -101,7 +101,7 @@ def _friction(fit: Fit, motion: Motion) -> Array:
     """Torque of the linear friction and the terms of a fit."""
     kinds = {p.name: p.kind for p in fit.torque_model.model.parameters}
     friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.columns])
-    return fit.torque_model.torque(motion, np.where(friction, fit.values, 0.0))
+    return fit.torque_model.linear_torque(motion, np.where(friction, fit.values, 0.0))
 
 
 def _sigma(fit: Fit, data: Dataset) -> Array:

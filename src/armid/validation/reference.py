@@ -89,9 +89,9 @@ def nominal_fit(fit: Fit, data: Sequence[Dataset]) -> Fit | None:
         return None
     inertia = {name: value for name, value in values.items() if name not in fit.robot.zero}
     known = {name: value for name, value in fit.robot.known.items() if name not in inertia}
-    terms = tuple(term for term in fit.terms if term.kind != "load")
+    terms = tuple(term for term in fit.terms if not term.loaded)
     estimator = WeightedLeastSquares(
-        known=inertia, terms=terms, delay_s=tuple(fit.delay_s), compensation=fit.compensation
+        known=inertia, terms=terms, delay_s=tuple(fit.delay_s), known_torque=fit.known_torque
     )
     try:
         return estimator.fit(replace(fit.robot, known=known), data)

@@ -13,10 +13,10 @@ from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION, ROTOR, SPRING, CoupledRotor
 from armid.errors import ArmidError
 from armid.estimation.consistent.semidefinite import Condition
-from armid.estimation.dissipation import resistances
-from armid.estimation.terms import FrictionTerm
 from armid.robot.inertia import pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
+from armid.torque.dissipation import resistances
+from armid.torque.friction.term import FrictionTerm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Unknowns:
     def __init__(self, model: Model, terms: Sequence[FrictionTerm] = (), bounds: Bounds | None = None) -> None:
         """Collect the conditions: links and rotors, friction, springs, then `bounds`."""
         self.model, self.terms = model, tuple(terms)
-        self.names = (*model.unknown, *(term.name for term in terms))
+        self.names = (*model.unknown, *(name for term in terms for name in term.names))
         self._index = {name: i for i, name in enumerate(self.names)}
         self._known = model.known
         conditions = [self.link(number) for number in range(1, model.robot.n_joints + 1)]

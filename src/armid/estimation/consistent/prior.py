@@ -18,13 +18,13 @@ from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.linear import NeedsTriangle, Solution, residual_variance, solve
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.torque_model import TorqueModel
 from armid.files import read_text
 from armid.robot.inertia import from_com, impossibility, pseudo_inertia
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
 from armid.robot.schema import Fields, read_fields
 from armid.signals.dataset import Dataset
+from armid.torque.model import TorqueModel
 
 SOLID = 0.02  # [m] radius of gyration below which a prior's link counts as this thick: CAD may state point masses
 VAGUE = 1e4  # relative standard deviation of what a prior does not speak of

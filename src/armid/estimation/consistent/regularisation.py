@@ -233,7 +233,7 @@ def data_share(
     names = unknowns.names
     linkwise = {name for number in range(1, fit.robot.n_joints + 1) for name in inertial_names(number)}
     typical = np.where([name in linkwise for name in names], scale, 0.0)
-    alone = {*unknowns.model.base.alone, *(term.name for term in unknowns.terms)}
+    alone = {*unknowns.model.base.alone, *(name for term in unknowns.terms for name in term.names)}
     free = dict(zip(fit.columns, fit.identifiability.classes, strict=True))
     sigma = dict(zip(fit.columns, fit.sigma.tolist(), strict=True))
     share = np.zeros(len(names))

@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import UnknownNameError
-from armid.robot.friction import friction_law
+from armid.torque.friction.law import friction_law
 
 Columns = Callable[[Array, Array], Array]
 Range = tuple[float, float]

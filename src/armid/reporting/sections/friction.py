@@ -33,7 +33,7 @@ class Curve:
 def friction(evidence: Evidence) -> Section | None:
     """One panel per joint; points are the measured torque less everything else the model predicts."""
     fit, check = evidence.fit, evidence.check
-    if not friction_columns(fit).any() and fit.compensation is None:
+    if not friction_columns(fit).any() and fit.known_torque is None:
         return lacking("friction", TITLE, "The description states no friction law (armid identify --friction auto).")
     reach = _speeds(evidence)
     curves = [curve(fit, j, speed) for j, speed in enumerate(reach)]
@@ -47,7 +47,7 @@ def friction(evidence: Evidence) -> Section | None:
         held_out=check is not None and not check.same_as_training, across=3,
     )  # fmt: skip
     body = figure.html()
-    loads = [term.name for term in fit.terms if term.kind == "load"]
+    loads = [name for term in fit.terms if term.loaded for name in term.names]
     if loads:
         body += paragraph(
             f"Friction in proportion to the load ({', '.join(loads)}) depends on posture; it is left out of the curves "
@@ -68,7 +68,7 @@ def curve(fit: Fit, joint: int, speed: float) -> Curve:
     regressor = fit.torque_model.regressor(Motion(still, moving, still))[:, joint]
     regressor = np.where(friction_columns(fit, load=False), regressor, 0.0)
     torque = regressor @ fit.values
-    if fit.compensation is not None and (known := fit.compensation.friction[joint]) is not None:
+    if fit.known_torque is not None and (known := fit.known_torque.friction[joint]) is not None:
         torque = torque + known[0].torque(velocity, known[1])
     variance = np.einsum("tp,pq,tq->t", regressor, fit.covariance, regressor)
     return Curve(velocity, torque, 1.96 * np.sqrt(np.maximum(variance, 0.0)))

@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION
-from armid.estimation.terms import FrictionTerm
+from armid.torque.friction.term import FrictionTerm
 
 SPEEDS = 25  # at which the friction of a joint with several terms is checked
 BEYOND = 3.0  # times the fastest speed of the data up to which friction must take energy
@@ -36,13 +36,15 @@ def resistances(
         speeds = np.concatenate([[1e-6], np.geomspace(1e-3, 1.0, SPEEDS - 1)]) * fastest
     own = [p.name for p in model.parameters if p.kind == FRICTION and p.number == joint + 1]
     mine = [term for term in terms if term.joint == joint]
-    result = [(term.name, {term.name: 1.0}) for term in mine if term.kind == "load"]
+    result = [(name, {name: 1.0}) for term in mine if term.loaded for name in term.names]
     for sign, word in ((1.0, "forwards"), (-1.0, "backwards")):
         for speed in speeds:
             velocity = np.array([sign * speed])
             part = {name: _opposing(name, sign, speed) for name in own}
-            shapes = {t.name: float(t.shape(velocity, np.zeros(1))[0]) * sign for t in mine if t.kind != "load"}
-            result.append((f"friction of joint {joint + 1} {word}", part | shapes))
+            for term in (term for term in mine if not term.loaded):
+                columns = sign * term.columns(velocity, None)[0]
+                part |= dict(zip(term.names, columns.tolist(), strict=True))
+            result.append((f"friction of joint {joint + 1} {word}", part))
     return result
 
 
@@ -76,8 +78,8 @@ def implausibility(
         return sum(part * known.get(name, 0.0) for name, part in parts.items())
 
     mine = [term for term in terms if term.joint == joint]
-    loads = [term.name for term in mine if term.kind == "load"]
-    unloaded = [term for term in mine if term.kind != "load"]
+    loads = [name for term in mine if term.loaded for name in term.names]
+    unloaded = [term for term in mine if not term.loaded]
     torques = [total(parts) for _, parts in resistances(model, unloaded, joint, speeds)]
     largest = max(np.abs(torques).max(), 1e-300)
     resisting = [total(parts) / largest for parts in _viscous(model, unloaded, joint, float(speeds[-1]))]
@@ -93,7 +95,7 @@ def _viscous(model: Model, terms: Sequence[FrictionTerm], joint: int, speed: flo
     """Viscous torques of a joint that moves alone, a coupled drive's included: in either direction, and sub-linear."""
     own = [p.name for p in model.parameters if p.kind == FRICTION and p.number == joint + 1 and p.name[:2] == "fv"]
     linear = [{name: speed if name[2] == "c" else _opposing(name, sign, speed) for name in own} for sign in (1.0, -1.0)]
-    return [*linear, *({term.name: float(np.sqrt(speed))} for term in terms if term.kind == "root")]
+    return [*linear, *({term.names[0]: float(np.sqrt(speed))} for term in terms if term.law == "root")]
 
 
 def _opposing(name: str, sign: float, speed: float) -> float:

@@ -10,11 +10,11 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
-from armid.robot.friction import Friction, friction_law
+from armid.robot.friction import Friction
 
 
 @dataclass(frozen=True, eq=False)
-class Compensation:
+class KnownTorque:
     """Friction and loss to subtract, as the PA-10 and Powerball papers do (sequential identification).
 
     Attributes:
@@ -45,7 +45,7 @@ class Compensation:
             None
             if known is None
             else {
-                "law": known[0].law.name,
+                "law": known[0].law,
                 "offset": known[0].offset,
                 "directions": known[0].per_direction,
                 "coefficients": dict(known[1]),
@@ -56,12 +56,12 @@ class Compensation:
         return {"friction": friction, "load_loss": loss, "weight": None if self.weight is None else dict(self.weight)}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Compensation:
+    def from_data(cls, data: Mapping[str, Any]) -> KnownTorque:
         """Inverse of `to_data`."""
         friction = tuple(
             None
             if known is None
-            else (Friction(friction_law(known["law"]), known["offset"], known["directions"]), known["coefficients"])
+            else (Friction(known["law"], known["offset"], known["directions"]), known["coefficients"])
             for known in data["friction"]
         )
         loss = None if data["load_loss"] is None else np.array(data["load_loss"], dtype=float)

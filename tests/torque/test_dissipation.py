@@ -10,8 +10,8 @@ import armid
 from armid.dynamics import Model
 from armid.estimation import FrictionSearch, FrictionTerm
 from armid.estimation.cross_validation import Scores
-from armid.estimation.dissipation import implausibility, resistances
 from armid.estimation.friction_choice import _best, standard_error
+from armid.torque.dissipation import implausibility, resistances
 from tests.estimation.test_coverage import true_values
 from tests.estimation.test_friction_choice import noisy, planted
 
@@ -30,8 +30,8 @@ BY_HAND = [  # kind of term and its speed; coefficients; implausible share, and 
     (("asymmetry", 0.0), {"fv1": 0.0, "fc1": 1.0, "fa1": -1.0}, 2.0 / 2.0, 0.0),  # the same forwards
     (("root", 0.0), {"fv1": 4.0, "fc1": 2.0, "fr1": -1.0}, 1.0 / 5.0, 1.0 / 5.0),  # takes energy, but parts cancel
     (("root", 0.0), {"fv1": -1.0, "fc1": 2.0, "fr1": 4.0}, 1.0 / 5.0, 1.0 / 5.0),  # falls with speed from 4 on
-    (("stribeck", 0.01), {"fv1": 1.0, "fc1": 3.0, "fs1": -4.0}, 0.0, 0.0),  # negative below 0.003 only
-    (("stribeck", 0.5), {"fv1": 0.0, "fc1": -1.0, "fs1": 20.0}, 0.9504 / 18.604, 0.0),  # negative from 1.5 on
+    (("stribeck-excess", 0.01), {"fv1": 1.0, "fc1": 3.0, "fe1": -4.0}, 0.0, 0.0),  # negative below 0.003 only
+    (("stribeck-excess", 0.5), {"fv1": 0.0, "fc1": -1.0, "fe1": 20.0}, 0.9504 / 18.604, 0.0),  # negative from 1.5 on
     (("load", 0.0), {"fv1": 1.0, "fc1": 3.0, "fl1": -0.1}, 0.1, 0.0),
     (("load", 0.0), {"fv1": -0.1, "fc1": 3.0, "fl1": 0.1}, 0.1 / 3.0, 0.1 / 3.0),
 ]
@@ -40,7 +40,7 @@ BY_HAND = [  # kind of term and its speed; coefficients; implausible share, and 
 @pytest.mark.parametrize(("term", "values", "share", "left"), BY_HAND)
 def test_by_hand(model, term, values, share, left):
     """Shares of the largest friction torque, worked out by hand for speeds up to 1 rad/s; offsets play no part."""
-    terms = [FrictionTerm(term[0], 0, term[1])]
+    terms = [FrictionTerm(term[0], 0, (term[1],) if term[1] else ())]
     speeds = np.geomspace(0.01, 1.0, 25)
     for dissipative, expected in ((True, share), (False, left)):
         found = implausibility(model, terms, 0, speeds, {**values, "fo1": 100.0}, dissipative=dissipative)
@@ -73,10 +73,10 @@ class FakeBench:
         self.gains, self.shares = gains, shares
 
     def compare(self, others, own, combinations, weights):
-        return [FakeScores(np.array(self.gains[tuple(c.kind for c in combination)])) for combination in combinations]
+        return [FakeScores(np.array(self.gains[tuple(c.law for c in combination)])) for combination in combinations]
 
     def implausibility(self, chosen, joint, weights, *, dissipative):
-        return self.shares.get(tuple(c.kind for c in chosen), 0.0)
+        return self.shares.get(tuple(c.law for c in chosen), 0.0)
 
 
 class FakeScores:
@@ -109,7 +109,7 @@ def test_what_is_chosen(gains, shares, chosen):
     terms = {kind: FrictionTerm(kind, 0) for kind in BOTH}
     combinations = [tuple(terms[kind] for kind in kinds) for kinds in gains]
     best = _best(FakeBench(gains, shares), 0, [], combinations, np.ones(1), 1.0, dissipative=True)
-    assert tuple(term.kind for term in best) == chosen
+    assert tuple(term.law for term in best) == chosen
 
 
 def test_a_part_that_is_zero_may_have_any_sign():
@@ -122,7 +122,7 @@ def test_a_part_that_is_zero_may_have_any_sign():
     for seed in (0, 4):
         data = noisy(robot, planted((robot, model, values), (FrictionTerm("load", 1),), [0.12]), seed=seed)
         found = FrictionSearch().fit(robot, data)
-        assert ("load", 1) in {(term.kind, term.joint) for term in found.terms}
+        assert ("load", 1) in {(term.law, term.joint) for term in found.terms}
         signs.add(np.sign(dict(zip(found.columns, found.values, strict=True))["fv2"]))
     assert signs == {-1.0, 1.0}
 
@@ -140,11 +140,11 @@ def test_a_drive_that_looks_like_friction_is_passed_over():
     arm = (robot, model, model.base.matrix @ true_values(robot, model))
     data = noisy(robot, planted(arm, (FrictionTerm("asymmetry", 0),), [2000.0]))
     pushed = FrictionSearch(dissipative=False).fit(robot, data)
-    assert ("asymmetry", 0) in {(term.kind, term.joint) for term in pushed.terms}
+    assert ("asymmetry", 0) in {(term.law, term.joint) for term in pushed.terms}
     values = dict(zip(pushed.columns, (float(v) for v in pushed.values), strict=True))
     assert implausibility(model, pushed.terms, 0, SPEEDS, values) > 0.1
     kept = FrictionSearch().fit(robot, data)
-    assert ("asymmetry", 0) not in {(term.kind, term.joint) for term in kept.terms}
+    assert ("asymmetry", 0) not in {(term.law, term.joint) for term in kept.terms}
 
 
 def test_gains_by_fold_sum_to_the_likelihood_ratio():

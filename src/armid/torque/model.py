@@ -9,9 +9,9 @@ import numpy as np
 
 from armid.arrays import Array, Indices
 from armid.dynamics.model import Model, Motion
-from armid.estimation.compensation import Compensation
-from armid.estimation.terms import FrictionTerm
 from armid.robot.robot import Robot
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.known import KnownTorque
 
 
 @lru_cache(maxsize=16)
@@ -28,7 +28,7 @@ class TorqueModel:
         model: its linear model.
         terms: friction terms beyond the model's own.
         load_values: values of the base parameters whose rigid-body torque is the load of load terms; None without.
-        compensation: torque known beforehand; None without.
+        known: torque known beforehand; None without.
     """
 
     def __init__(
@@ -37,38 +37,39 @@ class TorqueModel:
         *,
         terms: Sequence[FrictionTerm] = (),
         load_values: Mapping[str, float] | None = None,
-        compensation: Compensation | None = None,
+        known_torque: KnownTorque | None = None,
         model: Model | None = None,
     ) -> None:
         """Collect the parts; `model` saves making the robot's model again."""
         self.robot, self.terms = robot, tuple(terms)
         self.model = model_of(robot) if model is None else model
-        self.load_values, self.compensation = load_values, compensation
+        self.load_values, self.known = load_values, known_torque
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Columns: base parameters, then terms."""
-        return (*self.model.base.kept, *(term.name for term in self.terms))
+        return (*self.model.base.kept, *(name for term in self.terms for name in term.names))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the columns' parameters for people and files: a group carries an R, ``Izz1R``."""
-        return (*self.model.base.labels, *(term.name for term in self.terms))
+        return (*self.model.base.labels, *(name for term in self.terms for name in term.names))
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Units of the columns' parameters."""
         units = {parameter.name: parameter.unit for parameter in self.model.parameters}
-        return (*(units[name] for name in self.model.base.kept), *(term.unit for term in self.terms))
+        return (*(units[name] for name in self.model.base.kept), *(unit for term in self.terms for unit in term.units))
 
     @cached_property
     def seen(self) -> tuple[Indices, ...]:
         """For each joint the columns it sees."""
         layout = self.model.columns(self.model.base.kept)
         first = len(self.model.base.kept)
+        owners = [term.joint for term in self.terms for _ in term.names]
         result = []
         for joint in range(self.robot.n_joints):
-            own = [first + k for k, term in enumerate(self.terms) if term.joint == joint]
+            own = [first + k for k, j in enumerate(owners) if j == joint]
             base = np.flatnonzero(layout.position[joint] >= 0)
             result.append(np.concatenate([base, np.array(own, dtype=np.int64)]))
         return tuple(result)
@@ -80,16 +81,21 @@ class TorqueModel:
             return base
         result = np.zeros((*base.shape[:2], len(self.names)))
         result[:, :, : base.shape[2]] = base
-        for k, (term, shape) in enumerate(self._shapes(motion), start=base.shape[2]):
-            result[:, term.joint, k] = shape
+        for k, (joint, column) in enumerate(self._columns(motion), start=base.shape[2]):
+            result[:, joint, k] = column
         return result
 
-    def torque(self, motion: Motion, values: Array) -> Array:
+    def total_torque(self, motion: Motion, values: Array) -> Array:
+        """All of the torque (samples, joints) for parameter values: W x and what is known."""
+        torque, known = self.linear_torque(motion, values), self.known_torque(motion)
+        return torque if known is None else torque + known
+
+    def linear_torque(self, motion: Motion, values: Array) -> Array:
         """The product W x (samples, joints), known torque not included, without making W."""
         count = len(self.model.base.kept)
         result = self._base_torque(motion, values[:count])
-        for value, (term, shape) in zip(values[count:], self._shapes(motion), strict=True):
-            result[:, term.joint] += value * shape
+        for value, (joint, column) in zip(values[count:], self._columns(motion), strict=True):
+            result[:, joint] += value * column
         return result
 
     def load(self, motion: Motion) -> Array | None:
@@ -101,11 +107,13 @@ class TorqueModel:
         inertial = [self.load_values[name] if kinds[name] == "inertial" else 0.0 for name in kept]
         return self._base_torque(motion, np.array(inertial))
 
-    def _shapes(self, motion: Motion) -> Iterator[tuple[FrictionTerm, Array]]:
-        """Each term with its shape (samples,) along a motion."""
-        load = self.load(motion) if any(term.kind == "load" for term in self.terms) else None
+    def _columns(self, motion: Motion) -> Iterator[tuple[int, Array]]:
+        """Each coefficient of the terms: its joint and its column (samples,) along a motion."""
+        load = self.load(motion) if any(term.loaded for term in self.terms) else None
         for term in self.terms:
-            yield term, term.shape(motion.qd[:, term.joint], None if load is None else load[:, term.joint])
+            mine = None if load is None else load[:, term.joint]
+            for column in term.columns(motion.qd[:, term.joint], mine).T:
+                yield term.joint, column
 
     def _base_torque(self, motion: Motion, values: Array) -> Array:
         """Torque (samples, joints) of base parameters, all other parameters being zero."""
@@ -120,11 +128,11 @@ class TorqueModel:
         return np.array([order[name] for name in self.model.base.kept], dtype=np.int64)
 
     def known_torque(self, motion: Motion) -> Array | None:
-        """Torque of known parameters, counterbalances and compensation; None if there is none."""
+        """Torque of known parameters, counterbalances and what was known beforehand; None if there is none."""
         known = None
         if any(self.model.known.values()) or self.robot.counterbalances:
             known = self.model.inverse_dynamics(*motion, {})
-        if self.compensation is not None:
-            extra = self.compensation.torque(self.model, motion)
+        if self.known is not None:
+            extra = self.known.torque(self.model, motion)
             known = extra if known is None else known + extra
         return known

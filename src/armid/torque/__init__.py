@@ -1,0 +1,1 @@
+"""What makes a robot's torque, one file per term, and `TorqueModel`, their sum."""

@@ -1,0 +1,39 @@
+"""Friction in addition to viscous and Coulomb friction, one coefficient each, among which a search chooses."""
+
+from armid.errors import UnknownNameError
+from armid.torque.friction.law import FrictionLaw
+from armid.torque.friction.stribeck import EXCESS
+
+ROOT = FrictionLaw(
+    name="root",
+    title="viscous friction that grows less than the speed, sign(v) sqrt|v|",
+    columns={"fr": "sqrt(v)"},
+    units={"fr": "N m (s/rad)^0.5"},
+)
+ASYMMETRY = FrictionLaw(
+    name="asymmetry",
+    title="viscous friction that differs by direction, |v|",
+    columns={"fa": "v"},
+    units={"fa": "N m s/rad"},
+    even=True,
+)
+LOAD = FrictionLaw(
+    name="load",
+    title="Coulomb friction in proportion to the load, sign(v) |load torque|",
+    columns={"fl": "load"},
+    units={"fl": "1"},
+)
+
+#: By the names that the command line and `FrictionTerm` use.
+ADDED = {law.name: law for law in (ROOT, EXCESS, ASYMMETRY, LOAD)}
+
+
+def added_friction(text: str) -> tuple[str, ...]:
+    """Names in `ADDED` from words with commas between them; ``stribeck`` for short, and ``auto`` for all."""
+    if text == "auto":
+        return tuple(ADDED)
+    names = tuple(EXCESS.name if word == "stribeck" else word for word in text.split(","))
+    for name in names:
+        if name not in ADDED:
+            raise UnknownNameError("friction", name, ("auto", "linear", "stribeck", *ADDED))
+    return names
