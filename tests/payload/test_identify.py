@@ -219,7 +219,7 @@ def test_friction_in_proportion_to_the_load():
     # Torque without the regressor is torque by the regressor, also of the carried body.
     model = LoadedTorqueModel(fit, BODY)
     x = np.concatenate([fit.values, 1.5 * BODY])
-    np.testing.assert_allclose(model.torque(draws.motion, x), model.regressor(draws.motion) @ x, atol=1e-8)
+    np.testing.assert_allclose(model.linear_torque(draws.motion, x), model.regressor(draws.motion) @ x, atol=1e-8)
 
 
 def test_nothing_and_less_than_nothing():
