@@ -90,12 +90,17 @@ def small_multiples(
     for axis, name in zip(axes[0], columns, strict=True):
         axis.set_title(name, loc="left", fontsize=LABEL, color=TEXT, pad=5.0)  # numbers stand to the right
     for axis, name in zip(axes[:, 0], rows, strict=True):
-        place = {"xy": (0.0, 0.5), "xycoords": "axes fraction", "xytext": (-42.0, 0.0), "textcoords": "offset points"}
-        short = textwrap.shorten(name, 40, placeholder="…")
-        axis.annotate("\n".join(textwrap.wrap(short, 12)), ha="right", va="center", fontsize=LABEL, color=TEXT, **place)
+        label(axis, name)
     for axis in axes[-1]:
         axis.set_xlabel(x_label, fontsize=LABEL, color=TEXT)
     return figure, axes
+
+
+def label(axis: Any, name: str) -> None:
+    """Write a joint's name to the left of its panels."""
+    place = {"xy": (0.0, 0.5), "xycoords": "axes fraction", "xytext": (-42.0, 0.0), "textcoords": "offset points"}
+    short = textwrap.shorten(name, 40, placeholder="…")
+    axis.annotate("\n".join(textwrap.wrap(short, 12)), ha="right", va="center", fontsize=LABEL, color=TEXT, **place)
 
 
 def style(axis: Any) -> None:
@@ -147,17 +152,18 @@ def corner(axis: Any, text: str) -> None:
 
 
 def log_scale(axis: Any) -> None:
-    """A logarithmic y axis with plain numbers at 1, 2 and 5."""
+    """A logarithmic y axis with plain numbers at 1, 2 and 5; at 1 alone where it has many decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_ylim()
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture, of the kind that the name ends in; the file is either complete or not there."""
+def save(figure: Figure, path: Path) -> Path:
+    """Write a picture, of the kind that the name ends in; the file is either complete or not there. Returns `path`."""
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             temporary = Path(folder) / path.name
@@ -165,3 +171,4 @@ def save(figure: Figure, path: Path) -> None:
             temporary.replace(path)
     except OSError as error:
         raise ArmidError(f"{path}: cannot be written ({error.strerror})") from None
+    return path

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import armid
+from armid import theme
 from armid.estimation.single_joint.friction_fit import fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.estimation.single_joint.stiffness import fit_stiffness
@@ -22,7 +23,7 @@ def sentence(figure):
 
 def test_friction_picture(tmp_path):
     """One row per joint, curve and residual; the sentence names the worst joint; the file is written."""
-    from armid.estimation.single_joint.pictures import draw, friction_figure
+    from armid.estimation.single_joint.pictures import friction_figure
 
     fits = []
     for joint in (1, 4):
@@ -32,12 +33,12 @@ def test_friction_picture(tmp_path):
     figure = friction_figure(fits, "pa10")
     assert len(figure.axes) == 4
     assert "times the noise" in sentence(figure)
-    assert draw(figure, tmp_path, "friction").stat().st_size > 10_000
+    assert theme.save(figure, tmp_path / "friction.png").stat().st_size > 10_000
 
 
 def test_stiffness_picture(tmp_path):
     """Dots and line per joint; the sentence says how many joints lose torque."""
-    from armid.estimation.single_joint.pictures import draw, stiffness_figure
+    from armid.estimation.single_joint.pictures import stiffness_figure
 
     arm = FakeArm(PA10, rate_hz=100.0)
     fits = [
@@ -46,15 +47,15 @@ def test_stiffness_picture(tmp_path):
     ]
     figure = stiffness_figure(fits, "pa10")
     assert "3 of 3 joints" in sentence(figure)
-    assert draw(figure, tmp_path, "stiffness").exists()
+    assert theme.save(figure, tmp_path / "stiffness.png").exists()
 
 
 def test_warmup_picture(tmp_path):
     """Means and exponential; the sentence gives the drop."""
-    from armid.estimation.single_joint.pictures import draw, warmup_figure
+    from armid.estimation.single_joint.pictures import warmup_figure
 
     t = np.arange(5.0, 600.0, 10.0)
     means = 9.0 + np.exp(-t / 150.0) + 0.01 * np.random.default_rng(0).normal(size=len(t))
     figure = warmup_figure([fit_warmup("joint4", t, means)], "powerball")
     assert "10.0 %" in sentence(figure) or "9.9 %" in sentence(figure) or "10.1 %" in sentence(figure)
-    assert draw(figure, tmp_path, "warmup").exists()
+    assert theme.save(figure, tmp_path / "warmup.png").exists()

@@ -124,9 +124,9 @@ def finish(
         write_text(Path(options.output), json.dumps(data, indent=1) + "\n")
         files.append(options.output)
     if figure is not None:
-        from armid.estimation.single_joint.pictures import draw
+        from armid.theme import save
 
-        files.append(str(draw(figure, Path(options.pictures), f"{robot.name}-{command}")))
+        files.append(str(save(figure, Path(options.pictures) / f"{robot.name}-{command}.png")))
     if options.json:
         print_json({**data, "files": files})
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +12,19 @@ import numpy as np
 from armid import theme
 from armid.arrays import Array
 from armid.dynamics.kinematics import link_frames, tool_frame
-from armid.dynamics.model import Model
+from armid.dynamics.model import Model, Motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError
 from armid.excitation.criteria import Conditioning, conditioning
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
+from armid.figures import Block, Figure, Panel, band, level, line, span
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
 
+QUANTITIES = ("position", "velocity", "acceleration")
 _POINTS = 1000
 _DRAWS = 25
 _SAMPLES = 512
@@ -48,42 +50,52 @@ def draw_plan(plan: Plan, robot: Robot, folder: Path, stem: str, *, svg: bool = 
         "spectrum": spectrum_figure(plan, robot),
         "singular-values": singular_value_figure(plan, robot),
     }
-    paths = []
-    for name, figure in figures.items():
-        for suffix in ("png", "svg") if svg else ("png",):
-            paths.append(folder / f"{stem}-{name}.{suffix}")
-            theme.save(figure, paths[-1])
-    return paths
+    suffixes = ("png", "svg") if svg else ("png",)
+    return [theme.save(figure, folder / f"{stem}-{name}.{end}") for name, figure in figures.items() for end in suffixes]
 
 
-def motion_figure(plan: Plan, robot: Robot) -> Figure:
-    """Positions, velocities and accelerations over one period with their limits (Swevers et al., Fig. 5)."""
+def motion_panels(robot: Robot, time: Array, motion: Motion, used: Array | None = None) -> Figure:
+    """Position, velocity and acceleration of each joint over time with their limits (Swevers et al., Fig. 5).
+
+    Args:
+        robot: with the limits.
+        time: [s], (samples,).
+        motion: (samples, joints).
+        used: exact share of the limits that is used, (position velocity acceleration, joints); from the samples if
+            not given.
+    """
+    used = _sampled_use(robot, motion) if used is None else used
+    blocks = []
+    for j, joint in enumerate(robot.joints):
+        panels = []
+        for k, (values, (lower, upper)) in enumerate(zip(motion, _bounds(robot), strict=True)):
+            mine = np.asarray(values)[:, j]
+            known = [float(bound) for bound in (lower[j], upper[j]) if np.isfinite(bound)]
+            words = "no limit known" if np.isnan(used[k, j]) else f"{_percent(used[k, j])} of limit"
+            panels.append(
+                Panel(
+                    ("m" if joint.prismatic else "rad") + ("", "/s", "/s²")[k],
+                    [line("predicted", time, mine, name="planned"), *(level(bound) for bound in known)],
+                    name=QUANTITIES[k],
+                    corner="at rest" if np.ptp(mine) == 0.0 else words,
+                    y_range=span(np.append(mine, known), 0.1),
+                    x_range=[float(time[0]), float(time[-1])],
+                    x_title="time [s]",
+                )
+            )
+        blocks.append(Block(joint.name, [panels], (92.0,)))
+    caption = "position, velocity and acceleration of each joint over one period, with their limits"
+    return Figure("excitation", blocks, caption, {"predicted": "planned motion", "limit": "limit"})
+
+
+def motion_figure(plan: Plan, robot: Robot) -> Picture:
+    """Positions, velocities and accelerations over one period with their limits."""
     series = _checked(plan, robot)
-    times = np.linspace(0.0, series.duration, _POINTS)
-    bounds, used = _bounds(robot), _used(series, robot)
-    quantities = ("position", "velocity", "acceleration")
-    figure, axes = theme.small_multiples(plan.joint_names, quantities, x_label="time [s]")
-    for column, values in enumerate(series.at(times)):
-        for j, joint in enumerate(robot.joints):
-            axis = axes[j, column]
-            axis.plot(times, values[:, j], **theme.LINES["predicted"])
-            low, high = bounds[column][0][j], bounds[column][1][j]
-            for bound in (low, high):
-                if np.isfinite(bound):
-                    axis.axhline(bound, **theme.LINES["limit"])
-            _span(axis, values[:, j], low, high)
-            axis.set_ylabel(("m" if joint.prismatic else "rad") + ("", "/s", "/s²")[column])
-            if not _moves(series)[j]:
-                theme.corner(axis, "at rest")
-            elif np.isfinite(used[column, j]):
-                theme.corner(axis, f"{100 * used[column, j]:.0f} % of limit")
-    axes[0, 0].set_xlim(0.0, series.duration)
-    figure.align_ylabels(axes)
-    theme.say(figure, _motion_sentence(plan, used))
-    return figure
+    times, used = np.linspace(0.0, series.duration, _POINTS), _used(series, robot)
+    return motion_panels(robot, times, series.at(times), used).draw(_motion_sentence(plan, used))
 
 
-def tool_figure(plan: Plan, robot: Robot) -> Figure:
+def tool_figure(plan: Plan, robot: Robot) -> Picture:
     """Path of the tool in space with the arm at the start (Swevers et al., Fig. 6)."""
     series = _checked(plan, robot)
     times = np.linspace(0.0, series.duration, _POINTS)
@@ -113,33 +125,37 @@ def tool_figure(plan: Plan, robot: Robot) -> Figure:
     return figure
 
 
-def spectrum_figure(plan: Plan, robot: Robot) -> Figure:
+def spectrum_figure(plan: Plan, robot: Robot) -> Picture:
     """Amplitude of each harmonic of the positions (Swevers et al., Fig. 7)."""
     series = _checked(plan, robot)
     amplitude = np.hypot(series.sine, series.cosine)
     frequency = np.array(series.harmonics) * series.base_frequency_hz
-    figure, axes = theme.small_multiples(
-        plan.joint_names, ("amplitude of position",), x_label="frequency [Hz]", row_height=0.8
-    )
+    blocks = []
     for j, joint in enumerate(robot.joints):
-        axis = axes[j, 0]
-        if _moves(series)[j]:
-            axis.vlines(frequency, 0.0, amplitude[j], **theme.LINES["predicted"])
-            axis.plot(frequency, amplitude[j], "o", color=theme.PREDICTED, markersize=4.0, clip_on=False)
-        else:
-            theme.corner(axis, "at rest")
         same = [other.prismatic == joint.prismatic for other in robot.joints]
-        axis.set_ylim(0.0, 1.15 * (float(amplitude[same].max()) or 1.0))
-        axis.set_ylabel("m" if joint.prismatic else "rad")
+        moves = bool(_moves(series)[j])
+        panel = Panel(
+            "m" if joint.prismatic else "rad",
+            [line("predicted", frequency, amplitude[j], mode="stems")] if moves else (),
+            name="amplitude of position",
+            corner="" if moves else "at rest",
+            y_range=[0.0, 1.15 * (float(amplitude[same].max()) or 1.0)],
+            x_range=[0.0, float(frequency.max()) + 0.5 * series.base_frequency_hz],
+            x_title="frequency [Hz]",
+        )
+        blocks.append(Block(joint.name, [[panel]], (77.0,)))
+    j, k = map(int, np.unravel_index(int(amplitude.argmax()), amplitude.shape))
+    picture = Figure("spectrum", blocks).draw(
+        f"{plan.robot}: all motion is at {len(frequency)} harmonics up to {frequency.max():.3g} Hz; the largest "
+        f"amplitude is {amplitude[j, k]:.2g} {'m' if robot.joints[j].prismatic else 'rad'}, of {plan.joint_names[j]} "
+        f"at {frequency[k]:.3g} Hz."
+    )
     if len(frequency) <= 12 and np.ptp(frequency) <= 12.0 * np.min(np.diff(np.sort(frequency)), initial=np.inf):
-        axes[0, 0].set_xticks(frequency, [f"{value:.3g}" for value in frequency])
-    axes[0, 0].set_xlim(0.0, frequency.max() + 0.5 * series.base_frequency_hz)
-    figure.align_ylabels(axes)
-    theme.say(figure, _spectrum_sentence(plan, robot, frequency, amplitude))
-    return figure
+        picture.axes[0].set_xticks(frequency, [f"{value:.3g}" for value in frequency])
+    return picture
 
 
-def singular_value_figure(plan: Plan, robot: Robot) -> Figure:
+def singular_value_figure(plan: Plan, robot: Robot) -> Picture:
     """Singular values of the column-scaled regressor, beside those of random trajectories within the same limits."""
     series = _checked(plan, robot)
     sensitivity, weights = Sensitivity(Model(robot), plan.parameters), _weights(plan, robot)
@@ -151,34 +167,30 @@ def singular_value_figure(plan: Plan, robot: Robot) -> Figure:
     after = describe(series)
     random = sorted((describe(draw) for draw in random_like(plan, robot)), key=lambda c: c.condition)
     before = random[len(random) // 2]
-    values = np.array([c.singular_values for c in random])
     index = np.arange(1, len(plan.parameters) + 1)
-    figure = theme.new_figure(4.4)
-    axis = figure.subplots()
-    theme.style(axis)
-    seen = [v for c in (after, *random) for v in c.singular_values if v > 1e-7]  # below is round-off
-    floor = 0.5 * min(seen, default=1.0)
-    shown = np.maximum(values, floor)
-    axis.fill_between(
-        index, shown.min(axis=0), shown.max(axis=0), color=theme.NOMINAL, alpha=theme.INTERVAL_ALPHA, linewidth=0.0
+    floor = 0.5 * min((v for c in (after, *random) for v in c.singular_values if v > 1e-7), default=1.0)  # round-off
+    shown = np.maximum([c.singular_values for c in random], floor)
+    traces = [
+        band("nominal", index, shown.min(axis=0), shown.max(axis=0)),
+        line("nominal", index, np.maximum(before.singular_values, floor)),
+        line("predicted", index, np.maximum(after.singular_values, floor), mode="lines+markers", size=3.0),
+    ]
+    ends, title = [0.5, len(index) + 0.5], "singular value, largest first"
+    panel = Panel("value, columns scaled to unit length [–]", traces, log="y", x_range=ends, x_title=title)
+    log_det = float(np.median([c.log_det for c in random]))
+    picture = Figure("singular values", [Block("", [[panel]], (320.0,))]).draw(
+        _gain_sentence(plan, after, before, log_det)
     )
-    axis.plot(index, np.maximum(before.singular_values, floor), **theme.LINES["nominal"])
-    axis.plot(index, np.maximum(after.singular_values, floor), marker="o", markersize=3.0, **theme.LINES["predicted"])
-    theme.log_scale(axis)
-    axis.set_xlabel("singular value, largest first")
-    axis.set_ylabel("value, columns scaled to unit length [–]")
-    axis.set_xlim(0.5, len(index) + 0.5)
     notes = (
         (f"this plan: condition number {_figure(after.condition)}", theme.PREDICTED),
         (f"random (median of {_DRAWS}): condition number {_figure(before.condition)}", theme.NOMINAL),
         (f"range of the {_DRAWS}: {_figure(random[0].condition)} to {_figure(random[-1].condition)}", theme.NOMINAL),
     )
-    for line, (text, colour) in enumerate(notes):
-        axis.text(
-            0.02, 0.05 + 0.06 * (2 - line), text, transform=axis.transAxes, fontsize=theme.LABEL + 0.5, color=colour
-        )
-    theme.say(figure, _gain_sentence(plan, after, before, float(np.median([c.log_det for c in random]))))
-    return figure
+    axis: Any = picture.axes[0]
+    for row, (text, colour) in enumerate(notes):
+        place = {"transform": axis.transAxes, "fontsize": theme.LABEL + 0.5}
+        axis.text(0.02, 0.05 + 0.06 * (2 - row), text, color=colour, **place)
+    return picture
 
 
 def random_like(
@@ -244,31 +256,28 @@ def _used(series: FourierSeries, robot: Robot) -> Array:
     return np.vstack([position, extrema.velocity / limits.velocity, extrema.acceleration / limits.acceleration])
 
 
-def _span(axis: Any, values: Array, low: float, high: float) -> None:
-    """Show a curve and its limits: panels of one quantity differ in scale but the limits stand at the same height."""
-    bottom, top = np.fmin(low, values.min()), np.fmax(high, values.max())
-    room = 0.12 * (top - bottom) or 1.0
-    axis.set_ylim(bottom - room, top + room)
+def _sampled_use(robot: Robot, motion: Motion) -> Array:
+    """The same from samples."""
+    shares = []
+    for values, (lower, upper) in zip(motion, _bounds(robot), strict=True):
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        shares.append(np.abs(np.asarray(values) - middle).max(axis=0) / np.where(half > 0.0, half, np.nan))
+    return np.array(shares)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.{1 if 0.01 <= abs(share) < 0.995 else 0}f} %"
 
 
 def _motion_sentence(plan: Plan, used: Array) -> str:
     if np.isnan(used).all():
         return f"{plan.robot}: one period of {plan.trajectory.duration:.4g} s; no limits are known."
     row, j = np.unravel_index(int(np.nanargmax(used)), used.shape)
-    quantity, share = ("position", "velocity", "acceleration")[row], 100.0 * used[row, j]
+    quantity, share = QUANTITIES[row], 100.0 * used[row, j]
     nearest = f"{plan.joint_names[j]} comes nearest, using {share:.1f} % of its {quantity} limit"
     if used[row, j] > 1.0:
         return f"{plan.robot}: LIMITS ARE BROKEN; {plan.joint_names[j]} reaches {share:.1f} % of its {quantity} limit."
     return f"{plan.robot}: every joint stays inside its limits (red) over the whole period; {nearest}."
-
-
-def _spectrum_sentence(plan: Plan, robot: Robot, frequency: Array, amplitude: Array) -> str:
-    j, k = np.unravel_index(int(amplitude.argmax()), amplitude.shape)
-    unit = "m" if robot.joints[j].prismatic else "rad"
-    return (
-        f"{plan.robot}: all motion is at {len(frequency)} harmonics up to {frequency.max():.3g} Hz; the largest "
-        f"amplitude is {amplitude[j, k]:.2g} {unit}, of {plan.joint_names[j]} at {frequency[k]:.3g} Hz."
-    )
 
 
 def _gain_sentence(plan: Plan, after: Conditioning, before: Conditioning, log_det: float) -> str:
@@ -326,11 +335,6 @@ def _box_words(box: Array | None, forbidden: list[Array]) -> str:
 
 def _draw_box(axis: Any, corners: Array) -> None:
     """The edges of a box that the tool stays in or out of."""
-    for direction in range(3):
-        others = [d for d in range(3) if d != direction]
-        for a in (0, 1):
-            for b in (0, 1):
-                edge = np.empty((2, 3))
-                edge[:, direction] = corners[:, direction]
-                edge[:, others[0]], edge[:, others[1]] = corners[a, others[0]], corners[b, others[1]]
-                axis.plot(*edge.T, **theme.LINES["limit"])
+    for start, end in combinations(product(*corners.T), 2):
+        if sum(a != b for a, b in zip(start, end, strict=True)) == 1:
+            axis.plot(*zip(start, end, strict=True), **theme.LINES["limit"])
