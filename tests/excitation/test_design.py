@@ -28,7 +28,7 @@ from armid.excitation import (
     load_plan,
     prior_values,
 )
-from armid.excitation.fourier_variables import FourierVariables
+from armid.excitation.fourier import FourierVariables
 from armid.excitation.problem import DesignProblem
 from armid.excitation.search import random_start
 from armid.excitation.solve import _Best, _slsqp

@@ -18,10 +18,10 @@ from armid.errors import ArmidError, UnknownNameError
 from armid.excitation.certificate import certify
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import CRITERIA, Criterion, DOptimal, conditioning
-from armid.excitation.fourier_variables import FourierVariables
+from armid.excitation.fourier import FourierVariables
 from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem
-from armid.excitation.search import Progress, best_of, binding_constraint, series_of, unseen
+from armid.excitation.search import Progress, best_of, binding_constraint, unseen
 from armid.excitation.trajectory import SamplingError
 from armid.robot.robot import Limits, Robot, inertial_names
 
@@ -96,7 +96,7 @@ def design(
     if found.x is None:
         raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {binding_constraint(problem, seeds[0])}")
     x = _shrunk(problem, found.x, options.get("limits") or robot.limits)
-    trajectory = series_of(problem.variables, x)
+    trajectory = problem.variables.series(x)
     used = _with_defaults(options)
     criterion, rate_hz = problem.criterion, used["rate_hz"]
     search: dict[str, Any] = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
@@ -120,7 +120,7 @@ def design(
 
 def _shrunk(problem: DesignProblem, x: Array, limits: Limits) -> Array:
     """Smaller amplitudes where the true extremes, between the points of the search, leave the limits by a little."""
-    series = series_of(problem.variables, x)
+    series = problem.variables.series(x)
     extrema = series.extrema()
     centre = series.offset
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -129,6 +129,72 @@ def basis(times: ArrayLike, base_frequency_hz: float, harmonics: Sequence[int]) 
     )
 
 
+@dataclass(frozen=True, eq=False)
+class FourierVariables:
+    """Offset and coefficients of each moving joint, in velocity form (Powerball (18)-(20)), joint after joint.
+
+    q_j = x_0 + sum_k x_k sin(k w t) / (k w) - x_(H+k) cos(k w t) / (k w); joints that do not move keep their posture.
+
+    Attributes:
+        base_frequency_hz: of the fundamental.
+        harmonics: multiples of it that are used.
+        moving: indices of the joints that move.
+        posture: (n,) position of the joints that do not.
+    """
+
+    base_frequency_hz: float
+    harmonics: tuple[int, ...]
+    moving: tuple[int, ...]
+    posture: Array
+
+    @property
+    def per_joint(self) -> int:
+        """Variables per moving joint."""
+        return 2 * len(self.harmonics) + 1
+
+    @property
+    def count(self) -> int:
+        """Number of variables."""
+        return self.per_joint * len(self.moving)
+
+    def bases(self, times: Array) -> tuple[Array, Array, Array]:
+        """Matrices (samples, per_joint) that give position, velocity and acceleration of a joint."""
+        w = _rates(self.base_frequency_hz, self.harmonics)
+        s, c = np.sin(np.outer(times, w)), np.cos(np.outer(times, w))
+        one, zero = np.ones((len(times), 1)), np.zeros((len(times), 1))
+        return (
+            np.hstack([one, s / w, -c / w]),
+            np.hstack([zero, c, s]),
+            np.hstack([zero, -s * w, c * w]),
+        )
+
+    def motion(self, x: Array, bases: tuple[Array, Array, Array]) -> Motion:
+        """Positions, velocities and accelerations (samples, joints)."""
+        coefficients = x.reshape(len(self.moving), self.per_joint).T
+        arrays = []
+        for derivative, basis in enumerate(bases):
+            array = np.zeros((len(basis), len(self.posture)))
+            if derivative == 0:
+                array[:] = self.posture
+            array[:, self.moving] = basis @ coefficients
+            arrays.append(array)
+        return Motion(*arrays)
+
+    def pull_back(self, bar: Motion, bases: tuple[Array, Array, Array]) -> Array:
+        """Derivative with respect to the variables from the derivative with respect to the motion."""
+        parts = zip(bar, bases, strict=True)
+        return np.asarray(sum(array[:, self.moving].T @ basis for array, basis in parts)).ravel()
+
+    def series(self, x: Array) -> FourierSeries:
+        """The trajectory that the variables stand for."""
+        h, moving = len(self.harmonics), list(self.moving)
+        shape, table = (len(self.posture), h), x.reshape(len(self.moving), self.per_joint)
+        w = _rates(self.base_frequency_hz, self.harmonics)
+        sine, cosine, offset = np.zeros(shape), np.zeros(shape), self.posture.copy()
+        sine[moving], cosine[moving], offset[moving] = table[:, 1 : h + 1] / w, -table[:, h + 1 :] / w, table[:, 0]
+        return FourierSeries(self.base_frequency_hz, self.harmonics, sine, cosine, offset)
+
+
 def _harmonics(value: Any) -> tuple[int, ...]:
     orders = numbers("harmonics", list(value) if isinstance(value, range | tuple | list | np.ndarray) else value, 1)
     if not len(orders) or np.any(orders != np.round(orders)) or np.any(orders < 1) or len(set(orders)) < len(orders):

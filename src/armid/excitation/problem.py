@@ -12,7 +12,7 @@ from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import Criterion
-from armid.excitation.fourier_variables import FourierVariables
+from armid.excitation.fourier import FourierVariables
 from armid.robot.robot import Limits
 
 _COST_SAMPLES = 512

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.synchronize import Event
-from types import FrameType
-from typing import Protocol
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.dynamics.threads import available_threads, set_threads
+from armid.dynamics.threads import available_threads
 from armid.excitation.certificate import nonlinear_margin
 from armid.excitation.criteria import DOptimal, conditioning
-from armid.excitation.fourier import FourierSeries
-from armid.excitation.fourier_variables import FourierVariables
+from armid.excitation.pool import workers
 from armid.excitation.problem import DesignProblem
-from armid.excitation.solve import FEASIBLE, end_when, solve
+from armid.excitation.solve import FEASIBLE, solve
 
 _BACKOFF_ROUNDS, _BACKOFF_ITERATIONS = 5, 100
 _HOPPING = 5  # how many of the best solutions are searched around
@@ -35,19 +25,17 @@ _SHRINKINGS = 10
 _LOOK, _NEW_INSTANTS = 1000, 15  # instants at which broken constraints are looked for, and enforced from then on
 _WAY_BACK = (1.0, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.0)
 _POSTURES, _ROOMY = 200, 0.02  # tried to start from where the middle has less room than this share of a range
-_POLL_S = 0.2  # between looks for an interruption
+_DIGITS = 6  # of a cost that count: what is better by less is as good, on any processor
 _UNSEEN = 1e-8  # singular values of unit columns below this are round-off
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SearchResult:
     """What one search has found.
 
     Attributes:
         x: the solution, None if nothing feasible was found.
-        cost: of the solution, with the true sign of velocity.
-        condition: its condition number, with the true sign of velocity.
-        log_det: log det of its information, with the true sign of velocity.
+        cost, condition, log_det: of the solution, with the true sign of velocity.
         violation: 0 for a solution; otherwise the smallest that was seen of the largest violation of a constraint, as
             a share of its range.
     """
@@ -60,8 +48,8 @@ class Outcome:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """Smaller is better: feasible ones first, by their cost."""
-        return self.violation, self.cost
+        """Smaller is better: feasible ones first, by their cost without its last digits."""
+        return self.violation, round(self.cost, _DIGITS)
 
 
 @dataclass(frozen=True)
@@ -101,12 +89,6 @@ class Found:
 
 #: Called after every start.
 Progress = Callable[[Standing], None]
-
-
-def series_of(variables: FourierVariables, x: Array) -> FourierSeries:
-    """The trajectory that a vector of variables stands for."""
-    sine, cosine, offset = variables.coefficients(x)
-    return FourierSeries(variables.base_frequency_hz, variables.harmonics, sine, cosine, offset)
 
 
 def random_start(problem: DesignProblem, seed: int) -> Array:
@@ -153,37 +135,29 @@ def _roomy_posture(problem: DesignProblem, rng: np.random.Generator) -> Array:
     return q[0] if room[0] >= _ROOMY else q[int(room.argmax())]
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """One search: from a random start, or in hops from a solution."""
+def _from_random(problem: DesignProblem, seed: int, iterations: int, seconds: float) -> SearchResult:
+    """One search from a random start."""
+    return _searched(problem, random_start(problem, seed), iterations, time.monotonic() + seconds)
 
-    seed: int
-    iterations: int
-    start: Array | None = None
-    hops: int = 0
 
-    def run(self, problem: DesignProblem, deadline: float) -> Outcome:
-        """Search until the deadline at most."""
-        if self.start is None:
-            return _searched(problem, random_start(problem, self.seed), self.iterations, deadline)
-        rng = np.random.default_rng(self.seed)
-        best = _described(problem, self.start)
-        for _ in range(self.hops):
-            if time.monotonic() > deadline:
-                break
-            assert best.x is not None
-            hop = _searched(problem, _perturbed(problem, best.x, rng), self.iterations, deadline, best.x)
-            best = min(best, hop, key=lambda outcome: outcome.rank)
-        return best
-
-    def run_within(self, problem: DesignProblem, seconds: float) -> Outcome:
-        """Search for so many seconds at most: processes share no clock."""
-        return self.run(problem, time.monotonic() + seconds)
+def _by_hops(
+    problem: DesignProblem, seed: int, iterations: int, start: Array, hops: int, seconds: float
+) -> SearchResult:
+    """Searches around a solution, each from the best so far."""
+    deadline, rng = time.monotonic() + seconds, np.random.default_rng(seed)
+    best = _described(problem, start)
+    for _ in range(hops):
+        if time.monotonic() > deadline:
+            break
+        assert best.x is not None
+        hop = _searched(problem, _perturbed(problem, best.x, rng), iterations, deadline, best.x)
+        best = min(best, hop, key=lambda found: found.rank)
+    return best
 
 
 def _searched(
     problem: DesignProblem, start: Array, iterations: int, deadline: float, safe: Array | None = None
-) -> Outcome:
+) -> SearchResult:
     """Solve from one start; `safe` is a trajectory that keeps all limits, if one is known."""
     x: Array | None = start
     if problem.criterion.from_d_optimal:
@@ -192,12 +166,12 @@ def _searched(
         x, violation = solve(problem, x, iterations=iterations, deadline=deadline)
     if x is not None and problem.constraints:
         x, violation = _backed_off(problem, x, _calm(problem, start) if safe is None else safe, iterations, deadline)
-    return Outcome(None, violation=violation) if x is None else _described(problem, x)
+    return SearchResult(None, violation=violation) if x is None else _described(problem, x)
 
 
-def _described(problem: DesignProblem, x: Array) -> Outcome:
+def _described(problem: DesignProblem, x: Array) -> SearchResult:
     figures = conditioning(problem.sharp_information(x), 1)
-    return Outcome(x, problem.value(x), figures.condition, figures.log_det)
+    return SearchResult(x, problem.value(x), figures.condition, figures.log_det)
 
 
 def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
@@ -245,7 +219,7 @@ def _backed_off(
 
 def _broken_instants(problem: DesignProblem, x: Array) -> set[float]:
     """Times [s] at which nonlinear constraints are broken most, `_NEW_INSTANTS` at the most."""
-    series = series_of(problem.variables, x)
+    series = problem.variables.series(x)
     times = np.linspace(0.0, series.duration, _LOOK, endpoint=False)
     motion = series.at(times)
     depth = np.zeros(_LOOK)
@@ -269,7 +243,7 @@ def _calm(problem: DesignProblem, x: Array) -> Array:
 
 
 def _nonlinear_margins(problem: DesignProblem, x: Array) -> Array:
-    series = series_of(problem.variables, x)
+    series = problem.variables.series(x)
     return np.array([nonlinear_margin(series, constraint).margin for constraint in problem.constraints])
 
 
@@ -278,7 +252,7 @@ def best_of(
     seeds: Sequence[int],
     iterations: int,
     deadline: float,
-    workers: int | None,
+    count: int | None,
     progress: Progress | None,
     keep_on_interrupt: bool,
 ) -> Found:
@@ -287,34 +261,34 @@ def best_of(
     Raises:
         KeyboardInterrupt: it is not wanted, or no start has ended, or none has found anything.
     """
-    outcomes: dict[int, Outcome] = {}
+    results: dict[int, SearchResult] = {}
     cut: set[int] = set()  # ended by an interruption
     hops, total = len(seeds) // _STARTS_PER_HOP, searches(len(seeds))
     interrupted = False
 
-    def note(index: int, outcome: Outcome, cut_short: bool = False) -> None:
-        outcomes[index] = outcome
+    def take(index: int, result: SearchResult, cut_short: bool) -> None:
+        results[index] = result
         if cut_short:
             cut.add(index)
         elif progress is not None:
-            best = min(outcomes.values(), key=lambda found: found.rank)
-            progress(Standing(len(outcomes), total, best.cost, best.condition, best.log_det, best.violation))
+            best = min(results.values(), key=lambda found: found.rank)
+            progress(Standing(len(results), total, best.cost, best.condition, best.log_det, best.violation))
 
     try:
-        with _workers(problem, min(workers or available_threads(), len(seeds))) as run_all:
-            run_all([_Task(seed, iterations) for seed in seeds], 0, deadline, note)
-            ranked = sorted((i for i in outcomes if outcomes[i].x is not None), key=lambda i: (outcomes[i].cost, i))
-            chosen = ranked[:_HOPPING] if hops else []
-            tasks = [_Task(seeds[i] + 1, iterations, outcomes[i].x, hops) for i in chosen]
-            run_all(tasks, len(seeds), deadline, note)
+        with workers(min(count or available_threads(), len(seeds)), lambda: _call_all(problem)) as run_all:
+            run_all([partial(_from_random, problem, seed, iterations) for seed in seeds], 0, deadline, take)
+            solved = [(index, result.x) for index, result in results.items() if result.x is not None]
+            solved.sort(key=lambda pair: (results[pair[0]].rank, pair[0]))
+            chosen = solved[:_HOPPING] if hops else []
+            jobs = [partial(_by_hops, problem, seeds[index] + 1, iterations, x, hops) for index, x in chosen]
+            run_all(jobs, len(seeds), deadline, take)
     except KeyboardInterrupt:
         interrupted = True
-        found = any(outcome.x is not None for outcome in outcomes.values())
-        if not keep_on_interrupt or not found or len(outcomes) == len(cut):
+        found = any(result.x is not None for result in results.values())
+        if not keep_on_interrupt or not found or len(results) == len(cut):
             raise
-    best = min(outcomes, key=lambda index: (outcomes[index].rank, index), default=None)
-    x = None if best is None else outcomes[best].x
-    return Found(x, len(outcomes) - len(cut), total, interrupted)
+    best = min(results, key=lambda index: (results[index].rank, index), default=None)
+    return Found(None if best is None else results[best].x, len(results) - len(cut), total, interrupted)
 
 
 def searches(starts: int) -> int:
@@ -322,142 +296,12 @@ def searches(starts: int) -> int:
     return starts + (_HOPPING if starts // _STARTS_PER_HOP else 0)
 
 
-class Note(Protocol):
-    """Takes the outcome of a task, and whether an interruption cut it short."""
-
-    def __call__(self, index: int, outcome: Outcome, cut_short: bool = False) -> None:
-        """Note it."""
-
-
-#: Runs tasks, numbered from `first`, and notes each outcome.
-RunAll = Callable[[Sequence[_Task], int, float, Note], None]
-
-
-@contextmanager
-def _workers(problem: DesignProblem, count: int) -> Iterator[RunAll]:
-    """Where tasks run: here, or in `count` processes."""
-    if count <= 1:
-        yield partial(_run_here, problem)
-        return
-    _compile(problem)  # once here, so that the children find it in the cache
-    context = multiprocessing.get_context("spawn")
-    stop = context.Event()  # also starts Python's resource tracker, which would end the holding
-    with _main_module_hidden(), _interruptions_held():
-        pool = ProcessPoolExecutor(count, context, initializer=_prepare_worker, initargs=(stop,))
-        for _ in range(count):
-            pool.submit(int)  # starts the processes while the main module is hidden
-    try:
-        yield partial(_run_in_pool, problem, pool, stop)
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _prepare_worker(stop: Event) -> None:
-    """One thread per process; an interruption is the parent's affair, which then asks for what there is."""
-    set_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_when(stop.is_set)
-
-
-def _run_here(
-    problem: DesignProblem,
-    tasks: Sequence[_Task],
-    first: int,
-    deadline: float,
-    note: Note,
-) -> None:
-    for index, task in enumerate(tasks, start=first):
-        if index > 0 and time.monotonic() > deadline:
-            break
-        note(index, task.run(problem, deadline))
-
-
-def _run_in_pool(
-    problem: DesignProblem,
-    pool: ProcessPoolExecutor,
-    stop: Event,
-    tasks: Sequence[_Task],
-    first: int,
-    deadline: float,
-    note: Note,
-) -> None:
-    left = deadline - time.monotonic()
-    with _interruptions() as interrupted:
-        pending: dict[Future[Outcome], int] = {
-            pool.submit(task.run_within, problem, left): index for index, task in enumerate(tasks, start=first)
-        }
-        while pending:
-            done, _ = wait(pending, _POLL_S, return_when=FIRST_COMPLETED)
-            cut_short = stop.is_set()
-            for future in done:
-                note(pending.pop(future), future.result(), cut_short)
-            if interrupted:
-                stop.set()
-            if interrupted or time.monotonic() > deadline:
-                for future in [future for future in pending if future.cancel()]:
-                    del pending[future]
-    if interrupted:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def _interruptions_held() -> Iterator[None]:
-    """Interruptions wait until the end of this; processes started here never see any, not even while they start."""
-    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Interruptions are noted in a list: raised anywhere, they could leave the pool's locks taken. A second is raised.
-
-    A program with its own way to take interruptions keeps it, as does one that searches in another thread.
-    """
-    noted: list[int] = []
-
-    def take(number: int, frame: FrameType | None) -> None:
-        if noted:
-            signal.default_int_handler(number, frame)
-        noted.append(number)
-
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    mine = usual and threading.current_thread() is threading.main_thread()
-    if mine:
-        signal.signal(signal.SIGINT, take)
-    try:
-        yield noted
-    finally:
-        if mine:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _compile(problem: DesignProblem) -> None:
-    """Call everything that a search calls."""
+def _call_all(problem: DesignProblem) -> None:
+    """Call everything that a search calls, so that it is compiled."""
     x = random_start(problem, 0)
     problem.cost_and_gradient(x)
     if problem.constraints:
         problem.nonlinear_jacobian(x)
-
-
-@contextmanager
-def _main_module_hidden() -> Iterator[None]:
-    """Keep new processes from running the user's script again: our workers need nothing of it."""
-    main = sys.modules["__main__"]
-    names: tuple[str, ...] = ("__file__", "__spec__")
-    hidden = {name: main.__dict__.pop(name) for name in names if name in main.__dict__}
-    main.__dict__["__spec__"] = None
-    try:
-        yield
-    finally:
-        main.__dict__.pop("__spec__", None)
-        main.__dict__.update(hidden)
 
 
 def binding_constraint(problem: DesignProblem, seed: int) -> str:
