@@ -14,7 +14,7 @@ import yaml
 import armid
 from armid.cli import main
 from armid.robot.inertia import from_com
-from armid.validation.validation import load_validation
+from armid.validation.result import load_validation
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -14,7 +14,7 @@ import armid
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(armid.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-OPEN_TO_ALL = {"arrays", "errors", "figures", "files", "notes", "progress", "registry", "theme", "_version"}
+OPEN_TO_ALL = {"arrays", "display", "errors", "figures", "files", "notes", "progress", "registry", "theme", "_version"}
 
 
 def documented_order():

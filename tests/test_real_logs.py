@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import armid
+from armid.estimation import identify
 from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.friction_choice import FrictionSearch
-from armid.estimation.identify import identify
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.logs import read_log
 from armid.logs.public import public_log

@@ -6,7 +6,7 @@ import armid
 from armid import theme
 from armid.run.procedure import run
 from armid.run.settings import Settings
-from armid.validation.validation import Validation, load_validation
+from armid.validation.result import Validation, load_validation
 
 HERE = Path(__file__).parent
 RUN = HERE.parents[1] / "build" / "demo"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from armid.estimation import FrictionSearch as FrictionSearch
     from armid.estimation import OrdinaryLeastSquares as OrdinaryLeastSquares
     from armid.estimation import WeightedLeastSquares as WeightedLeastSquares
+    from armid.estimation import identify as identify
     from armid.estimation import load_fit as load_fit
-    from armid.estimation.identify import identify as identify
     from armid.excitation import DOptimal as DOptimal
     from armid.excitation import Fourier as Fourier
     from armid.excitation import Plan as Plan
@@ -74,8 +74,14 @@ _HOMES = {
     "armid.logs": ("Log", "open_log", "read_log", "write_log"),
     "armid.signals": ("Dataset", "LowPass", "PeriodicAverage", "process"),
     "armid.experiment": ("VirtualRobot",),
-    "armid.estimation": ("Fit", "FrictionSearch", "OrdinaryLeastSquares", "WeightedLeastSquares", "load_fit"),
-    "armid.estimation.identify": ("identify",),
+    "armid.estimation": (
+        "Fit",
+        "FrictionSearch",
+        "OrdinaryLeastSquares",
+        "WeightedLeastSquares",
+        "identify",
+        "load_fit",
+    ),
     "armid.validation": ("Validation", "audit", "predict", "validate"),
     "armid.payload": ("PayloadEstimate", "identify_payload", "load_payload"),
     "armid.progress": ("watch_progress",),

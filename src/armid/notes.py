@@ -26,12 +26,23 @@ class Note:
     def __str__(self) -> str:
         """The sentence for people; the bare code and values where no sentence is known."""
         package, _, name = self.code.partition(".")
+        if package == "notes":
+            return str(self.values.get("text", ""))
         try:
             words = import_module(f"armid.{package}.words").WORDS[name]
             return str(words(**self.values) if callable(words) else words.format(**self.values))
         except (ImportError, KeyError, IndexError, TypeError, ValueError):
             given = ", ".join(f"{key} {value}" for key, value in self.values.items())
             return f"{self.code}: {given}" if given else self.code
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON: code, values, and the sentence for those who only read."""
+        return {"code": self.code, "values": dict(self.values), "text": str(self)}
+
+
+def as_note(said: Note | str) -> Note:
+    """A note; a bare sentence becomes one without a code of its own."""
+    return said if isinstance(said, Note) else Note("notes.text", {"text": said})
 
 
 def note(code: str, **values: Any) -> Note:

@@ -172,7 +172,7 @@ def test_written_values_are_those_there_are():
     from armid.cli.friction import _LAWS
     from armid.cli.track import CONTROLLERS
     from armid.dynamics.views import _GENERAL
-    from armid.estimation.identify import METHODS
+    from armid.estimation import estimators
     from armid.excitation.criteria import CRITERIA
     from armid.excitation.export_plan import KINDS as EXPORTS
     from armid.exporting import exporters
@@ -180,7 +180,7 @@ def test_written_values_are_those_there_are():
     from armid.torque.friction.added import ADDED
 
     real = {
-        "--method": METHODS,
+        "--method": estimators,
         "--friction": ("auto", "linear", *(name.removesuffix("-excess") for name in ADDED)),
         "--criterion": CRITERIA,
         "--controller": CONTROLLERS,

@@ -100,14 +100,14 @@ def test_notes_of_several_logs_name_them(armid, files):
     """With one log notes stand alone, with several each says of which it is; the slow rows are told with their rule."""
     result = armid("identify", files / "planar.yaml", files / "train.csv", "--friction", "linear", "--json")
     data = json.loads(result.out)
-    assert not any("train.csv" in note for note in data["notes"])
+    assert not any("train.csv" in note["text"] for note in data["notes"])
     assert data["robot"] == "planar"
     assert not {"factor", "covariance", "weights"} & set(data)
-    assert any("of the rows do not count: their joint is slower than" in note for note in data["notes"])
+    assert "estimation.rows_left_out" in {note["code"] for note in data["notes"]}
     both = ("identify", files / "planar.yaml", files / "train.csv", files / "other.csv", "--friction", "linear")
     notes = json.loads(armid(*both, "--json").out)["notes"]
-    assert any(note.startswith("train.csv: ") for note in notes)
-    assert any(note.startswith("other.csv: ") for note in notes)
+    assert any(note["text"].startswith("train.csv: ") for note in notes)
+    assert any(note["text"].startswith("other.csv: ") for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,13 @@ from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.feasible import FeasibleLeastSquares, feasible_fit
 from armid.estimation.consistent.prior import (
     Prior,
-    PriorLeastSquares,
     base_precision,
     fit_prior,
     nominal_prior,
     parse_prior,
     read_prior,
 )
-from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from armid.estimation.least_squares import OrdinaryLeastSquares, PriorLeastSquares, WeightedLeastSquares
 from armid.estimation.problem import EstimationError, Problem
 from armid.logs import read_log
 from armid.robot.inertia import from_com, impossibility
@@ -69,7 +68,7 @@ def test_file(tmp_path):
     assert parse_prior(f"{path}:0.02", robot).strength == 0.02
     assert parse_prior(f"{path}:2%", robot).strength == 0.02
     assert parse_prior(str(path), robot).strength == 0.1
-    assert "links 1, 3, strength 10 %, link 3 50 %" in prior.sentence()
+    assert "links 1, 3, strength 10 %, link 3 50 %" in str(prior.note())
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_prior_counts_by_its_strength(estimator):
     for strength in (1e-4, 100.0):
         fit = estimator(prior=drawing(robot, strength, factor=1.5)).fit(robot, data)
         wrong[strength] = fit.values - base
-        assert any("Prior from drawing" in note for note in fit.notes)
+        assert any(note.values.get("source") == "drawing" for note in fit.notes)
     first = model.base.kept.index("mx2")
     assert wrong[1e-4][first] == pytest.approx(0.5 * base[first], rel=0.02)
     assert abs(wrong[100.0][first]) < 0.02 * abs(base[first])

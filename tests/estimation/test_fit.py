@@ -76,7 +76,7 @@ def test_sigma_falls_with_more_data(arm):  # noqa: F811
         ("", "is not JSON"),
         ("[]", "is not a fit"),
         ('{"format": "armid plan 1"}', "is not a fit"),
-        ('{"format": "armid fit 1"}', "is damaged"),
+        ('{"format": "armid fit 1"}', "robot: is missing"),
     ],
 )
 def test_files_that_are_no_fit(tmp_path, content, words):

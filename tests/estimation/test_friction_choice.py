@@ -69,8 +69,8 @@ def test_planted_terms_and_delay_are_found(arm):
     load = dict(zip(found.columns, found.values, strict=True))["fl2"]
     assert np.isclose(load, 0.12, rtol=0.15)
     assert held_out(found, test) < 0.6 * held_out(WeightedLeastSquares().fit(robot, train), test)
-    assert any("in proportion to the load" in note and "held-out" in note for note in found.notes)
-    assert any("lags motion" in note for note in found.notes)
+    assert any("in proportion to the load" in note.values.get("what", "") for note in found.notes)
+    assert "estimation.delay" in {note.code for note in found.notes}
 
 
 def held_out(fit, data):

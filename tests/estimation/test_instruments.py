@@ -102,7 +102,7 @@ def test_instruments_of_a_periodic_log_come_from_its_command():
     command = commanded_motion(log, data, robot)
     np.testing.assert_allclose(command.qdd, sampled(path, 200.0).qdd, atol=1e-6)
     fit = InstrumentalVariables(command=command).fit(robot, data)
-    assert "commanded motion" in " ".join(fit.notes)
+    assert "commanded motion" in " ".join(map(str, fit.notes))
     assert fit.options["command"] == "given"
 
 

@@ -24,7 +24,7 @@ from tests.estimation.virtual_arms import (
 
 RATE_HZ = 100.0
 EXACT = 1e-8
-ESTIMATORS = {
+estimators = {
     "ols": OrdinaryLeastSquares(),
     "svd": SingularValueSolution(),
     "wls residual": WeightedLeastSquares(noise="residual"),
@@ -55,7 +55,7 @@ def exact_data(robot):
 
 
 def check_exact(robot, data, label):
-    estimator = ESTIMATORS[label]
+    estimator = estimators[label]
     if label == "iv":
         estimator = replace(estimator, command=data.motion)
     if label == "ml effective":
@@ -72,7 +72,7 @@ def exact():
     return {name: (robot, exact_data(robot)) for name, robot in arms.items()}
 
 
-@pytest.mark.parametrize("label", ESTIMATORS)
+@pytest.mark.parametrize("label", estimators)
 @pytest.mark.parametrize("name", ["ir361", "er16"])
 def test_exact_on_torque_from_mujoco(exact, name, label):
     robot, data = exact[name]
@@ -84,7 +84,7 @@ def test_exact_on_torque_from_mujoco(exact, name, label):
 def test_exact_on_six_and_seven_joints(name):
     robot = linear_friction(arm(name))
     data = exact_data(robot)
-    for label in ESTIMATORS:
+    for label in estimators:
         check_exact(robot, data, label)
 
 
@@ -98,7 +98,7 @@ def weighting_gain(seeds):
     for seed in range(seeds):
         drawn = torque + noise * np.random.default_rng(seed).normal(size=torque.shape)
         data = dataset(robot, motion, drawn, RATE_HZ, torque_noise=noise)
-        fits = [e.fit(robot, data).values for e in (ESTIMATORS["ols"], ESTIMATORS["wls residual"])]
+        fits = [e.fit(robot, data).values for e in (estimators["ols"], estimators["wls residual"])]
         result.append([[judge(v) for v in fits], [np.median(errors(v, truth)) for v in fits]])
     return np.array(result)
 
@@ -123,10 +123,10 @@ def test_options_and_fit_survive_json(exact, tmp_path):
 
     robot, data = exact["er16"]
     for label in ("huber", "tls motion", "iv", "ml periodic"):
-        estimator = replace(ESTIMATORS[label], command=data.motion) if label == "iv" else ESTIMATORS[label]
+        estimator = replace(estimators[label], command=data.motion) if label == "iv" else estimators[label]
         fit = estimator.fit(robot, data)
         fit.save(tmp_path / "fit.json")
         again = load_fit(tmp_path / "fit.json")
         assert again.method == fit.method
         np.testing.assert_array_equal(again.values, fit.values)
-        assert fit.history["data_sha256"] == ESTIMATORS["ols"].fit(robot, data).history["data_sha256"]
+        assert fit.history["data_sha256"] == estimators["ols"].fit(robot, data).history["data_sha256"]

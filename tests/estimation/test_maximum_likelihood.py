@@ -211,5 +211,5 @@ def test_it_says_what_it_needs(setting):
     with pytest.raises(UnknownNameError, match="measured"):
         MaximumLikelihood(noise="white").fit(robot, plain)
     fit = MaximumLikelihood(iterations=1, tolerance=0.0).fit(robot, periodic(setting, 0, 1e-2))
-    assert "NOT converged" in " ".join(fit.notes)
+    assert "NOT converged" in " ".join(map(str, fit.notes))
     assert OrdinaryLeastSquares().fit(robot, plain).names == fit.names

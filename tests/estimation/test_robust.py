@@ -115,4 +115,4 @@ def test_bad_options_are_named(setting):
         RobustLeastSquares(loss="cauchy").fit(robot, data)
     with pytest.raises(EstimationError, match="cutoff is 0"):
         RobustLeastSquares(cutoff=0.0).fit(robot, data)
-    assert "Not converged" in " ".join(RobustLeastSquares(iterations=1).fit(robot, data).notes)
+    assert "Not converged" in " ".join(map(str, RobustLeastSquares(iterations=1).fit(robot, data).notes))

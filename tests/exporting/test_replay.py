@@ -6,7 +6,7 @@ import pytest
 import armid
 from armid import theme
 from armid.errors import ArmidError
-from armid.estimation.identify import identify
+from armid.estimation import identify
 from armid.exporting import ExportError, export
 from armid.exporting.replay import nominal_mjcf, replay, replay_figure
 from armid.signals import process

@@ -1,7 +1,7 @@
 """A real payload: UR10e with 2.805 kg, the arm trained on another day's log, defaults only."""
 
 import armid
-from armid.estimation.identify import identify
+from armid.estimation import identify
 from armid.logs import read_log
 from armid.logs.public import public_log
 from armid.payload import identify_payload

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import armid
-from armid.estimation.identify import identify
+from armid.estimation import identify
 from armid.logs.log import Log, LogInfo
 from armid.reporting import Evidence
 from armid.robot.inertia import from_com

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armid
-from armid.estimation.identify import identify
+from armid.estimation import identify
 from armid.reporting import Evidence, build
 from armid.reporting.sections.friction import curve
 from armid.reporting.sections.links import ellipsoid

@@ -21,7 +21,7 @@ from armid.run import work
 from armid.run.procedure import run, stages_of
 from armid.run.settings import Settings, make_settings
 from armid.run.verdict import in_words
-from armid.validation.validation import load_validation
+from armid.validation.result import load_validation
 
 SMALL = {
     "robot": "ir361",

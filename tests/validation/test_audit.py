@@ -13,7 +13,7 @@ from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import inertial_names
-from armid.validation.audit import audit
+from armid.validation.auditing import audit
 from tests.estimation.feasible_arms import library_arm, made
 
 # published set: distance in parameters and in torque, as printed there; words of a certificate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from armid.errors import nearest
@@ -18,7 +18,19 @@ _SURPLUS = "unrecognized arguments: "
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser for armid and, through it, for each of its commands."""
+    """An ArgumentParser for armid and, through it, for each of its commands.
+
+    Attributes:
+        more_help: makes the help's last paragraph when somebody asks for it: names that other packages may add.
+    """
+
+    more_help: Callable[[], str] | None = None
+
+    def format_help(self) -> str:
+        """The help."""
+        if self.more_help is not None:
+            self.epilog = self.more_help()
+        return super().format_help()
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]
         """Parse; a command tells its own unknown options, before anything that may be missing."""

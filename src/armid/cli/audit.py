@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.fit import load_fit
     from armid.files import write_text
-    from armid.validation.audit import audit
+    from armid.validation.auditing import audit
 
     check_output(options.output, [options.robot])
     is_fit = options.robot.endswith(".json")

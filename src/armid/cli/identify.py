@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from armid.cli.arguments import Parser
 from armid.cli.given import check_friction, friction_entries
 from armid.cli.log_options import add_log_options, check_output, hashes, kept_options, logs_from
 from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
@@ -20,23 +21,17 @@ if TYPE_CHECKING:
     from armid.torque.known import KnownTorque
 
 HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
-_SEARCHES = ("abc", "de")
-_EPILOG = (
-    "methods: feasible (weighted least squares over arms that can exist), wls (each joint weighted by its noise), ols, "
-    "svd (rank decision), ml (noise on positions too), robust (outliers count less), tls (errors in the regressor), "
-    "iv (unbiased under feedback), abc (bee colony of the ER-16 paper), de (differential evolution)"
-)
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
+def add_parser(commands: Any) -> Parser:
     """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
+    command: Parser = commands.add_parser(
         "identify",
         help="estimate the parameters of a robot from logs",
         description="Estimate parameters with intervals. By default armid finds signal processing, friction law and "
-        "torque delay of each joint itself, and returns the nearest arm that can exist; it says what it chose.",
-        epilog=_EPILOG,
+        "torque delay of each joint itself, and returns the nearest physically consistent arm; notes say why.",
     )
+    command.more_help = _methods
     add_robot_options(command)
     add_log_options(command)
     command.add_argument("-o", "--output", metavar="FIT", help="fit to write (JSON)")
@@ -57,15 +52,23 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     return command
 
 
+def _methods() -> str:
+    """All estimators that there are, for --help."""
+    from armid.estimation import estimators
+
+    words = [f"{name} ({kind.about or (kind.__doc__ or '').splitlines()[0]})" for name, kind in estimators.items()]
+    return f"methods: {', '.join(words)}"
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.estimation.identify import METHODS, identify
+    from armid.estimation import identify
+    from armid.estimation.estimator import estimators
     from armid.signals import load_pipeline, process_logs
 
     check_output(options.output, options.logs)
-    if options.method is not None and options.method not in METHODS:
-        raise UnknownNameError("--method", options.method, METHODS)
-    friction = options.friction or ("linear" if options.method in _SEARCHES else "auto")
+    if options.method is not None and options.method not in estimators:
+        raise UnknownNameError("--method", options.method, estimators)
     robot = robot_from(options)
     known_torque = None
     if options.given_friction:
@@ -85,14 +88,14 @@ def run(options: argparse.Namespace) -> int:
             robot,
             sets,
             method=options.method,
-            friction=friction,
+            friction=options.friction,
             prior=prior,
             known=known,
             known_torque=known_torque,
         )
     fit = replace(
         fit,
-        options={**fit.options, "friction": friction, "command": kept_options(options)},
+        options={**fit.options, "command": kept_options(options)},
         history={**fit.history, "files_sha256": hashes([*options.logs, *_extra_files(options)])},
     )
     report_progress("done", 1.0)

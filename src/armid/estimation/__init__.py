@@ -6,15 +6,20 @@ from armid.estimation.consistent.conditions import Bounds as Bounds
 from armid.estimation.consistent.feasible import FeasibleLeastSquares as FeasibleLeastSquares
 from armid.estimation.consistent.feasible import feasible_fit as feasible_fit
 from armid.estimation.consistent.prior import Prior as Prior
-from armid.estimation.consistent.prior import PriorLeastSquares as PriorLeastSquares
+from armid.estimation.consistent.prior import parse_prior as parse_prior
+from armid.estimation.consistent.prior import read_prior as read_prior
 from armid.estimation.estimator import Estimator as Estimator
+from armid.estimation.estimator import estimators as estimators
 from armid.estimation.fit import Fit as Fit
 from armid.estimation.fit import Prediction as Prediction
 from armid.estimation.fit import load_fit as load_fit
 from armid.estimation.friction_choice import FrictionSearch as FrictionSearch
 from armid.estimation.identifiability import Identifiability as Identifiability
+from armid.estimation.identifying import identify as identify
 from armid.estimation.instruments import InstrumentalVariables as InstrumentalVariables
+from armid.estimation.instruments import commanded_motion as commanded_motion
 from armid.estimation.least_squares import OrdinaryLeastSquares as OrdinaryLeastSquares
+from armid.estimation.least_squares import PriorLeastSquares as PriorLeastSquares
 from armid.estimation.least_squares import SingularValueSolution as SingularValueSolution
 from armid.estimation.least_squares import WeightedLeastSquares as WeightedLeastSquares
 from armid.estimation.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
@@ -24,3 +29,9 @@ from armid.estimation.robust import RobustLeastSquares as RobustLeastSquares
 from armid.estimation.total import TotalLeastSquares as TotalLeastSquares
 from armid.torque.friction.term import FrictionTerm as FrictionTerm
 from armid.torque.known import KnownTorque as KnownTorque
+
+for _kind in (
+    *(FeasibleLeastSquares, WeightedLeastSquares, OrdinaryLeastSquares, SingularValueSolution, MaximumLikelihood),
+    *(RobustLeastSquares, TotalLeastSquares, InstrumentalVariables, BeeColony, DifferentialEvolution),
+):
+    estimators.add(_kind.name)(_kind)

@@ -17,9 +17,9 @@ from armid.errors import ArmidError
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.linear import residual_squares
+from armid.estimation.linear import residual_squares, solve_weighted
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.start import weighted_start
+from armid.notes import note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -93,6 +93,8 @@ class BoxSearch(Estimator):
         rows: at most this many rows of the regression are looked at, evenly spread.
     """
 
+    friction: ClassVar[str] = "linear"
+
     bounds: Box | None = None
     seed: int = 0
     rows: int = 500
@@ -108,18 +110,17 @@ class BoxSearch(Estimator):
         objective = Objective(problem, self.rows)
         with one_blas_thread():
             found = self.search(objective, low, high)
-        factor, best, weights = weighted_start(problem)
+        factor, best, weights = solve_weighted(problem)
         spread, _ = hac_covariance(problem, best, weights)
         miss = found.values - best.values
         solution = replace(best, values=found.values, squares=residual_squares(factor, found.values))
         reference = float(objective(best.values[:, None])[0])
-        notes = [
-            f"Objective {found.objective:.4g} after {found.evaluations} evaluations; weighted least squares has "
-            f"{reference:.4g} at once.",
-            "A search has no covariance of its own; intervals are those of least squares, widened by the distance "
-            "to its solution.",
-            *_edges(problem.torque_model.labels, found.values, low, high),
-        ]
+        near = 1e-3 * (high - low)
+        edge = (found.values < low + near) | (found.values > high - near)
+        stuck = [name for name, there in zip(problem.torque_model.labels, edge, strict=True) if there]
+        sizes = {"value": found.objective, "evaluations": found.evaluations, "least_squares": reference}
+        notes = [note("estimation.objective", **sizes), note("estimation.search_intervals")]
+        notes += [note("estimation.at_bounds", names=stuck)] if stuck else []
         covariance = spread + np.outer(miss, miss)
         fit = self.finished(problem, factor, solution, weights, covariance=covariance, notes=notes)
         curve = {"convergence": list(found.convergence), "evaluations": found.evaluations}
@@ -164,12 +165,6 @@ def published_box(robot: Robot, name: str) -> dict[str, tuple[float, float]]:
     return result
 
 
-def _edges(names: Sequence[str], values: Array, low: Array, high: Array) -> list[str]:
-    near = 1e-3 * (high - low)
-    stuck = [name for name, x, a, b, d in zip(names, values, low, high, near, strict=True) if x < a + d or x > b - d]
-    return [f"At the edge of their bounds: {', '.join(stuck)}."] if stuck else []
-
-
 @dataclass(frozen=True, kw_only=True)
 class BeeColony(BoxSearch):
     """Food sources are parameter vectors; bees change one parameter of one source at a time.
@@ -186,6 +181,7 @@ class BeeColony(BoxSearch):
     """
 
     name: ClassVar[str] = "abc"
+    about: ClassVar[str] = "bee colony of the ER-16 paper"
 
     colony: int = 30
     limit: int = 15
@@ -274,6 +270,7 @@ class DifferentialEvolution(BoxSearch):
     """
 
     name: ClassVar[str] = "de"
+    about: ClassVar[str] = "differential evolution"
 
     population: int = 4
     iterations: int = 1000

@@ -15,6 +15,7 @@ from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.linear import Solution
 from armid.estimation.problem import Problem
+from armid.notes import Note, note
 from armid.signals.dataset import Dataset
 
 LAGS = 60  # rows over which autocorrelation is looked for
@@ -156,7 +157,7 @@ def _by_autoregression(sample: Array, count: float) -> Array:
     return result
 
 
-def hac_covariance(problem: Problem, solution: Solution, weights: Array) -> tuple[Array, str]:
+def hac_covariance(problem: Problem, solution: Solution, weights: Array) -> tuple[Array, Note]:
     """Covariance of a weighted least-squares solution, and what it accounts for.
 
     White residuals: the inverse information matrix, Swevers (11), scaled to the residuals. Residuals that are
@@ -167,13 +168,13 @@ def hac_covariance(problem: Problem, solution: Solution, weights: Array) -> tupl
     used = solution.counts.sum()
     reduced = float(weights @ solution.squares) / max(used - len(solution.values), 1)
     if look.lag == 0 and all(dataset.kernel is None for dataset in problem.data):
-        return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
+        return solution.inverse * reduced, note("estimation.white")
     found = correlation_of(problem, solution.values)
     if found.autocovariance.shape[1] == 1 and found.lag == 0:
-        return solution.inverse * reduced, "Residuals are white; intervals follow from their size."
+        return solution.inverse * reduced, note("estimation.white")
     covariance = noise_covariance(problem, solution.values, weights, solution.inverse, found, len(solution.values))
     rows = found.lag or found.autocovariance.shape[1] - 1
-    return covariance, f"Residuals are correlated over about {rows} rows; intervals account for that."
+    return covariance, note("estimation.correlated", rows=rows)
 
 
 def noise_covariance(
@@ -230,7 +231,7 @@ ScoreBlocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 def sandwich(
     blocks: ScoreBlocks, inverse: Array, rows: int, *, extra: Array | None = None, white: Array | None = None
-) -> tuple[Array, str]:
+) -> tuple[Array, Note]:
     """Covariance A^-1 (B + extra) A^-T of an estimate whose scores sum to zero, and what it accounts for.
 
     B is the long-run variance of the scores: their products at the same row, and at neighbouring rows over which
@@ -247,14 +248,12 @@ def sandwich(
     with one_blas_thread():
         lag = correlated_lag(blocks)
         if lag == 0 and white is not None:
-            return white, "Residuals are white; intervals follow from their size."
+            return white, note("estimation.white")
         middle = _variance(blocks, lag, rows, len(inverse))
         if extra is not None:
             middle = middle + extra
         covariance = inverse @ middle @ inverse.T
-    if lag == 0:
-        return covariance, "Residuals are white; intervals follow from their size."
-    return covariance, f"Residuals are correlated over about {lag} rows; intervals account for that."
+    return covariance, note("estimation.correlated", rows=lag) if lag else note("estimation.white")
 
 
 def correlated_lag(blocks: ScoreBlocks) -> int:

@@ -16,8 +16,10 @@ from armid.dynamics.factor import CompactFactor
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
-from armid.estimation.linear import NeedsTriangle, Solution, residual_squares, solve
+from armid.estimation.linear import Solution, residual_squares
 from armid.estimation.problem import EstimationError, Problem
+from armid.notes import Note, as_note, note
+from armid.registry import Registry
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.torque.friction.term import FrictionTerm
@@ -38,9 +40,15 @@ class Estimator(ABC):
         known_torque: torque known beforehand (sequential identification).
         slow_share: rows of a joint slower than this share of its own speed are left out; None for `Problem`'s rule.
         slow_floor: and those slower than this [rad/s]; None for `Problem`'s rule.
+
+    One of your own is a frozen dataclass with a `name` and `fit`, registered by ``@estimators.add("name")`` or by an
+    entry point in the group ``armid.estimators``; then `identify`, the command line and the report know it. `problem`
+    makes the regression, `finished` the Fit.
     """
 
     name: ClassVar[str] = ""
+    about: ClassVar[str] = ""  # in a few words, for --help; the first line of the docstring where it is empty
+    friction: ClassVar[str] = "auto"  # what `identify` chooses friction by, if it is not told
 
     known: Mapping[str, float] | None = None
     terms: tuple[FrictionTerm, ...] = ()
@@ -83,14 +91,14 @@ class Estimator(ABC):
         weights: Array,
         *,
         covariance: Array | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
         standard_parameters: Mapping[str, float] | None = None,
     ) -> Fit:
         """A Fit from a solution; the covariance accounts for correlated residuals unless one is given."""
         said = [*notes, *filter(None, [problem.left_out(factor.counts)])]
         if covariance is None:
-            covariance, words = hac_covariance(problem, solution, weights)
-            said.append(words)
+            covariance, found = hac_covariance(problem, solution, weights)
+            said.append(found)
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         squares = residual_squares(factor, solution.values)
         rms = np.sqrt(squares / np.maximum(np.array(factor.counts), 1))
@@ -112,10 +120,10 @@ class Estimator(ABC):
             factor=factor,
             weights=weights,
             identifiability=identifiability(problem.torque_model.labels, solution, sigma),
-            method=self.name,
+            method=self.name or type(self).__name__,
             options=self.options(),
             pipeline=problem.data[0].pipeline,
-            notes=(*(note for d in problem.data for note in d.notes), *said),
+            notes=(*(as_note(one) for d in problem.data for one in d.notes), *said),
             history={
                 "armid": __version__,
                 "data_sha256": [fingerprint(d) for d in problem.data],
@@ -125,18 +133,19 @@ class Estimator(ABC):
         )
 
 
-def _suspicions(robot: Robot, rms: Array, noise: Array | None) -> list[str]:
-    """A word about residuals far above the noise."""
+#: All estimators by name; those of other packages come by entry points.
+estimators: Registry[type[Estimator]] = Registry("method", "armid.estimators", "armid.estimation")
+
+
+def _suspicions(robot: Robot, rms: Array, noise: Array | None) -> list[Note]:
+    """A note about residuals far above the noise."""
     if noise is None or not np.all(noise > 0.0):
         return []
     ratio = rms / noise
     worst = int(np.argmax(ratio))
     if ratio[worst] < FAR_ABOVE_NOISE:
         return []
-    return [
-        f"Residuals of {robot.joint_names[worst]} are {ratio[worst]:.3g} times the noise: if that surprises you, check "
-        "that log and description belong to the same arm, and signs, units and the order of joints (armid inspect)."
-    ]
+    return [note("estimation.far_above_noise", joint=robot.joint_names[worst], ratio=float(ratio[worst]))]
 
 
 def _check_different(data: Dataset | Sequence[Dataset]) -> None:
@@ -148,16 +157,6 @@ def _check_different(data: Dataset | Sequence[Dataset]) -> None:
         if one in prints[:index]:
             first = prints.index(one) + 1
             raise EstimationError(f"data sets {first} and {index + 1} are the same; give each only once")
-
-
-def solve_with(problem: Problem, weights: Array, **options: Any) -> tuple[CompactFactor, Solution]:
-    """Factor and solution; the factor is made triangular where the problem's conditioning asks for it."""
-    factor = problem.factor()
-    try:
-        return factor, solve(factor, weights, **options)
-    except NeedsTriangle:
-        factor = problem.factor(triangular=True)
-        return factor, solve(factor, weights, **options)
 
 
 def _taken_away(dataset: Dataset) -> Array:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from scipy.stats import norm
 
-from armid._version import __version__
 from armid.arrays import Array
+from armid.display import html_table, short
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
+from armid.errors import ArmidError
 from armid.estimation.identifiability import Identifiability
-from armid.files import write_text
+from armid.files import plain, read_result, write_result
+from armid.notes import Note
 from armid.robot.robot import Robot
-from armid.robot.schema import read_result
 from armid.robot.serial import robot_from_data, robot_to_data
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
@@ -41,7 +42,7 @@ class Prediction:
     sigma: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """What an estimator returns.
 
@@ -65,7 +66,7 @@ class Fit:
         method: name of the estimator.
         options: its options, and those of the command.
         pipeline: the signal processing, as data; validation uses the same.
-        notes: what was chosen and found, in sentences.
+        notes: what was chosen and found.
         history: armid's version, hashes and origins of the data.
     """
 
@@ -86,13 +87,16 @@ class Fit:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     pipeline: tuple[Mapping[str, Any], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def torque_model(self) -> TorqueModel:
         """The model whose parameters these are."""
-        return TorqueModel(self.robot, terms=self.terms, load_values=self.load_values, known_torque=self.known_torque)
+        model = TorqueModel(self.robot, terms=self.terms, load_values=self.load_values, known_torque=self.known_torque)
+        if model.names != self.columns:
+            raise ArmidError(f"the fit's columns are not those of {self.robot.name}; identify it again")
+        return model
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -150,122 +154,152 @@ class Fit:
         lines.append(f"residual rms per joint [N m]: {_list(self.residual_rms)}{noise}")
         if np.any(self.delay_s):
             lines.append(f"torque lags motion by {_list(1e3 * self.delay_s)} ms")
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *map(str, self.notes)])
+
+    def __repr__(self) -> str:
+        """One line."""
+        rms = f"residual rms {_list(self.residual_rms)} N m"
+        return short(self, self.robot.name, self.method, f"{len(self.columns)} parameters", rms)
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        units, classes = self.torque_model.units, self.identifiability.classes
+        half = 0.5 * np.subtract(*reversed(self.interval()))
+        rows = (
+            (name, self.expression(name), f"{self.values[i]:.5g}", f"± {half[i]:.2g}", units[i], classes[i])
+            for i, name in enumerate(self.names)
+        )
+        header = ("parameter", "meaning", "value", "95 %", "unit", "")
+        return html_table(f"{self.robot.name}, {self.method}", header, rows, [self.identifiability.verdict])
+
+    def plot(self) -> Any:
+        """Estimates with their 95 % intervals, in units of the estimates' size; a matplotlib figure."""
+        from armid.theme import NOMINAL, PREDICTED, new_figure, style
+
+        figure = new_figure(0.8 + 0.16 * len(self.names))
+        axes = figure.add_subplot()
+        style(axes)
+        size = np.maximum(np.abs(self.values), 1e-300)
+        rows = np.arange(len(self.names))
+        axes.errorbar(np.sign(self.values), rows, xerr=1.96 * self.sigma / size, fmt="o", ms=3, color=PREDICTED)
+        axes.axvline(0.0, color=NOMINAL, lw=0.8)
+        axes.set(yticks=rows, yticklabels=self.names, xlim=(-2.5, 2.5), xlabel="estimate, 95 % interval / |estimate|")
+        axes.invert_yaxis()
+        return figure
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file."""
-        write_text(Path(path), json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n")
+        write_result(path, FORMAT, self.to_data())
 
     def to_data(self) -> dict[str, Any]:
         """Everything, for JSON."""
         lower, upper = self.interval()
-        classes, units = self.identifiability.classes, self.torque_model.units
+        units = self.torque_model.units
         parameters = [
             {
                 "name": name,
                 "expression": self.expression(name),
-                "value": float(self.values[i]),
-                "sigma": float(self.sigma[i]),
-                "interval_95": [float(lower[i]), float(upper[i])],
-                "class": classes[i],
+                "value": self.values[i],
+                "sigma": self.sigma[i],
+                "interval_95": [lower[i], upper[i]],
+                "class": self.identifiability.classes[i],
                 "unit": units[i],
             }
             for i, name in enumerate(self.names)
         ]
-        return {
-            "format": FORMAT,
-            "armid": __version__,
+        data = {
             "method": self.method,
             "parameters": parameters,
-            "residual_rms": self.residual_rms.tolist(),
-            "noise": None if self.noise is None else self.noise.tolist(),
-            "standard_parameters": None if self.standard_parameters is None else dict(self.standard_parameters),
-            "terms": [asdict(term) for term in self.terms],
-            "load_values": None if self.load_values is None else dict(self.load_values),
+            "residual_rms": self.residual_rms,
+            "noise": self.noise,
+            "standard_parameters": self.standard_parameters,
+            "terms": self.terms,
+            "load_values": self.load_values,
             "known_torque": None if self.known_torque is None else self.known_torque.to_data(),
-            "delay_s": self.delay_s.tolist(),
+            "delay_s": self.delay_s,
             "condition_number": self.identifiability.condition,
-            "identifiability": {
-                "singular_values": self.identifiability.singular_values.tolist(),
-                "combinations": list(self.identifiability.combinations),
-                "poor": self.identifiability.poor,
-                "verdict": self.identifiability.verdict,
-            },
-            "weights": self.weights.tolist(),
-            "covariance": self.covariance.tolist(),
-            "factor": _factor_to_data(self.factor),
-            "options": dict(self.options),
-            "pipeline": [dict(step) for step in self.pipeline],
-            "notes": list(self.notes),
-            "history": dict(self.history),
+            "identifiability": {**plain(self.identifiability), "verdict": self.identifiability.verdict},
+            "weights": self.weights,
+            "covariance": self.covariance,
+            "factor": self.factor,
+            "options": self.options,
+            "pipeline": self.pipeline,
+            "notes": [note.to_data() for note in self.notes],
+            "history": self.history,
             "robot": robot_to_data(self.robot),
         }
+        return dict(plain(data))
 
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Fit:
-        """Inverse of `to_data`."""
-        parameters = data["parameters"]
-        judged = data["identifiability"]
-        load, extra, noise = data["load_values"], data["known_torque"], data["noise"]
-        return cls(
-            robot=robot_from_data(data["robot"]),
-            columns=tuple(data["factor"]["names"]),
-            values=np.array([p["value"] for p in parameters]),
-            covariance=np.array(data["covariance"]),
-            terms=tuple(FrictionTerm(t["law"], int(t["joint"]), tuple(t["shapes"])) for t in data["terms"]),
-            load_values=load,
-            known_torque=None if extra is None else KnownTorque.from_data(extra),
-            delay_s=np.array(data["delay_s"]),
-            residual_rms=np.array(data["residual_rms"]),
-            noise=None if noise is None else np.array(noise),
-            standard_parameters=data["standard_parameters"],
-            factor=_factor_from_data(data["factor"]),
-            weights=np.array(data["weights"]),
-            identifiability=Identifiability(
-                singular_values=np.array(judged["singular_values"]),
-                condition=float(data["condition_number"]),
-                classes=tuple(p["class"] for p in parameters),
-                combinations=tuple(judged["combinations"]),
-                poor=bool(judged["poor"]),
-                verdict=judged["verdict"],
-            ),
-            method=data["method"],
-            options=data["options"],
-            pipeline=tuple(data["pipeline"]),
-            notes=tuple(data["notes"]),
-            history=data["history"],
-        )
-
-    def with_notes(self, *notes: str) -> Fit:
+    def with_notes(self, *notes: Note) -> Fit:
         """The fit with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
+class _Parameter(msgspec.Struct, frozen=True):
+    """A row of the file's table; what else it holds follows from the rest of the file."""
+
+    value: float
+
+
+class _File(msgspec.Struct, frozen=True):
+    """Entries of a fit's file, beside those that follow from them."""
+
+    robot: dict[str, Any]
+    method: str
+    parameters: list[_Parameter]
+    residual_rms: Array
+    noise: Array | None
+    standard_parameters: dict[str, float] | None
+    terms: list[FrictionTerm]
+    load_values: dict[str, float] | None
+    known_torque: dict[str, Any] | None
+    delay_s: Array
+    identifiability: Identifiability
+    weights: Array
+    covariance: Array
+    factor: CompactFactor
+    options: dict[str, Any]
+    pipeline: tuple[dict[str, Any], ...]
+    notes: tuple[Note, ...]
+    history: dict[str, Any]
+
+
 def load_fit(path: str | Path) -> Fit:
     """Read a fit that `Fit.save` wrote."""
-    return read_result(path, "a fit", FORMAT, "armid identify", Fit.from_data)
+    file = read_result(path, _File, "a fit", FORMAT, "armid identify")
+    entries = {name: getattr(file, name) for name in file.__struct_fields__ if name != "parameters"}
+    entries["robot"] = robot_from_data(file.robot)
+    entries["terms"] = tuple(file.terms)
+    entries["known_torque"] = None if file.known_torque is None else KnownTorque.from_data(file.known_torque)
+    entries["values"] = np.array([row.value for row in file.parameters])
+    fit = Fit(columns=file.factor.names, **entries)
+    problem = _contradiction(fit)
+    if problem:
+        raise ArmidError(f"{path}: {problem}; write the file again with armid identify")
+    return fit
 
 
-def _factor_to_data(factor: CompactFactor) -> dict[str, Any]:
-    return {
-        "names": list(factor.names),
-        "columns": [columns.tolist() for columns in factor.columns],
-        "matrices": [matrix.tolist() for matrix in factor.matrices],
-        "samples": factor.samples,
-        "triangular": factor.triangular,
-        "counts": list(factor.counts),
-    }
-
-
-def _factor_from_data(data: Mapping[str, Any]) -> CompactFactor:
-    return CompactFactor(
-        names=tuple(data["names"]),
-        columns=tuple(np.array(columns, dtype=np.int64) for columns in data["columns"]),
-        matrices=tuple(np.array(matrix, dtype=float) for matrix in data["matrices"]),
-        samples=int(data["samples"]),
-        triangular=bool(data["triangular"]),
-        counts=tuple(data["counts"]),
-    )
+def _contradiction(fit: Fit) -> str:
+    """Which entry of a file does not fit the others; empty where all do."""
+    count, joints = len(fit.columns), fit.robot.n_joints
+    shapes = {"values": (count,), "covariance": (count, count), "weights": (joints,), "delay_s": (joints,)}
+    shapes |= {"residual_rms": (joints,)} | ({} if fit.noise is None else {"noise": (joints,)})
+    for name, shape in shapes.items():
+        array = getattr(fit, name)
+        if array.shape != shape:
+            return f"{name} has the shape {array.shape}; {count} parameters of {joints} joints need {shape}"
+        if name != "noise" and not np.isfinite(array).all():
+            return f"{name} holds values that are not finite"
+    if len(fit.identifiability.classes) != count or not len(fit.identifiability.singular_values):
+        return f"identifiability has {len(fit.identifiability.classes)} classes for {count} parameters"
+    factor = fit.factor
+    if not len(factor.columns) == len(factor.matrices) == len(factor.counts) == joints:
+        return f"factor must have columns, matrices and counts for each of the {joints} joints"
+    for columns, matrix in zip(factor.columns, factor.matrices, strict=True):
+        inside = columns.ndim == 1 and np.all((columns >= 0) & (columns < count))
+        if not inside or matrix.ndim != 2 or matrix.shape[1] != len(columns) + 1 or not np.isfinite(matrix).all():
+            return "a matrix of factor does not belong to its columns"
+    return ""
 
 
 def _list(values: Array) -> str:

@@ -17,6 +17,7 @@ from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import Problem
+from armid.notes import Note, note
 from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -65,10 +66,10 @@ class FrictionSearch(Estimator):
         """Estimate."""
         fit = self.estimator.fit(robot, data)
         if fit.identifiability.condition > TOO_POOR:
-            return fit.with_notes("The data are too poor to choose friction by; the description's law is kept.")
+            return fit.with_notes(note("estimation.friction_too_poor"))
         chosen: list[Candidate] = []
         delay_s = np.zeros(robot.n_joints)
-        reasons: list[str] = []
+        reasons: list[Note] = []
         for number in range(ROUNDS):
             terms = tuple(c for c in chosen if isinstance(c, FrictionTerm))
             problem = replace(self.estimator, terms=terms, delay_s=tuple(delay_s)).problem(robot, data)
@@ -81,10 +82,9 @@ class FrictionSearch(Estimator):
                     moved[candidate.joint] = coefficients[candidate]
             delay_s = np.clip(delay_s + moved, -LONGEST_DELAY_S, LONGEST_DELAY_S)
             fit = self._refit(robot, data, fit, chosen, delay_s)
-        said = reasons or ["No friction beyond the description's law is supported."]
+        said = reasons or [note("estimation.friction_described")]
         if np.any(delay_s):
-            late = ", ".join(f"{1e3 * d:.1f}" for d in delay_s)
-            said = [f"Torque lags motion by {late} ms; held-out data are predicted better for it.", *said]
+            said = [note("estimation.delay", delay_s=delay_s.tolist()), *said]
         return replace(fit, notes=(*fit.notes, *said))
 
     def _refit(
@@ -101,7 +101,7 @@ class FrictionSearch(Estimator):
             values = _values(fit)
         return fit
 
-    def _chosen(self, problem: Problem, fit: Fit) -> tuple[list[Candidate], dict[Candidate, float], list[str]]:
+    def _chosen(self, problem: Problem, fit: Fit) -> tuple[list[Candidate], dict[Candidate, float], list[Note]]:
         """Search anew, since loads and delays have changed."""
         candidates = self._candidates(problem)
         folds = CrossValidation(problem, candidates, _values(fit))
@@ -206,7 +206,7 @@ def _reasons(
     chosen: Sequence[Candidate],
     per_joint: Sequence[tuple[Candidate, ...]],
     weights: Array,
-) -> list[str]:
+) -> list[Note]:
     """For each joint with more than plain friction: what, and by how much held-out data are predicted better."""
     reasons = []
     full = folds.scores(chosen, weights).rms
@@ -214,6 +214,7 @@ def _reasons(
         if own:
             without = folds.scores([c for c in chosen if c not in own], weights).rms
             what = "; ".join(c.formula.title for c in own if isinstance(c, FrictionTerm))
-            change = f"goes from {without[joint]:.3g} to {full[joint]:.3g} N m"
-            reasons.append(f"{robot.joint_names[joint]}: {what}. Its error on held-out data {change}.")
+            errors = {"before": float(without[joint]), "after": float(full[joint])}
+            name = robot.joint_names[joint]
+            reasons.append(note("estimation.friction_chosen", joint=name, what=what, **errors))
     return reasons

@@ -19,10 +19,11 @@ from armid.dynamics.threads import one_blas_thread
 from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
+from armid.estimation.linear import solve_weighted
 from armid.estimation.problem import BLOCK_SAMPLES, EstimationError, Problem
-from armid.estimation.start import weighted_start
 from armid.experiment.settings import DriveLoop, as_data, per_joint
 from armid.logs.log import Log
+from armid.notes import Note, note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline
@@ -142,6 +143,7 @@ class InstrumentalVariables(Estimator):
     """
 
     name: ClassVar[str] = "iv"
+    about: ClassVar[str] = "unbiased under feedback"
 
     command: Motion | tuple[Motion, ...] | None = None
     loop: DriveLoop | None = None
@@ -152,7 +154,7 @@ class InstrumentalVariables(Estimator):
         """Estimate."""
         problem = self.problem(robot, data)
         commands = self._commands(problem)
-        factor, start, weights = weighted_start(problem)
+        factor, start, weights = solve_weighted(problem)
         values, change, rounds = start.values, np.inf, 0
         instruments = commands
         for rounds in range(1, (1 if self.loop is None else self.iterations) + 1):  # noqa: B007
@@ -166,16 +168,16 @@ class InstrumentalVariables(Estimator):
             values = new
             if change < self.tolerance:
                 break
-        notes = [_words(problem, instruments, self.loop)]
+        notes = [_alike(problem, instruments, simulated=self.loop is not None)]
         if self.loop is not None and change >= self.tolerance:
-            notes.append(f"Not converged after {rounds} rounds (last change {change:.1e}); raise iterations.")
+            notes.append(note("estimation.simulation_not_converged", rounds=rounds, change=change))
         elif self.loop is not None:
-            notes.append(f"Estimate and simulation agree after {rounds} rounds.")
+            notes.append(note("estimation.simulated", rounds=rounds))
         inverse = equations.inverse(weights)
         rows = sum(len(dataset) for dataset in problem.data)
-        covariance, words = sandwich(lambda: equations.scores(values, weights), inverse, rows)
+        covariance, correlated = sandwich(lambda: equations.scores(values, weights), inverse, rows)
         solution = replace(start, values=values)
-        return self.finished(problem, factor, solution, weights, covariance=covariance, notes=[*notes, words])
+        return self.finished(problem, factor, solution, weights, covariance=covariance, notes=[*notes, correlated])
 
     def options(self) -> dict[str, Any]:
         """Its own options, as data; the motion itself is left out."""
@@ -282,12 +284,11 @@ class _Equations:
             yield np.einsum("rj,rjp->rp", weights * error, z), error * np.sqrt(weights)
 
 
-def _words(problem: Problem, instruments: Sequence[Motion], loop: DriveLoop | None) -> str:
-    kind = "the commanded motion" if loop is None else "the motion simulated with the estimate"
-    first, data = instruments[0], problem.data[0]
+def _alike(problem: Problem, instruments: Sequence[Motion], *, simulated: bool) -> Note:
+    """How closely the instruments' accelerations follow the measured ones."""
+    pairs = zip(problem.data[0].qdd.T, instruments[0].qdd.T, strict=True)
     alike = [
-        np.corrcoef(mine, theirs)[0, 1] if mine.std() > 0.0 and theirs.std() > 0.0 else 0.0
-        for mine, theirs in zip(data.qdd.T, first.qdd.T, strict=True)
+        float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() > 0.0 and theirs.std() > 0.0 else 0.0
+        for mine, theirs in pairs
     ]
-    shares = ", ".join(f"{share:.2f}" for share in alike)
-    return f"Instruments are the regressor of {kind}; its accelerations correlate with the measured ones by {shares}."
+    return note("estimation.instruments", simulated=simulated, correlation=alike)

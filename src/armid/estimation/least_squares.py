@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.errors import UnknownNameError
-from armid.estimation.estimator import Estimator, solve_with
+from armid.estimation.consistent.prior import Prior, base_precision
+from armid.estimation.covariance import hac_covariance
+from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.linear import solve
+from armid.estimation.linear import Solution, solve, solve_problem, solve_weighted
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.start import weighted_start
+from armid.notes import Note, note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -24,12 +26,13 @@ class OrdinaryLeastSquares(Estimator):
     """All joints count alike, RX-60 (6)."""
 
     name: ClassVar[str] = "ols"
+    about: ClassVar[str] = "all joints count alike"
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
         problem = self.problem(robot, data)
         weights = np.ones(robot.n_joints)
-        factor, solution = solve_with(problem, weights)
+        factor, solution = solve_problem(problem, weights)
         return self.finished(problem, factor, solution, weights)
 
 
@@ -42,6 +45,7 @@ class SingularValueSolution(Estimator):
     """
 
     name: ClassVar[str] = "svd"
+    about: ClassVar[str] = "rank decision"
 
     tolerance: float = 1e-6
 
@@ -51,8 +55,8 @@ class SingularValueSolution(Estimator):
         weights = np.ones(robot.n_joints)
         factor = problem.factor(triangular=True)
         solution = solve(factor, weights, rank_tolerance=self.tolerance)
-        note = f"{solution.rank} of {len(problem.names)} directions are kept."
-        return self.finished(problem, factor, solution, weights, notes=[note])
+        used = note("estimation.directions", used=solution.rank, total=len(problem.names))
+        return self.finished(problem, factor, solution, weights, notes=[used])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +69,7 @@ class WeightedLeastSquares(Estimator):
     """
 
     name: ClassVar[str] = "wls"
+    about: ClassVar[str] = "each joint weighted by its noise"
 
     noise: str = "residual"
 
@@ -75,14 +80,14 @@ class WeightedLeastSquares(Estimator):
             return self._by_residuals(problem)
         if self.noise == "measured":
             weights = 1.0 / measured_noise(problem) ** 2
-            factor, solution = solve_with(problem, weights)
+            factor, solution = solve_problem(problem, weights)
             return self.finished(problem, factor, solution, weights)
         if self.noise == "covariance":
             return self._by_covariance(problem)
         raise UnknownNameError("noise", self.noise, ("residual", "measured", "covariance"))
 
     def _by_residuals(self, problem: Problem) -> Fit:
-        factor, solution, weights = weighted_start(problem)
+        factor, solution, weights = solve_weighted(problem)
         return self.finished(problem, factor, solution, weights)
 
     def _by_covariance(self, problem: Problem) -> Fit:
@@ -104,11 +109,49 @@ class WeightedLeastSquares(Estimator):
             matrix += flat.T @ flat
             vector += flat.T @ y
         weights = 1.0 / measured_noise(problem) ** 2
-        factor, start = solve_with(problem, weights)
+        factor, start = solve_problem(problem, weights)
         scale = np.sqrt(np.diag(matrix))
         inverse = np.linalg.inv(matrix / np.outer(scale, scale)) / np.outer(scale, scale)
         solution = replace(start, values=inverse @ vector, inverse=inverse)
         return self.finished(problem, factor, solution, weights, covariance=inverse)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorLeastSquares(Estimator):
+    """Weighted least squares with a Gaussian prior on the links, mapped to base parameters.
+
+    With precision H of all parameters the base parameters B theta have the covariance B H^-1 B'. Joints count by their
+    residuals.
+
+    Attributes:
+        prior: what is believed beforehand.
+    """
+
+    name: ClassVar[str] = "prior"
+
+    prior: Prior | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Its own options, as data."""
+        return super().options() | {"prior": None if self.prior is None else self.prior.to_data()}
+
+    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
+        """Estimate."""
+        if self.prior is None:
+            raise EstimationError("no prior is given; use PriorLeastSquares(prior=read_prior(FILE, robot))")
+        problem = self.problem(robot, data)
+        precision = base_precision(problem.torque_model, self.prior)
+        factor, solution, weights = solve_weighted(problem, rounds=7, prior=precision)
+        spread, correlated = hac_covariance(problem, solution, weights)
+        covariance = spread + solution.inverse @ precision[0] @ solution.inverse
+        notes = [self.prior.note(), _determined(problem, solution, precision[0]), correlated]
+        return self.finished(problem, factor, solution, weights, covariance=covariance, notes=notes)
+
+
+def _determined(problem: Problem, solution: Solution, precision: Array) -> Note:
+    share = 1.0 - np.einsum("ij,ji->i", solution.inverse, precision)
+    others = [name for name, value in zip(problem.torque_model.labels, share, strict=True) if value < 0.5]
+    return note("estimation.prior_determined", total=len(share), others=others)
 
 
 def measured_noise(problem: Problem) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.problem import EstimationError
+from armid.estimation.problem import EstimationError, Problem
 
 GRAM_CONDITION = 3e3  # column-scaled condition number up to which Gram matrices give values to 1e-9
 RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as zero
@@ -43,8 +44,13 @@ class Solution:
     @property
     def condition(self) -> float:
         """Column-scaled condition number."""
-        least = float(self.singular_values[-1])
-        return float(self.singular_values[0]) / least if least > 0.0 else float("inf")
+        return condition_of(self.singular_values)
+
+
+def condition_of(singular_values: Array) -> float:
+    """Ratio of the largest singular value, the first, and the smallest."""
+    least = float(singular_values[-1])
+    return float(singular_values[0]) / least if least > 0.0 else float("inf")
 
 
 def solve(
@@ -53,6 +59,7 @@ def solve(
     *,
     prior: tuple[Array, Array] | None = None,
     rank_tolerance: float | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Solution:
     """Minimise the weighted squares of the residuals, plus (x - x0)' P (x - x0) where there is a prior.
 
@@ -62,6 +69,7 @@ def solve(
         prior: matrix P and values x0.
         rank_tolerance: drop directions whose singular value is below this share of the largest, and return the
             smallest solution (in scaled columns); without it a deficient rank is an error.
+        labels: names of the parameters in messages; the factor's own if not given.
 
     Raises:
         NeedsTriangle: a Gram matrix is not precise enough for these data.
@@ -79,8 +87,8 @@ def solve(
     if rank < len(singular) and rank_tolerance is None:
         raise EstimationError(
             f"the data leave {len(singular) - rank} combinations of parameters free: "
-            f"{'; '.join(free_combinations(factor.names, directions[rank:]))}. Use data with more motion, a prior, or "
-            "fix some of them"
+            f"{'; '.join(free_combinations(labels or factor.names, directions[rank:]))}. Use data with more motion, a "
+            "prior, or fix some of them"
         )
     inverse_singular = np.where(np.arange(len(singular)) < rank, 1.0 / np.maximum(singular, 1e-300), 0.0)
     values = (directions.T * inverse_singular) @ (left.T @ target) / safe
@@ -99,6 +107,30 @@ def solve(
 
 class NeedsTriangle(Exception):
     """The problem is conditioned too badly for Gram matrices; a triangular factor is needed."""
+
+
+def solve_problem(
+    problem: Problem, weights: Array, factor: CompactFactor | None = None, **options: Any
+) -> tuple[CompactFactor, Solution]:
+    """Factor (`factor` if it is good enough) and solution; triangular where the problem's conditioning asks for it."""
+    labels = problem.torque_model.labels
+    factor = problem.factor() if factor is None else factor
+    try:
+        return factor, solve(factor, weights, labels=labels, **options)
+    except NeedsTriangle:
+        factor = problem.factor(triangular=True)
+        return factor, solve(factor, weights, labels=labels, **options)
+
+
+def solve_weighted(
+    problem: Problem, *, triangular: bool = False, rounds: int = 5, **options: Any
+) -> tuple[CompactFactor, Solution, Array]:
+    """Factor, solution and weights: each joint weighted by its own residuals, found in `rounds`."""
+    factor, weights = problem.factor(triangular=triangular), np.ones(problem.robot.n_joints)
+    for _ in range(rounds):
+        factor, solution = solve_problem(problem, weights, factor, **options)
+        last, weights = weights, 1.0 / residual_variance(factor, solution.values)
+    return factor, solution, last
 
 
 def stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | None) -> tuple[Array, Array]:

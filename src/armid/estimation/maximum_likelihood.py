@@ -12,13 +12,14 @@ from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
 from armid.estimation.covariance import sandwich
-from armid.estimation.estimator import Estimator, solve_with
+from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import measured_noise
 from armid.estimation.likelihood import EffectivePart, FourierPart, Normal, Part
+from armid.estimation.linear import solve_problem, solve_weighted
 from armid.estimation.motion_noise import is_period, motion_noise
 from armid.estimation.problem import Problem
-from armid.estimation.start import weighted_start
+from armid.notes import note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -43,6 +44,7 @@ class MaximumLikelihood(Estimator):
     """
 
     name: ClassVar[str] = "ml"
+    about: ClassVar[str] = "noise on positions too"
 
     noise: str = "measured"
     position_noise: float | tuple[float, ...] | None = None
@@ -55,7 +57,7 @@ class MaximumLikelihood(Estimator):
         if self.noise not in ("measured", "residual"):
             raise UnknownNameError("noise", self.noise, ("measured", "residual"))
         problem = self.problem(robot, data)
-        _, start, weights = weighted_start(problem)
+        _, start, weights = solve_weighted(problem)
         stated = all(d.torque_noise is not None and np.all(d.torque_noise > 0.0) for d in problem.data)
         measured = self.noise == "measured" and stated
         if measured:
@@ -80,10 +82,13 @@ class MaximumLikelihood(Estimator):
             if all(isinstance(part, FourierPart) for part in parts):
                 used = sum(part.rows for part in parts if isinstance(part, FourierPart))
                 white = inverse * total.cost / max(used - len(values), 1)
-            covariance, words = sandwich(scores, inverse, sum(map(len, problem.data)), extra=extra, white=white)
+            covariance, correlated = sandwich(scores, inverse, sum(map(len, problem.data)), extra=extra, white=white)
         refined = self.problem(robot, [part.refined() for part in parts])
-        factor, solution = solve_with(refined, weights)
-        notes = [self._words(problem, parts, rounds, converged, measured), words]
+        factor, solution = solve_problem(refined, weights)
+        periodic = [isinstance(part, FourierPart) for part in parts]
+        moved = [float(np.abs(part.refined().q - d.q).max()) for part, d in zip(parts, problem.data, strict=True)]
+        how = {"steps": rounds, "converged": converged, "measured": measured, "weighted": not all(periodic)}
+        notes = [note("estimation.likelihood", **how, moved_rad=max(moved) if any(periodic) else None), correlated]
         return self.finished(
             problem, factor, replace(solution, values=values), weights, covariance=covariance, notes=notes
         )
@@ -111,20 +116,6 @@ class MaximumLikelihood(Estimator):
             return FourierPart(problem, dataset, weights, noise)
         return EffectivePart(problem, dataset, weights, noise)
 
-    def _words(self, problem: Problem, parts: Sequence[Part], rounds: int, converged: bool, measured: bool) -> str:
-        periodic = sum(isinstance(part, FourierPart) for part in parts)
-        forms = []
-        if periodic:
-            moved = max(
-                float(np.abs(part.refined().q - d.q).max()) for part, d in zip(parts, problem.data, strict=True)
-            )
-            forms.append(f"the Fourier series of the motion were estimated too and moved by at most {moved:.1e} rad")
-        if periodic < len(parts):
-            forms.append("rows are weighted by what noise of their motion does to their torque")
-        noise = "as measured" if measured else "from the residuals"
-        end = f"converged in {rounds} steps" if converged else f"NOT converged after {rounds} steps; raise iterations"
-        return f"Maximum likelihood ({end}): {', and '.join(forms)}; torque noise {noise}."
-
 
 def _summed(parts: Sequence[Part], values: Array) -> Normal:
     every = [part.normal(values) for part in parts]
@@ -147,7 +138,7 @@ def _residual_weights(problem: Problem, parts: Sequence[Part]) -> Array:
         slow_share=problem.slow_share,
         slow_floor=problem.slow_floor,
     )
-    return weighted_start(refined)[2]
+    return solve_weighted(refined)[2]
 
 
 def _relative(change: Array, whole: Array) -> float:

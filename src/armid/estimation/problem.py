@@ -14,6 +14,7 @@ from armid.dynamics.factor import CompactFactor, compact_factor
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError, DataShapeError
+from armid.notes import Note, note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.torque.friction.term import FrictionTerm
@@ -187,22 +188,20 @@ class Problem:
         floor = usual[1] if self.slow_floor is None else self.slow_floor
         return np.maximum(share * np.quantile(some, 0.99, axis=1, overwrite_input=True), floor)
 
-    def left_out(self, counts: Sequence[int]) -> str:
-        """Which rows do not count and why, in a sentence; empty if all do."""
+    def left_out(self, counts: Sequence[int]) -> Note | None:
+        """Which rows do not count and why; None if all do."""
         share = 1.0 - sum(counts) / max(sum(len(dataset) for dataset in self.data) * len(counts), 1)
         if share <= 0.0:
-            return ""
+            return None
         rules = []
-        for usual, extra, some in (
-            (SLOW, f", and {1e3 * SLOW_MARGIN_S:.0f} ms around that", any(d.kernel is None for d in self.data)),
-            (SLOW_FILTERED, ", for at least half of a filtered row", any(d.kernel is not None for d in self.data)),
-        ):
-            slow = usual[0] if self.slow_share is None else self.slow_share
-            floor = usual[1] if self.slow_floor is None else self.slow_floor
-            if some:
-                rules.append(f"slower than {slow:.0%} of its own speed or than {floor:g} rad/s{extra}")
-        more = ", or the data set leaves it out" if any(d.use is not None for d in self.data) else ""
-        return f"{share:.1%} of the rows do not count: their joint is {'; '.join(rules)}{more}."
+        for usual, is_filtered in ((SLOW, False), (SLOW_FILTERED, True)):
+            if any((dataset.kernel is not None) == is_filtered for dataset in self.data):
+                slow = usual[0] if self.slow_share is None else self.slow_share
+                floor = usual[1] if self.slow_floor is None else self.slow_floor
+                rule = {"share": slow, "floor": floor, "filtered": is_filtered, "margin_ms": 1e3 * SLOW_MARGIN_S}
+                rules.append(rule)
+        marked = any(dataset.use is not None for dataset in self.data)
+        return note("estimation.rows_left_out", share=share, rules=rules, marked=marked)
 
     def blocks(self, most_rows: int | None = None) -> Iterator[Rows]:
         """All rows in pieces of constant size, or pieces spread over the data with about `most_rows` in all."""

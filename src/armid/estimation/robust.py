@@ -16,9 +16,9 @@ from armid.errors import UnknownNameError
 from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.linear import NeedsTriangle, Solution, solve
+from armid.estimation.linear import NeedsTriangle, Solution, solve, solve_weighted
 from armid.estimation.problem import EstimationError, Problem, Rows
-from armid.estimation.start import weighted_start
+from armid.notes import note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -44,6 +44,7 @@ class RobustLeastSquares(Estimator):
     """
 
     name: ClassVar[str] = "robust"
+    about: ClassVar[str] = "outliers count less"
 
     loss: str = "huber"
     cutoff: float | None = None
@@ -57,7 +58,7 @@ class RobustLeastSquares(Estimator):
         if self.cutoff is not None and not self.cutoff > 0.0:
             raise EstimationError(f"cutoff is {self.cutoff}; give a number above zero, such as {CUTOFFS[self.loss]}")
         problem = self.problem(robot, data)
-        _, start, _ = weighted_start(problem)
+        _, start, _ = solve_weighted(problem)
         floor = SMALLEST * _rms_torque(problem)
         search = _Search(problem, floor, self.tolerance, self.iterations)
         cutoff = CUTOFFS["huber"] if self.loss == "tukey" or self.cutoff is None else self.cutoff
@@ -73,14 +74,13 @@ class RobustLeastSquares(Estimator):
         scale = np.sqrt(np.diag(slope))
         inverse = np.linalg.inv(slope / np.outer(scale, scale)) / np.outer(scale, scale)
         rows = sum(len(dataset) for dataset in problem.data)
-        covariance, words = sandwich(lambda: _scores(problem, values, scales, self.loss, cutoff), inverse, rows)
+        covariance, correlated = sandwich(lambda: _scores(problem, values, scales, self.loss, cutoff), inverse, rows)
         notes = [
-            f"{self.loss.capitalize()} weights: {share:.1%} of the rows count less than half; scale of the residuals "
-            f"per joint {' '.join(f'{s:.3g}' for s in scales)} N m.",
-            words,
+            note("estimation.robust", loss=self.loss, share=share, scales=scales.tolist()),
+            correlated,
         ]
         if not state.converged:
-            notes.append(f"Not converged after {self.iterations} iterations; raise iterations or tolerance.")
+            notes.append(note("estimation.not_converged", iterations=self.iterations))
         weights = 1.0 / scales**2
         fit = self.finished(problem, state.factor, state.solution, weights, covariance=covariance, notes=notes)
         return replace(fit, residual_rms=_rms(problem, values))

@@ -19,11 +19,11 @@ from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.likelihood import BLOCK, regressor_slope
-from armid.estimation.linear import residual_squares
+from armid.estimation.linear import residual_squares, solve_weighted
 from armid.estimation.motion_noise import motion_noise
 from armid.estimation.problem import EstimationError, Problem
-from armid.estimation.start import weighted_start
 from armid.experiment.settings import PerJoint
+from armid.notes import Note, note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
@@ -52,6 +52,7 @@ class TotalLeastSquares(Estimator):
     """
 
     name: ClassVar[str] = "tls"
+    about: ClassVar[str] = "errors in the regressor"
 
     position_noise: PerJoint | None = None
     motion_noise: tuple[float, float, float] | None = None
@@ -64,27 +65,27 @@ class TotalLeastSquares(Estimator):
             raise EstimationError(f"column_error is {self.column_error}; use zero or more")
         problem = self.problem(robot, data)
         self._check_exact(problem.names)
-        factor, solution, weights = weighted_start(problem, triangular=True)
+        factor, solution, weights = solve_weighted(problem, triangular=True)
         noisy = np.array([not _listed(name, self.exact) for name in problem.names])
         with one_blas_thread():
             triangle = _triangle(factor, weights)
-            errors, words = self._errors(problem, triangle, weights)
+            errors = self._errors(problem, triangle, weights)
             errors = errors * np.outer(np.append(noisy, True), np.append(noisy, True))
             values, least = _mixed(triangle, errors)
-        covariance, said = _covariance(problem, values, weights, least * errors[:-1, :-1])
+        covariance, correlated = _covariance(problem, values, weights, least * errors[:-1, :-1])
         total = replace(solution, values=values, squares=residual_squares(factor, values))
-        notes = [f"Total least squares with errors in {int(noisy.sum())} of {len(noisy)} columns, {words}.", said]
+        share = {"columns": int(noisy.sum()), "total": len(noisy), "column_error": self.column_error}
+        notes = [note("estimation.total", **share), correlated]
         return self.finished(problem, factor, total, weights, covariance=covariance, notes=notes)
 
-    def _errors(self, problem: Problem, triangle: Array, weights: Array) -> tuple[Array, str]:
-        """Covariance of the errors in columns and torque, summed over rows, and its name."""
+    def _errors(self, problem: Problem, triangle: Array, weights: Array) -> Array:
+        """Covariance of the errors in columns and torque, summed over rows."""
         if self.column_error is not None:
             lengths = np.linalg.norm(triangle, axis=0)
             share = np.append(np.full(len(lengths) - 1, self.column_error), 1.0)
-            return np.diag((share * lengths) ** 2), f"each {self.column_error:g} times the torque's, relatively"
+            return np.diag((share * lengths) ** 2)
         noises = [motion_noise(d, self.position_noise, self.motion_noise) for d in problem.data]
-        total = _from_motion(problem, weights, noises)
-        return total, "from the noise of the motion"
+        return _from_motion(problem, weights, noises)
 
     def _check_exact(self, names: Sequence[str]) -> None:
         stems = {_stem(name) for name in names}
@@ -159,7 +160,7 @@ def _mixed(triangle: Array, errors: Array) -> tuple[Array, float]:
     return values, float(1.0 / singular[0] ** 2)
 
 
-def _covariance(problem: Problem, values: Array, weights: Array, penalty: Array) -> tuple[Array, str]:
+def _covariance(problem: Problem, values: Array, weights: Array, penalty: Array) -> tuple[Array, Note]:
     """Sandwich of the estimating equation W' e + P theta = 0, P = lambda D^2: theta = (W'W - P)^-1 W' tau."""
     p = len(values)
     matrix, power = np.zeros((p, p)), 0.0

@@ -17,8 +17,9 @@ from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import residual_squares, solve
 from armid.fleet.description import Fleet
 from armid.fleet.information import History
+from armid.notes import as_note
 from armid.torque.model import TorqueModel
-from armid.validation.audit import audit
+from armid.validation.auditing import audit
 
 RANK = 1e-9
 METHOD = "fleet"
@@ -71,7 +72,7 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[str] =
         method=METHOD,
         options={"arm": history.name, "dates": dates, "slow_floor": fleet.slow_floor},
         pipeline=tuple(fleet.pipeline.to_data()),
-        notes=said,
+        notes=tuple(as_note(one) for one in said),
         history={"armid": __version__, "data_sha256": hashes, "data": []},
     )
 
@@ -84,7 +85,7 @@ def possible_fit(fit: Fit) -> tuple[Fit, tuple[str, ...]]:
     try:
         found = feasible_fit(fit)
     except NotFeasibleError as error:
-        return fit.with_notes(f"No physically possible fit: {error}."), tuple(audit(fit)[0].certificates)
+        return fit.with_notes(as_note(f"No physically consistent fit: {error}.")), tuple(audit(fit)[0].certificates)
     growth = fit.weights @ (residual_squares(fit.factor, found.values) - residual_squares(fit.factor, fit.values))
     if float(growth) < SAME:
         return found, ()

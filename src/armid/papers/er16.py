@@ -32,7 +32,7 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.torque.model import model_of
-from armid.validation.audit import audit
+from armid.validation.auditing import audit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,7 +25,7 @@ from armid.papers.powerball_bench import Verified
 from armid.papers.statistics import listed
 from armid.robot.robot import Robot
 from armid.torque.model import model_of
-from armid.validation.audit import audit
+from armid.validation.auditing import audit
 
 NOT = "not comparable"
 WITHIN = 0.02  # gamma5 and gamma1 + gamma3 [relative]

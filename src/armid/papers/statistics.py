@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.papers.experiment import Bench, Row
-from armid.validation.audit import audit
+from armid.validation.auditing import audit
 from armid.validation.metrics import joint_metrics, plain
 
 TORQUE_FIGURES = ("rms", "mse", "correlation", "noise_ratio")

@@ -14,7 +14,8 @@ from armid.robot.robot import Robot, inertial_names
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
-    from armid.payload.estimate import PayloadEstimate
+    from armid.notes import note
+from armid.payload.estimate import PayloadEstimate
 
 
 def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
@@ -39,13 +40,12 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
     if nominal is not None:
         robot = replace(robot, nominal_inertia=_with_last(nominal, _in_link(fit.robot, payload.parameters)))
     prints = [*fit.history.get("data_sha256", ()), *payload.data_sha256]
-    note = f"With a payload of {payload.mass:.4g} kg attached; factor and identifiability are those of the arm alone."
     return replace(
         made,
         robot=robot,
         residual_rms=np.array(rms),
         options={**fit.options, "payload": payload.parameters.tolist()},
-        notes=(*fit.notes, note),
+        notes=(*fit.notes, note("payload.attached", mass=payload.mass)),
         history={**fit.history, "data_sha256": prints},
     )
 

@@ -28,7 +28,7 @@ from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, to_com
 from armid.signals.dataset import Dataset
 from armid.validation.comparison import Comparison, compare
 from armid.validation.metrics import MOVING, root_mean_square
-from armid.validation.validate import processed
+from armid.validation.validating import processed
 
 LOAD_ROUNDS = 3  # of load-dependent friction with the payload so far
 DETERMINED = 0.3  # standard deviation of a quantity, as a share of its kind's size, up to which data determine it

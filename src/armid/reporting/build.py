@@ -18,7 +18,7 @@ from armid.reporting.page import plotly_script, render
 from armid.reporting.section import Section
 from armid.reporting.sections import SECTIONS
 from armid.validation.metrics import plain
-from armid.validation.validation import Validation
+from armid.validation.result import Validation
 
 # Of a fit and a validation: what no reader of a page needs, and what is large.
 _HEAVY = ("factor", "covariance", "robot", "weights")

@@ -23,7 +23,7 @@ from armid.logs.read import read_log
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline, process
-from armid.validation.validation import Validation, load_validation
+from armid.validation.result import Validation, load_validation
 
 _log = logging.getLogger(__name__)
 LOG_SUFFIXES = (".parquet", ".csv", ".mcap")

@@ -18,7 +18,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     """
     from armid.control.tool_poses import tool_path
     from armid.estimation.consistent.prior import parse_prior
-    from armid.estimation.identify import METHODS
+    from armid.estimation.estimator import estimators
     from armid.excitation import criterion
     from armid.exporting import exporters
     from armid.logs import Recipe
@@ -28,9 +28,9 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     for name in (*settings.log, *settings.validation):
         if not Path(name).exists():
             raise ArmidError(f"{name}: there is no such file")
-    if settings.method is not None and settings.method not in METHODS:
-        raise UnknownNameError("--method", settings.method, METHODS)
-    if settings.friction not in ("auto", "linear"):
+    if settings.method is not None and settings.method not in estimators:
+        raise UnknownNameError("--method", settings.method, estimators)
+    if settings.friction != "linear":
         added_friction(settings.friction)
     for name in settings.to:
         if name not in exporters and settings.to != ("none",):

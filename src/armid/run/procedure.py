@@ -20,7 +20,7 @@ from armid.run.checks import check_settings
 from armid.run.settings import Settings
 from armid.run.stages import Done, Stage, Workplace, carry_out
 from armid.run.verdict import numbers_that_matter
-from armid.validation.validation import load_validation
+from armid.validation.result import load_validation
 
 
 @dataclass(frozen=True)

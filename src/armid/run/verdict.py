@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
-    from armid.validation.validation import Validation
+    from armid.validation.result import Validation
 
 
 def numbers_that_matter(folder: Path, fit: Fit, check: Validation) -> dict[str, Any]:

@@ -170,8 +170,8 @@ def inspect(place: Workplace) -> None:
 
 def identify(place: Workplace) -> None:
     """Estimate from the training logs."""
+    from armid.estimation import identify
     from armid.estimation.consistent.prior import parse_prior
-    from armid.estimation.identify import identify
     from armid.logs import read_log
     from armid.signals import load_pipeline, process_logs
 
@@ -184,7 +184,7 @@ def identify(place: Workplace) -> None:
     files = {name: file_hash(place / name) for name in log_names(s)[0]}
     fit = replace(
         fit,
-        options={**fit.options, "friction": s.friction, "run": s.to_data()},
+        options={**fit.options, "run": s.to_data()},
         history={**fit.history, "files_sha256": files},
     )
     fit.save(place / "fit.json")

@@ -1,7 +1,7 @@
 """Evidence that a fit is right: figures on other data, the look of the error, predictions."""
 
-from armid.validation.audit import Audit as Audit
-from armid.validation.audit import audit as audit
+from armid.validation.auditing import Audit as Audit
+from armid.validation.auditing import audit as audit
 from armid.validation.comparison import Comparison as Comparison
 from armid.validation.comparison import compare as compare
 from armid.validation.metrics import JointMetrics as JointMetrics
@@ -13,9 +13,9 @@ from armid.validation.reference import ReferenceRow as ReferenceRow
 from armid.validation.reference import against_reference as against_reference
 from armid.validation.reference import nominal_values as nominal_values
 from armid.validation.residuals import ResidualAnalysis as ResidualAnalysis
-from armid.validation.validate import TrainingDataError as TrainingDataError
-from armid.validation.validate import own_pipeline as own_pipeline
-from armid.validation.validate import validate as validate
-from armid.validation.validation import Validation as Validation
-from armid.validation.validation import load_validation as load_validation
+from armid.validation.result import Validation as Validation
+from armid.validation.result import load_validation as load_validation
+from armid.validation.validating import TrainingDataError as TrainingDataError
+from armid.validation.validating import own_pipeline as own_pipeline
+from armid.validation.validating import validate as validate
 from armid.validation.verdict import Thresholds as Thresholds

@@ -15,12 +15,12 @@ from armid.estimation.consistent.conditions import Bounds, Unknowns
 from armid.estimation.consistent.prior import Prior, base_precision
 from armid.estimation.consistent.regularisation import (
     VAGUE,
-    belief_rows,
     data_share,
-    deciders,
+    determined,
     most_plausible,
     other_rows,
     plausible_bodies,
+    regularising_rows,
     typical_sizes,
 )
 from armid.estimation.consistent.semidefinite import Minimum, minimise
@@ -28,8 +28,9 @@ from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import Identifiability, identifiability, judged_again
 from armid.estimation.least_squares import measured_noise
-from armid.estimation.linear import NeedsTriangle, residual_squares, residual_variance, solve, stacked
+from armid.estimation.linear import NeedsTriangle, residual_squares, solve, solve_problem, solve_weighted, stacked
 from armid.estimation.problem import EstimationError, Problem
+from armid.notes import Note, note
 from armid.robot.inertia import impossibility
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
@@ -74,6 +75,7 @@ class FeasibleLeastSquares(Estimator):
     """
 
     name: ClassVar[str] = "feasible"
+    about: ClassVar[str] = "weighted least squares over physically consistent arms"
 
     noise: str = "residual"
     prior: Prior | None = None
@@ -94,17 +96,11 @@ class FeasibleLeastSquares(Estimator):
         """The weighted fit without conditions; directions the data leave free stay at zero for now."""
         if self.noise not in ("residual", "measured"):
             raise UnknownNameError("noise", self.noise, ("residual", "measured"))
-        factor = problem.factor()
-        rounds = 5 if self.noise == "residual" else 1
-        weights = np.ones(problem.robot.n_joints) if rounds > 1 else 1.0 / measured_noise(problem) ** 2
-        for left in reversed(range(rounds)):
-            try:
-                solution = solve(factor, weights, rank_tolerance=RANK)
-            except NeedsTriangle:
-                factor = problem.factor(triangular=True)
-                solution = solve(factor, weights, rank_tolerance=RANK)
-            if left:
-                weights = 1.0 / np.maximum(residual_variance(factor, solution.values), 1e-30)
+        if self.noise == "residual":
+            factor, solution, weights = solve_weighted(problem, rank_tolerance=RANK)
+        else:
+            weights = 1.0 / measured_noise(problem) ** 2
+            factor, solution = solve_problem(problem, weights, rank_tolerance=RANK)
         return self.finished(problem, factor, solution, weights)
 
 
@@ -128,23 +124,22 @@ def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None 
         bodies = plausible_bodies(fit, prior)
         scale = typical_sizes(unknowns, bodies, matrix, target)
         doubt = max(_inflation(fit, triangle), float(np.linalg.norm(matrix * scale, 2)) / RANGE)
-        beliefs = belief_rows(unknowns, bodies, scale, prior)
-    task = _Task(fit, prior, (triangle, target), (matrix / doubt, target / doubt), beliefs, bodies, scale, margin)
+        regularising = regularising_rows(unknowns, bodies, scale, prior)
+    task = _Task(fit, prior, (triangle, target), (matrix / doubt, target / doubt), regularising, bodies, scale, margin)
     found = task.solve(unknowns)
     _check(found, fit, bounds)
     x, burdens = _not_too_heavy(task, unknowns, bounds, task.settled(unknowns, found.x))
     values = unknowns.matrix @ x
     squares = residual_squares(fit.factor, values)
     counts = np.maximum(np.array(fit.factor.counts), 1)
-    share = data_share(fit, unknowns, x, scale, task.data[0], beliefs[0], prior)
+    share = data_share(fit, unknowns, x, scale, task.data[0], regularising[0], prior)
     notes = [
         *_growth(fit, squares),
         *_edges(unknowns, x, scale, margin),
         *burdens,
-        *([] if prior is None else [prior.sentence()]),
-        deciders(unknowns.names, share, prior),
-        "Intervals do not know of physical limits: they are those of the unconstrained fit"
-        + ("." if prior is None else " with the prior."),
+        *([] if prior is None else [prior.note()]),
+        determined(unknowns.names, share, prior),
+        note("estimation.limits_not_in_intervals", prior=prior is not None),
     ]
     covariance, judged = _uncertainty(fit, prior, values, doubt)
     known = fit.torque_model.model.known
@@ -166,20 +161,20 @@ def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is to be minimised: rows of the data in units of their honest standard deviations, and beliefs."""
+    """What is to be minimised: rows of the data in units of their honest standard deviations, and regularising."""
 
     fit: Fit
     prior: Prior | None
     factor: tuple[Array, Array]
     data: tuple[Array, Array]
-    beliefs: tuple[Array, Array]
+    regularising: tuple[Array, Array]
     bodies: Array
     scale: Array
     margin: float
 
     def solve(self, unknowns: Unknowns) -> Minimum:
         """The best possible parameters."""
-        rows, target = (np.concatenate(pair) for pair in zip(self.data, self.beliefs, strict=True))
+        rows, target = (np.concatenate(pair) for pair in zip(self.data, self.regularising, strict=True))
         return minimise(rows, target, unknowns.conditions, self.scale, margin=self.margin)
 
     def settled(self, unknowns: Unknowns, x: Array) -> Array:
@@ -208,7 +203,7 @@ class _Task:
         }
 
 
-def _not_too_heavy(task: _Task, unknowns: Unknowns, bounds: Bounds | None, x: Array) -> tuple[Array, list[str]]:
+def _not_too_heavy(task: _Task, unknowns: Unknowns, bounds: Bounds | None, x: Array) -> tuple[Array, list[Note]]:
     """Lighter links where those of `x` are implausibly heavy and the data do not tell the difference, else a note.
 
     At the edge of the possible the data may ask for an inertia that only a very heavy link has, by less than their own
@@ -224,10 +219,9 @@ def _not_too_heavy(task: _Task, unknowns: Unknowns, bounds: Bounds | None, x: Ar
     return x, _heavy(task, burdens)
 
 
-def _heavy(task: _Task, burdens: dict[int, float]) -> list[str]:
+def _heavy(task: _Task, burdens: dict[int, float]) -> list[Note]:
     return [
-        f"Link {number} would have to weigh {times * task.bodies[number - 1, 3, 3]:.3g} kg, {times:.2g} times what is "
-        "plausible: no lighter one fits the data as well, which are at the edge of the possible."
+        note("estimation.heavy_link", link=number, mass=times * float(task.bodies[number - 1, 3, 3]), times=times)
         for number, times in burdens.items()
         if times > TOLD
     ]
@@ -308,16 +302,16 @@ def _check(found: Minimum, fit: Fit, bounds: Bounds | None) -> None:
     raise NotFeasibleError(f"no physically possible parameters were found: {cause}; {way}", fit)
 
 
-def _growth(fit: Fit, squares: Array) -> list[str]:
+def _growth(fit: Fit, squares: Array) -> list[Note]:
     counts = np.maximum(np.array(fit.factor.counts), 1)
     before = float(fit.weights @ (counts * fit.residual_rms**2))
     after = float(fit.weights @ squares)
     if before <= 0.0:
         return []
-    return [f"Physical consistency changes the weighted residual by {100.0 * (np.sqrt(after / before) - 1.0):.2g} %."]
+    return [note("estimation.consistency_cost", change=float(np.sqrt(after / before)) - 1.0)]
 
 
-def _edges(unknowns: Unknowns, x: Array, scale: Array, margin: float) -> list[str]:
+def _edges(unknowns: Unknowns, x: Array, scale: Array, margin: float) -> list[Note]:
     """Conditions that the solution meets without slack."""
     names = []
     for condition in unknowns.conditions:
@@ -325,6 +319,5 @@ def _edges(unknowns: Unknowns, x: Array, scale: Array, margin: float) -> list[st
         least = float(np.linalg.eigvalsh(condition.matrix(x) / np.outer(unit, unit))[0])
         if least < 3.0 * margin:
             names.append(condition.name)
-    if not names:
-        return ["No physical limit is active."]
-    return [f"At the edge of the possible: {', '.join(dict.fromkeys(names))}."]
+    active = list(dict.fromkeys(names))
+    return [note("estimation.limits_active", names=active) if active else note("estimation.limits_inactive")]

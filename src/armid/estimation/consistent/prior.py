@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +13,14 @@ from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.semidefinite import Condition, upper_triangle
-from armid.estimation.covariance import hac_covariance
-from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit, load_fit
-from armid.estimation.linear import NeedsTriangle, Solution, residual_variance, solve
-from armid.estimation.problem import EstimationError, Problem
+from armid.estimation.problem import EstimationError
 from armid.files import read_text
+from armid.notes import Note, note
 from armid.robot.inertia import from_com, impossibility, pseudo_inertia
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
 from armid.robot.schema import Fields, read_fields
-from armid.signals.dataset import Dataset
 from armid.torque.model import TorqueModel
 
 SOLID = 0.02  # [m] radius of gyration below which a prior's link counts as this thick: CAD may state point masses
@@ -122,10 +119,11 @@ class Prior:
             row[unknowns.names.index(name)] = 1.0 / (self.strength * abs(self.values[name]))
         return rows, np.array([np.sign(self.values[name]) / self.strength for name in single])
 
-    def sentence(self) -> str:
-        """Its strength in words."""
-        own = "".join(f", link {number} {100.0 * s:.3g} %" for number, s in sorted(self.link_strength.items()))
-        return f"Prior from {self.source} on links {_range(self.links)}, strength {100.0 * self.strength:.3g} %{own}."
+    def note(self) -> Note:
+        """What it speaks of, and how firmly."""
+        own = {str(number): strength for number, strength in sorted(self.link_strength.items())}
+        given = {"source": self.source, "strength": self.strength, "link_strength": own}
+        return note("estimation.prior", links=list(self.links), **given)
 
 
 def solid(body: Array) -> Array:
@@ -142,50 +140,6 @@ def deviation_rows(link: Condition, reference: Array) -> tuple[Array, Array]:
     root = np.linalg.inv(np.linalg.cholesky(solid(reference)))
     slopes = upper_triangle(root @ link.slopes @ root.T)
     return slopes.T, upper_triangle(root @ (reference - link.constant) @ root.T)
-
-
-def _range(numbers: Sequence[int]) -> str:
-    return ", ".join(str(number) for number in numbers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PriorLeastSquares(Estimator):
-    """Weighted least squares with a Gaussian prior on the links, mapped to base parameters.
-
-    With precision H of all parameters the base parameters B theta have the covariance B H^-1 B'. Joints count by their
-    residuals.
-
-    Attributes:
-        prior: what is believed beforehand.
-    """
-
-    name: ClassVar[str] = "prior"
-
-    prior: Prior | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Its own options, as data."""
-        return super().options() | {"prior": None if self.prior is None else self.prior.to_data()}
-
-    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
-        """Estimate."""
-        if self.prior is None:
-            raise EstimationError("no prior is given; use PriorLeastSquares(prior=read_prior(FILE, robot))")
-        problem = self.problem(robot, data)
-        precision = base_precision(problem.torque_model, self.prior)
-        factor, weights = problem.factor(), np.ones(robot.n_joints)
-        for _ in range(6):
-            try:
-                solution = solve(factor, weights, prior=precision)
-            except NeedsTriangle:
-                factor = problem.factor(triangular=True)
-                solution = solve(factor, weights, prior=precision)
-            weights = 1.0 / np.maximum(residual_variance(factor, solution.values), 1e-30)
-        solution = solve(factor, weights, prior=precision)
-        spread, words = hac_covariance(problem, solution, weights)
-        covariance = spread + solution.inverse @ precision[0] @ solution.inverse
-        notes = [self.prior.sentence(), _decided(problem, solution, precision[0]), words]
-        return self.finished(problem, factor, solution, weights, covariance=covariance, notes=notes)
 
 
 def base_precision(torque_model: TorqueModel, prior: Prior) -> tuple[Array, Array]:
@@ -220,14 +174,6 @@ def _typical(rows: Array, matrix: Array) -> Array:
         for column in matrix.T
     ]
     return np.where(length > 0.0, known, shares)
-
-
-def _decided(problem: Problem, solution: Solution, precision: Array) -> str:
-    share = 1.0 - np.einsum("ij,ji->i", solution.inverse, precision)
-    names = [name for name, value in zip(problem.torque_model.labels, share, strict=True) if value < 0.5]
-    if not names:
-        return f"The data decided all {len(share)} values."
-    return f"The data decided {len(share) - len(names)} of {len(share)} values, the prior the rest: {', '.join(names)}."
 
 
 def nominal_prior(robot: Robot, strength: float = 0.05) -> Prior:

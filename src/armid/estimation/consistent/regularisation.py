@@ -13,6 +13,7 @@ from armid.estimation.consistent.conditions import Unknowns, reach, reference_bo
 from armid.estimation.consistent.prior import Prior, deviation_rows, solid
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import DETERMINED
+from armid.notes import Note, note
 from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import inertial_names
 
@@ -66,7 +67,7 @@ def typical_sizes(unknowns: Unknowns, reference: Array, matrix: Array, target: A
     return np.where(scale > 0.0, scale, 1.0)
 
 
-def belief_rows(unknowns: Unknowns, reference: Array, scale: Array, prior: Prior | None) -> tuple[Array, Array]:
+def regularising_rows(unknowns: Unknowns, reference: Array, scale: Array, prior: Prior | None) -> tuple[Array, Array]:
     """Rows for the prior, and vague ones for the plausible arm."""
     rows, target = other_rows(unknowns, scale, prior)
     blocks, targets = [rows], [target]
@@ -212,7 +213,7 @@ HALF = 0.5  # share from which a parameter counts as decided by the data
 
 
 def data_share(
-    fit: Fit, unknowns: Unknowns, x: Array, scale: Array, data: Array, beliefs: Array, prior: Prior | None
+    fit: Fit, unknowns: Unknowns, x: Array, scale: Array, data: Array, regularising: Array, prior: Prior | None
 ) -> Array:
     """How much of each parameter the data decide: 1 all, 0 nothing, from 0.5 on it counts as decided.
 
@@ -227,7 +228,7 @@ def data_share(
         x: their values.
         scale: typical size of each.
         data: rows of unit variance for the unknowns.
-        beliefs: the same of prior and plausible arm.
+        regularising: the same of prior and plausible arm.
         prior: what is believed beforehand.
     """
     names = unknowns.names
@@ -241,28 +242,22 @@ def data_share(
         size = DETERMINED * max(abs(float(x[i])), float(typical[i]))
         if name in alone and free.get(name, "undetermined") != "undetermined" and size > 0.0:
             share[i] = 1.0 / (1.0 + (sigma[name] / size) ** 2)
-    return share if prior is None else np.maximum(share, _against(prior, unknowns, scale, data, beliefs))
+    return share if prior is None else np.maximum(share, _against(prior, unknowns, scale, data, regularising))
 
 
-def _against(prior: Prior, unknowns: Unknowns, scale: Array, data: Array, beliefs: Array) -> Array:
+def _against(prior: Prior, unknowns: Unknowns, scale: Array, data: Array, regularising: Array) -> Array:
     """Part of the prior's variance that the data take away; 0 where the prior does not speak."""
     with one_blas_thread():
         rows = prior.rows(unknowns)[0] * scale
         told = np.linalg.norm(rows, axis=0) > 0.0
         before = np.sum(np.linalg.pinv(rows[:, told]) ** 2, axis=1)
-        after = np.sum(np.linalg.pinv(np.vstack([data, beliefs]) * scale) ** 2, axis=1)
+        after = np.sum(np.linalg.pinv(np.vstack([data, regularising]) * scale) ** 2, axis=1)
     result = np.zeros(len(scale))
     result[told] = np.clip(1.0 - after[told] / before, 0.0, 1.0)
     return result
 
 
-def deciders(names: Sequence[str], share: Array, prior: Prior | None) -> str:
-    """In a sentence, who decides what."""
-    other = [name for name, part in zip(names, share, strict=True) if part < HALF]
-    if not other:
-        return f"The data decide all {len(names)} parameters."
-    who = "a plausible arm decides" if prior is None else "prior and plausible arm decide"
-    return (
-        f"The data decide {len(names) - len(other)} of {len(names)} parameters by themselves; the others show only in "
-        f"combinations or weakly, and within what the data say of those {who} {', '.join(other)}."
-    )
+def determined(names: Sequence[str], share: Array, prior: Prior | None) -> Note:
+    """How many parameters the data determine, and which the plausible arm or the prior does."""
+    others = [name for name, part in zip(names, share, strict=True) if part < HALF]
+    return note("estimation.determined", total=len(names), others=others, prior=prior is not None)

@@ -9,7 +9,7 @@ from armid.reporting.html import Cell, Column, Row, paragraph, table
 from armid.reporting.numbers import percent, share, short
 from armid.reporting.section import Section, lacking
 from armid.validation.metrics import JointMetrics
-from armid.validation.validation import Validation
+from armid.validation.result import Validation
 from armid.validation.verdict import failing
 
 TITLE = "Errors against the noise"

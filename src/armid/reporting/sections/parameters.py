@@ -27,8 +27,8 @@ def parameters(evidence: Evidence) -> Section:
     ]
     body = table(columns, _rows(fit), caption="identified parameters", stacked=True)
     for note in fit.notes:
-        if note.startswith("Intervals "):
-            body += paragraph(note, "remark")
+        if note.code == "estimation.limits_not_in_intervals":
+            body += paragraph(str(note), "remark")
     return Section("parameters", TITLE, _sentence(fit), body)
 
 

@@ -12,13 +12,13 @@ from armid.reporting.numbers import spaced
 from armid.reporting.section import Section
 
 TITLE = "Warnings and choices"
-EDGE = "At the edge of the possible"
+EDGE = "estimation.limits_active"
 
 
 def remarks(evidence: Evidence) -> Section:
     """Warnings first, then the notes of the fit."""
     warned = warnings(evidence)
-    notes = [note for note in evidence.fit.notes if not note.startswith(EDGE)]
+    notes = [str(note) for note in evidence.fit.notes if note.code != EDGE]
     body = bullets(warned, "warnings")
     if notes:
         body += "<h3>What was found and chosen</h3>" + bullets(spaced(note) for note in notes)
@@ -43,7 +43,7 @@ def warnings(evidence: Evidence) -> list[str]:
     free = [n for n, kind in zip(fit.names, fit.identifiability.classes, strict=True) if kind == "undetermined"]
     if free:
         found.append(f"The data leave these parameters free, so their values mean nothing alone: {', '.join(free)}.")
-    found += [note for note in fit.notes if note.startswith(EDGE)]
+    found += [str(note) for note in fit.notes if note.code == EDGE]
     if evidence.audit is not None and evidence.audit.get("possible") is False:
         found += ["No arm can have these parameters.", *map(str, evidence.audit.get("certificates", ()))]
     if plan is not None and not plan.certified:

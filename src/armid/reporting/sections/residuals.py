@@ -12,7 +12,7 @@ from armid.reporting.figure import Block, Figure, Panel, band, level, line
 from armid.reporting.numbers import joined_time, percent, short, span, thinned
 from armid.reporting.section import Section, lacking
 from armid.validation.residuals import ResidualAnalysis
-from armid.validation.validation import Validation
+from armid.validation.result import Validation
 
 TITLE = "Residuals"
 POINTS = 700

@@ -14,7 +14,7 @@ from armid.reporting.numbers import joined_time, percent, short, span, thinned
 from armid.reporting.section import Section, lacking
 from armid.validation.comparison import compare
 from armid.validation.reference import nominal_fit
-from armid.validation.validation import Validation
+from armid.validation.result import Validation
 
 ROWS = 1800
 TALL, LEAST = 130.0, 34.0  # heights of a torque panel and the lowest residual panel [px]

@@ -13,7 +13,7 @@ from armid.reporting import html
 from armid.reporting.evidence import Evidence
 from armid.reporting.numbers import percent, share, short, spaced
 from armid.reporting.section import Section
-from armid.validation.validation import Validation
+from armid.validation.result import Validation
 
 
 def verdict(evidence: Evidence) -> Section:

@@ -27,7 +27,7 @@ from armid.validation.comparison import Comparison, compare
 from armid.validation.metrics import MOVING, JointMetrics, joint_metrics, relative_error
 from armid.validation.reference import against_reference, nominal_fit
 from armid.validation.residuals import analyse
-from armid.validation.validation import Series, Validation
+from armid.validation.result import Series, Validation
 from armid.validation.verdict import Thresholds, advice_for, failing, reasons_for
 
 _log = logging.getLogger(__name__)
