@@ -52,7 +52,8 @@ def test_options_change_the_estimate(armid, files):
     (files / "steps.yaml").write_text("- {step: LowPass, cutoff_hz: 3.0}\n")
     result = armid(
         "identify", files / "planar.yaml", files / "train.csv", "-o", files / "fit.json",
-        "--fix", "fo1=0.5", "fo2=-0.2", "--signals", files / "steps.yaml", "--friction", "stribeck", "--method", "wls",
+        "--fix", "fo1=0.5", "fo2=-0.2", "--signals", files / "steps.yaml", "--method", "wls",
+        "--friction", "stribeck-excess",
     )  # fmt: skip
     assert result.code == 0, result.err
     fit = load_fit(files / "fit.json")

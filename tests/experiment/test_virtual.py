@@ -183,6 +183,7 @@ def test_stuck_joints_stand_still():
         ("viscous", {"fv": 3.0}),
         ("coulomb-viscous", {"fv": 3.0, "fc": 4.0}),
         ("stribeck", {"fv": 3.0, "fc": 4.0, "fs": 6.0, "vs": 0.02}),
+        ("makkar", {"g1": 2.0, "g2": 300.0, "g3": 30.0, "g4": 3.0, "g5": 200.0, "g6": 3.0}),
         ("double-exponential", {"f1": 20.0, "f2": 40.0, "f3": 22.0, "f4": 0.06, "f5": 25.0, "f6": 17.0}),
         ("double-exponential", {"f1": 2.0, "f2": 4.0, "f3": 2.0, "f4": 0.02, "f5": 0.0, "f6": 0.0}),
         ("hyperbolic", {"g1": 2.0, "g2": 40.0, "g3": 3.0, "g4": 9.0, "g5": 6.0}),

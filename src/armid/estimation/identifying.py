@@ -12,13 +12,14 @@ from armid.estimation.consistent.prior import Prior
 from armid.estimation.estimator import Estimator, estimators
 from armid.estimation.fit import Fit
 from armid.estimation.friction_choice import FrictionSearch
+from armid.estimation.friction_law import with_friction_law
 from armid.estimation.least_squares import PriorLeastSquares, WeightedLeastSquares
 from armid.estimation.problem import EstimationError
 from armid.notes import note
 from armid.progress import progress_part, report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
-from armid.torque.friction.added import added_friction
+from armid.torque.friction.added import friction_choice
 from armid.torque.known import KnownTorque
 
 FRICTION_NOTES = ("estimation.delay", "estimation.friction_chosen")  # of a search, that tell what it chose
@@ -40,8 +41,9 @@ def identify(
         robot: the robot.
         data: one data set or several; see `armid.process` and `armid.signals.process_logs`.
         method: one of `estimators`; None for ``feasible``, or ``wls`` where nothing consistent can be found.
-        friction: ``auto`` chooses terms and delays of each joint by held-out data, ``linear`` keeps to the description;
-            or kinds of terms to choose among, with commas: ``stribeck,load``. None for the method's usual one.
+        friction: ``auto`` chooses terms and delays of each joint by held-out data, ``linear`` keeps to the description
+            (its nearest viscous and Coulomb friction); the name of a friction law puts that one on every joint; kinds
+            of terms to choose among stand with commas: ``stribeck,load``. None for the method's usual one.
         prior: what is known beforehand; for the methods ``feasible`` and ``wls``.
         known: values of parameters that are not to be estimated.
         known_torque: torque known beforehand.
@@ -58,9 +60,29 @@ def identify(
     options: dict[str, Any] = {"known": dict(known or {}) or None, "known_torque": known_torque}
     if friction == "linear":
         fit = _estimator(method, prior, options).fit(robot, data)
+    elif isinstance(kinds := friction_choice(friction), str):
+        fit = _with_friction_law(robot, data, method, kinds, prior, options)
     else:
-        fit = _with_chosen_friction(robot, data, method, added_friction(friction), prior, options)
+        fit = _with_chosen_friction(robot, data, method, kinds, prior, options)
     return replace(fit, options={**fit.options, "friction": friction})
+
+
+def _with_friction_law(
+    robot: Robot,
+    data: Dataset | Sequence[Dataset],
+    method: str,
+    law: str,
+    prior: Prior | None,
+    options: Mapping[str, Any],
+) -> Fit:
+    """Shapes of the law with weighted least squares, then the estimate by the method."""
+    estimator = _estimator(method, prior, options)
+    with progress_part(0.0, 0.9):
+        robot, terms = with_friction_law(robot, data, law, _estimator("wls", None, options))
+    fit = replace(estimator, terms=terms).fit(robot, data)
+    names = robot.joint_names
+    shaped = (note("estimation.friction_law", joint=names[term.joint], law=str(term)) for term in terms if term.shapes)
+    return fit.with_notes(*shaped)
 
 
 def _with_chosen_friction(

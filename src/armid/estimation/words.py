@@ -104,6 +104,7 @@ WORDS: dict[str, Any] = {
         f"Torque lags motion by {', '.join(f'{1e3 * delay:.1f}' for delay in delay_s)} ms; held-out data are predicted "
         "better for it."
     ),
+    "friction_law": "{joint}: {law}.",
     "friction_described": "No friction beyond the description's law is supported.",
     "friction_too_poor": "The data are too poor to choose friction by; the description's law is used.",
     # physical consistency and priors

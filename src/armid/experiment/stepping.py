@@ -1,6 +1,7 @@
 """One time step of the virtual robot: drive loop, friction, motion. Compiled; MuJoCo supplies the matrices.
 
-The friction laws are written out here a second time, on purpose: what is simulated shares no code with what is fitted.
+The friction laws of the papers are written out here a second time, on purpose: what is simulated shares no code with
+what is fitted. Other laws come as tables over speed.
 """
 
 import math
@@ -19,8 +20,24 @@ R_Q, R_V, R_A, R_TAU, R_WARMTH, R_FRICTION = range(6)
 RECORDED = 6
 POSITION, VELOCITY, TORQUE = range(3)
 LAWS = ("none", "viscous", "coulomb-viscous", "stribeck", "double-exponential", "hyperbolic")
+TABULATED = len(LAWS)  # any other: viscous coefficient, fastest speed, then values and slopes at the nodes
 MOVING = 1e-3  # [rad/s]
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
+
+
+@numba.njit(cache=True)
+def _tabulated(c, speed):
+    """Cubic interpolation between nodes at fastest * (k / last)^3, a line beyond; value and slope."""
+    last = (len(c) - 2) // 2 - 1
+    if speed >= c[1]:
+        return c[2 + last] + c[3 + 2 * last] * (speed - c[1]), c[3 + 2 * last]
+    k = min(int((speed / c[1]) ** (1.0 / 3.0) * last), last - 1)
+    low, high = c[1] * (k / last) ** 3, c[1] * ((k + 1) / last) ** 3
+    size, t = high - low, (speed - low) / (high - low)
+    a, b, up, down = c[2 + k], c[3 + k], size * c[3 + last + k], size * c[4 + last + k]
+    rise = 3.0 * (b - a) - 2.0 * up - down
+    bend = up + down - 2.0 * (b - a)
+    return a + t * (up + t * (rise + t * bend)), (up + t * (2.0 * rise + 3.0 * t * bend)) / size
 
 
 @numba.njit(cache=True, fastmath=False)
@@ -46,6 +63,9 @@ def level(law, c, speed, heat):
             value -= drop
             slope -= drop / (c[5] * speed * speed)
         return max(value, 0.0), slope
+    if law == TABULATED:
+        value, slope = _tabulated(c, speed)
+        return max(heat * c[0] * speed + value, 0.0), heat * c[0] + slope
     one, two = math.tanh(c[1] * speed), math.tanh(c[3] * speed)
     value = c[0] * one + c[2] * two + heat * c[4] * speed
     slope = c[0] * c[1] * (1.0 - one * one) + c[2] * c[3] * (1.0 - two * two) + heat * c[4]

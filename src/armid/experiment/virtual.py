@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +22,11 @@ from armid.experiment.sensing import Sensing
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, as_data, per_joint
 from armid.experiment.truth import truth_of
 from armid.logs.log import MODES, Log, LogInfo
-from armid.robot.friction import Friction
-from armid.robot.robot import Robot
+from armid.robot.robot import Robot, Virtual
+from armid.torque.friction.law import FrictionLaw
 
 LONGEST_STEP = 5e-4  # [s] of the simulation
+NODES = 1501  # of the table of a friction law
 WIDEST = 5.0  # ratio of a joint's inertia to its smallest up to which its loop is tuned for it
 
 
@@ -102,7 +104,7 @@ class VirtualRobot:
         self._state = np.zeros((stepping.STATES, n))
         self._state[stepping.Q] = _posture(robot, posture)
         self._state[stepping.WARMTH] = 1.0 if thermal is None else thermal.start
-        self._laws, self._coefficients = _encoded(truth.friction, truth.coefficients)
+        self._laws, self._coefficients = _encoded(truth, robot)
         self._settings = self._make_settings(loop, presliding)
         self._mode, self._before = stepping.POSITION, np.tile(self._state[stepping.Q], (3, 1))
         self._clock, self._cycles, self._wall = 0.0, 0, 0.0
@@ -309,12 +311,30 @@ def _posture(robot: Robot, posture: ArrayLike | None) -> Array:
     return q
 
 
-def _encoded(friction: tuple[Friction, ...], coefficients: tuple[Any, ...]) -> tuple[Indices, Array]:
-    """Laws as numbers, coefficients (joints, directions, 6)."""
-    laws: Indices = np.array([stepping.LAWS.index(one.law) for one in friction], dtype=np.int64)
-    table = np.zeros((len(friction), 2, 6))
-    for joint, (one, values) in enumerate(zip(friction, coefficients, strict=True)):
-        for direction, sign in enumerate("pn"):
-            names = [f"{name}{sign}" if one.per_direction else name for name in one.formula.coefficients]
-            table[joint, direction, : len(names)] = [values[name] for name in names]
-    return laws, table
+def _encoded(truth: Virtual, robot: Robot) -> tuple[Indices, Array]:
+    """Laws as numbers, coefficients or tables up to thrice the fastest speed (joints, directions, entries)."""
+    codes, rows = [], []
+    known = robot.limits.velocity
+    fastest = known if len(known) == robot.n_joints else np.full(robot.n_joints, np.nan)
+    for friction, values, speed in zip(truth.friction, truth.coefficients, fastest, strict=True):
+        written = friction.law in stepping.LAWS
+        codes.append(stepping.LAWS.index(friction.law) if written else stepping.TABULATED)
+        ways = friction.by_direction(values)
+        top = 3.0 * (speed if np.isfinite(speed) else 3.0)
+        rows.append([list(way.values()) if written else _table(friction.formula, way, top) for way in ways])
+    width = max(6, *(len(row) for pair in rows for row in pair))
+    table = np.zeros((len(rows), 2, width))
+    for joint, pair in enumerate(rows):
+        for direction, row in enumerate(pair):
+            table[joint, direction, : len(row)] = row
+    return np.array(codes, dtype=np.int64), table
+
+
+def _table(law: FrictionLaw, coefficients: Mapping[str, float], top: float) -> list[float]:
+    """A law's torque over speed as `stepping` reads it; the viscous coefficient, which grease changes, stands apart."""
+    viscous = coefficients[law.viscous] if law.viscous else 0.0
+    rest = {**coefficients, **({law.viscous: 0.0} if law.viscous else {})}
+    speed = np.maximum(top * np.linspace(0.0, 1.0, NODES) ** 3, 1e-9)
+    step = 1e-6 * np.maximum(speed, 1e-6)
+    slope = (law.torque(speed + step, rest) - law.torque(np.maximum(speed - step, 1e-12), rest)) / (2.0 * step)
+    return [viscous, top, *law.torque(speed, rest).tolist(), *slope.tolist()]

@@ -23,7 +23,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     from armid.exporting import exporters
     from armid.logs import Recipe
     from armid.signals import load_pipeline
-    from armid.torque.friction.added import added_friction
+    from armid.torque.friction.added import friction_choice
 
     for name in (*settings.log, *settings.validation):
         if not Path(name).exists():
@@ -31,7 +31,7 @@ def check_settings(settings: Settings, robot: Robot) -> None:
     if settings.method is not None and settings.method not in estimators:
         raise UnknownNameError("--method", settings.method, estimators)
     if settings.friction != "linear":
-        added_friction(settings.friction)
+        friction_choice(settings.friction)
     for name in settings.to:
         if name not in exporters and settings.to != ("none",):
             raise UnknownNameError("--to", name, (*exporters, "none"))

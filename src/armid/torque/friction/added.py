@@ -1,6 +1,7 @@
 """Friction in addition to viscous and Coulomb friction, one coefficient each, among which a search chooses."""
 
 from armid.errors import UnknownNameError
+from armid.registry import friction_laws
 from armid.torque.friction.law import FrictionLaw
 from armid.torque.friction.stribeck import EXCESS
 
@@ -28,12 +29,22 @@ LOAD = FrictionLaw(
 ADDED = {law.name: law for law in (ROOT, EXCESS, ASYMMETRY, LOAD)}
 
 
-def added_friction(text: str) -> tuple[str, ...]:
-    """Names in `ADDED` from words with commas between them; ``stribeck`` for short, and ``auto`` for all."""
+def friction_choice(text: str) -> str | tuple[str, ...]:
+    """What words like those of ``--friction`` ask for: a law by its name, or names in `ADDED` to choose among.
+
+    Args:
+        text: ``auto`` for all of `ADDED`; the name of a friction law; or names in `ADDED`, with commas between them
+            (``stribeck`` among others is short for its excess).
+
+    Raises:
+        UnknownNameError: a word is none of these.
+    """
     if text == "auto":
         return tuple(ADDED)
+    if text in friction_laws:
+        return text
     names = tuple(EXCESS.name if word == "stribeck" else word for word in text.split(","))
     for name in names:
         if name not in ADDED:
-            raise UnknownNameError("friction", name, ("auto", "linear", "stribeck", *ADDED))
+            raise UnknownNameError("friction", name, ("auto", "linear", *friction_laws, *ADDED))
     return names

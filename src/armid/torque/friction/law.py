@@ -92,10 +92,11 @@ class FrictionLaw:
         values: dict[str, Any] = {"v": np.abs(v), **shapes}
         if load is not None:
             values["load"] = np.abs(load)
-        way = np.ones_like(v) if self.even else np.sign(v)
+        way = np.sign(v)
         result = np.empty((*v.shape, len(self.columns)))
         for k, formula in enumerate(self.formulas.values()):
-            result[..., k] = way * np.where(v == 0.0, 0.0, formula(**values))
+            column = formula(**values)
+            result[..., k] = column if self.even else np.where(v == 0.0, 0.0, way * column)
         return result
 
     def torque(self, velocity: Array, coefficients: Mapping[str, float], load: Array | None = None) -> Array:

@@ -32,6 +32,11 @@ class FrictionTerm:
         if len(self.shapes) != len(self.formula.shapes):
             raise ValueError(f"{self.law} has {len(self.formula.shapes)} shapes, not {len(self.shapes)}")
 
+    def __str__(self) -> str:
+        """Law and shapes: stribeck friction, vs = 0.12 rad/s."""
+        pairs = zip(self.formula.shapes, self.shapes, strict=True)
+        return ", ".join([f"{self.law} friction", *(f"{n} = {x:.4g} {self.formula.unit(n)}" for n, x in pairs)])
+
     @property
     def formula(self) -> FrictionLaw:
         """The law itself."""

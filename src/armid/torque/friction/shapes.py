@@ -1,0 +1,79 @@
+"""Shapes of a friction law from data: a logarithmic grid of what the data can show, then its best minima refined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+from scipy.optimize import least_squares, minimize
+
+from armid.arrays import Array
+from armid.torque.friction.law import FrictionLaw, Range
+
+GRID = {1: 40, 2: 40, 3: 12}  # values tried for each shape, by how many shapes there are
+STARTS = 6  # local minima of the grid that are refined
+LEAST_RATIO = 2.0  # between exchangeable shapes
+
+
+def search_shapes(
+    law: FrictionLaw,
+    ranges: tuple[Range, ...],
+    residuals: Callable[[Array], Array],
+    *,
+    grid: dict[int, int] | None = None,
+    starts: int = STARTS,
+) -> Array:
+    """The shapes within their ranges whose residuals, the linear coefficients being the best, are smallest.
+
+    Args:
+        law: whose shapes they are.
+        ranges: of each, `FrictionLaw.ranges`.
+        residuals: of given shapes; one number alone is taken for the root of a sum of squares.
+        grid: values tried for each shape, by how many shapes there are; by default `GRID`.
+        starts: how many minima of the grid are refined.
+    """
+    if not ranges:
+        return np.zeros(0)
+    bounds = np.log(np.array(ranges)).T
+    if law.ordered:  # search the first shape and its ratio to the second
+        bounds[:, 1] = np.log(LEAST_RATIO), bounds[1, 0] - bounds[0, 0]
+
+    def at(u: Array) -> Array:
+        return residuals(np.exp([u[0], u[0] - u[1]]) if law.ordered else np.exp(u))
+
+    def cost(u: Array) -> float:
+        error = at(u)
+        return float(error @ error)
+
+    count = (grid or GRID).get(len(ranges), 6)
+    axes = [np.linspace(low, high, count) for low, high in bounds.T]
+    costs = np.empty([count] * len(axes))
+    for index in np.ndindex(costs.shape):
+        costs[index] = cost(_cell(axes, index))
+    best: tuple[float, Array] = (np.inf, np.zeros(0))
+    for index in _local_minima(costs)[:starts]:
+        inside = np.clip(_cell(axes, index), bounds[0] + 1e-6, bounds[1] - 1e-6)
+        if len(at(inside)) > 1:
+            found = least_squares(at, inside, bounds=bounds, xtol=1e-10, ftol=1e-12)
+            value = float(found.cost)
+        else:
+            found = minimize(cost, inside, bounds=bounds.T.tolist(), method="L-BFGS-B")
+            value = float(found.fun)
+        best = min(best, (value, found.x), key=lambda pair: pair[0])
+    u = best[1]
+    return np.exp([u[0], u[0] - u[1]]) if law.ordered else np.exp(u)
+
+
+def _cell(axes: list[Array], index: tuple[int, ...]) -> Array:
+    return np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
+
+
+def _local_minima(cost: Array) -> list[tuple[int, ...]]:
+    """Cells of a grid that are no higher than their neighbours, lowest first."""
+    padded = np.pad(cost, 1, constant_values=np.inf)
+    lowest = np.isfinite(cost)
+    for step in product((-1, 0, 1), repeat=cost.ndim):
+        lowest &= cost <= padded[tuple(slice(1 + s, 1 + s + n) for s, n in zip(step, cost.shape, strict=True))]
+    cells = [tuple(int(i) for i in cell) for cell in np.argwhere(lowest)]
+    return sorted(cells, key=lambda cell: float(cost[cell]))
