@@ -16,7 +16,7 @@ from armid.cli import main
 from armid.errors import ArmidError
 from armid.estimation import load_fit
 from armid.logs import read_log, write_log
-from armid.robot.serial import robot_digest
+from armid.robot.load import robot_digest
 from armid.run import work
 from armid.run.procedure import run, stages_of
 from armid.run.settings import Settings, make_settings

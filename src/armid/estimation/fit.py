@@ -21,7 +21,6 @@ from armid.estimation.identifiability import Identifiability
 from armid.files import plain, read_result, write_result
 from armid.notes import Note
 from armid.robot.robot import Robot
-from armid.robot.serial import robot_from_data, robot_to_data
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 from armid.torque.model import TorqueModel
@@ -226,7 +225,7 @@ class Fit:
             "pipeline": self.pipeline,
             "notes": [note.to_data() for note in self.notes],
             "history": self.history,
-            "robot": robot_to_data(self.robot),
+            "robot": self.robot,
         }
         return dict(plain(data))
 
@@ -244,7 +243,7 @@ class _Parameter(msgspec.Struct, frozen=True):
 class _File(msgspec.Struct, frozen=True):
     """Entries of a fit's file, beside those that follow from them."""
 
-    robot: dict[str, Any]
+    robot: Robot
     method: str
     parameters: list[_Parameter]
     residual_rms: Array
@@ -268,7 +267,6 @@ def load_fit(path: str | Path) -> Fit:
     """Read a fit that `Fit.save` wrote."""
     file = read_result(path, _File, "a fit", FORMAT, "armid identify")
     entries = {name: getattr(file, name) for name in file.__struct_fields__ if name != "parameters"}
-    entries["robot"] = robot_from_data(file.robot)
     entries["terms"] = tuple(file.terms)
     entries["known_torque"] = None if file.known_torque is None else KnownTorque.from_data(file.known_torque)
     entries["values"] = np.array([row.value for row in file.parameters])

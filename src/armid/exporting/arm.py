@@ -16,10 +16,10 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Local
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
+from armid.files import plain
 from armid.robot.friction import Friction
 from armid.robot.inertia import impossibility
 from armid.robot.robot import Robot, inertial_names
-from armid.robot.serial import robot_to_data
 
 SPEED, ACCELERATION = 2.0, 5.0  # [rad/s], [rad/s^2] of random states where a joint states no limit
 SLOWEST = 0.05  # share of a joint's speed below which no random state lies: friction jumps at rest
@@ -280,6 +280,6 @@ def fit_digest(fit: Fit) -> str:
         "terms": [asdict(term) for term in fit.terms],
         "load_values": None if fit.load_values is None else dict(fit.load_values),
         "known_torque": None if fit.known_torque is None else fit.known_torque.to_data(),
-        "robot": robot_to_data(fit.robot),
+        "robot": plain(fit.robot),
     }
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

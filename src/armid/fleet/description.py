@@ -63,10 +63,10 @@ class Fleet:
 
     def options(self) -> dict[str, Any]:
         """All that decides what an arm-day is, beside its data: what files say, not where they lie."""
-        from armid.robot.serial import robot_to_data
+        from armid.files import plain
 
         fit = self.fit
-        robot = {key: value for key, value in robot_to_data(self.robot).items() if key != "source"}
+        robot = {key: value for key, value in plain(self.robot).items() if key != "source"}
         return {
             "armid": __version__,
             "code_sha256": _code_hash(),

@@ -25,8 +25,8 @@ from armid.files import read_text, write_text
 from armid.fleet.engine import uninterrupted
 from armid.logs import Log, write_log
 from armid.robot.inertia import from_com
+from armid.robot.load import robot_digest
 from armid.robot.robot import Robot, Virtual
-from armid.robot.serial import robot_digest
 
 FAULTS = ("friction", "payload", "sign", "dead")
 FIRST_DAY = datetime.date(2026, 1, 5)

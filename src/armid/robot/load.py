@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from armid.errors import DescriptionError, UnknownNameError
-from armid.files import parse_xml, read_text
+from armid.files import parse_xml, plain, read_text
 from armid.robot.build import reflected_drives, robot_from_yaml
 from armid.robot.friction import Friction
 from armid.robot.mjcf import read_mjcf
@@ -51,6 +53,12 @@ def load_robot(
     if gravity is not None:
         result = result.with_gravity(gravity)
     return result if rotors else result.without_rotors()
+
+
+def robot_digest(robot: Robot) -> str:
+    """SHA-256 of all of a robot, its truth and published values included, wherever they were read from."""
+    parts = plain([robot, robot.virtual, dict(robot.published)])
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _read(name: str, links: int | None) -> Robot:

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.errors import DescriptionError, UnknownNameError
+from armid.files import FieldError
 from armid.robot.friction import Friction
 from armid.robot.inertia import INERTIAL_NAMES
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+_PER_JOINT = ("lower", "upper", "velocity", "acceleration", "torque")  # limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +257,10 @@ class Robot:
     virtual: Virtual | None = field(default=None, repr=False)
     provenance: tuple[Provenance, ...] = field(default=(), repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit together: files of results hold robots too, and can be damaged."""
+        _check_parts(self)
+
     @property
     def n_joints(self) -> int:
         """Number of joints in use."""
@@ -361,10 +367,7 @@ def parameter_number(name: str) -> int:
 
 
 def _cut_limits(limits: Limits, count: int) -> Limits:
-    per_joint = {
-        name: getattr(limits, name)[:count] for name in ("lower", "upper", "velocity", "acceleration", "torque")
-    }
-    return replace(limits, **per_joint)
+    return replace(limits, **{name: getattr(limits, name)[:count] for name in _PER_JOINT})
 
 
 def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: int) -> Virtual:
@@ -374,3 +377,41 @@ def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: in
         cut["payload"] = None  # it hangs on a link that is gone
     pairs = zip(virtual.springs, springs, strict=True)
     return replace(virtual, **cut, springs=tuple(truth for truth, spring in pairs if spring.joint <= count))
+
+
+def _check_parts(robot: Robot) -> None:
+    n = len(robot.joints)
+    for index, joint in enumerate(robot.joints):
+        if not 0 <= joint.parent <= index:
+            raise FieldError(f"joints[{index + 1}].parent", f"is {joint.parent}; links hang on earlier ones")
+    arrays: list[tuple[str, Array | None, tuple[int, ...]]] = [
+        ("gravity", robot.gravity, (3,)),
+        ("tool", robot.tool, (4, 4)),
+        ("coupling", robot.coupling, (n, n)),
+        ("limits.box", robot.limits.box, (2, 3)),
+        ("nominal_inertia", robot.nominal_inertia, (n, 10)),
+        ("nominal_friction", robot.nominal_friction, (n, 2)),
+        ("nominal_rotors", robot.nominal_rotors, (n,)),
+        *(("drives", drive.axis, (3,)) for drive in robot.drives),
+        *(("lengths", length.direction, (3,)) for length in robot.lengths),
+        *(("capsules", end, (3,)) for capsule in robot.capsules for end in (capsule.start, capsule.end)),
+    ]
+    arrays += [
+        ("joints", frame, (4, 4))
+        for joint in (*robot.joints, *(robot.nominal_joints or ()))
+        for frame in (joint.placement, joint.link_frame)
+    ]
+    known = len(robot.limits.lower) > 0
+    arrays += [(f"limits.{name}", getattr(robot.limits, name), (n * known,)) for name in _PER_JOINT]
+    for name, array, shape in arrays:
+        if array is not None and array.shape != shape:
+            raise FieldError(name, f"has an array of shape {array.shape}; it must be {shape}")
+    for name in ("drives", "friction", "current_gain", "nominal_joints"):
+        if len(getattr(robot, name) or ()) not in (0, n):
+            raise FieldError(name, f"has {len(getattr(robot, name))} entries for {n} joints")
+    numbers = [("springs", spring.joint) for spring in robot.springs]
+    numbers += [("counterbalances", table.joint) for table in robot.counterbalances]
+    numbers += [("capsules", capsule.link) for capsule in robot.capsules]
+    for name, number in [*numbers, *(("lengths", length.joint) for length in robot.lengths)]:
+        if not 0 <= number <= n:
+            raise FieldError(name, f"names joint or link {number}; there are {n}")

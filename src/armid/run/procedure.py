@@ -14,7 +14,7 @@ from armid.errors import ArmidError
 from armid.estimation.fit import load_fit
 from armid.files import write_text
 from armid.progress import Progress
-from armid.robot.serial import robot_digest
+from armid.robot.load import robot_digest
 from armid.run import work
 from armid.run.checks import check_settings
 from armid.run.settings import Settings
