@@ -9,47 +9,36 @@ from armid.dynamics.model import Model
 from armid.estimation.box_search import published_box
 from armid.estimation.fit import load_fit
 from armid.excitation.published import Er16Reading, er16_beta_1
-from armid.papers import er16, er16_bench
-from armid.papers.experiment import Bench, save_outcome, table
+from armid.papers import er16
+from armid.papers.stand import true_values
 from armid.torque.model import model_of
+from tests.papers.experiments import row_of as one_row
+from tests.papers.experiments import run_experiment
 
 VALIDATION = np.array([0.9272, 0.9534, 0.9606])
-BY_NAME = {experiment.name: experiment for experiment in er16.EXPERIMENTS}
-
-
-def run(name, folder, as_printed=True, seed=0, **options):
-    bench = Bench("er16", name, folder, seed=seed, as_printed=as_printed)
-    outcome = BY_NAME[name].run(bench, **options)
-    save_outcome(outcome, folder / "outcome.json")
-    return outcome
 
 
 @pytest.fixture(scope="module")
 def identified(tmp_path_factory):
     """R10 with three seeds of the colony and one long run."""
-    folder = tmp_path_factory.mktemp("R10")
-    return folder, run("R10", folder, seeds=3, long_seeds=1, evolve=False)
+    folder = tmp_path_factory.mktemp("er16")
+    return folder / "R10", run_experiment("er16", "R10", folder, seeds=3, long_seeds=1, evolve=False)
 
 
 @pytest.fixture(scope="module")
 def designed(tmp_path_factory):
     """R11 without workspace and torque limits, which take most of its time."""
-    folder = tmp_path_factory.mktemp("R11")
-    return folder, run("R11", folder, starts=1, constrained=False)
-
-
-def one_row(outcome, *words):
-    (found,) = [row for row in outcome.rows if all(word in row.quantity for word in words)]
-    return found
+    folder = tmp_path_factory.mktemp("er16")
+    return folder / "R11", run_experiment("er16", "R11", folder, starts=1, constrained=False)
 
 
 def test_counts_and_audit_of_table_2(tmp_path):
     """15 + 6 parameters as published; the audit's distance is that of an independent solver (0.48)."""
-    outcome = run("model", tmp_path)
+    outcome = run_experiment("er16", "model", tmp_path)
     assert one_row(outcome, "base parameters").ours == 15
     assert one_row(outcome, "friction parameters").ours == 6
     assert one_row(outcome, "distance").ours == pytest.approx(0.48, abs=0.01)
-    assert (tmp_path / "frames.png").exists()
+    assert (tmp_path / "model" / "frames.png").exists()
 
 
 def test_least_squares_reaches_what_the_colony_does_not(identified):
@@ -86,7 +75,7 @@ def test_parameters_are_found_with_honest_intervals(identified):
     _, outcome = identified
     assert one_row(outcome, "95 % interval").ours >= 17
     found = outcome.data["least_squares"]
-    truth = er16_bench.true_values(er16_bench.er16_arm())
+    truth = true_values(er16.er16_arm())
     away = np.abs(np.array(found["values"]) - truth) / np.array(found["sigma"])
     assert np.all(away < 4.5)
     assert found["condition_number"] == pytest.approx(6.1, abs=0.3)
@@ -95,12 +84,12 @@ def test_parameters_are_found_with_honest_intervals(identified):
 def test_correlation_is_numpys(identified):
     """(18) by another hand, and the noise is five per cent of the torque."""
     folder, outcome = identified
-    robot, path = er16_bench.er16_arm(), er16_beta_1()
-    noise = np.array(outcome.settings["torque_noise"])
-    data = er16_bench.prepare(er16_bench.record(robot, path, noise, 0), robot, path, noise)
+    robot, path = er16.er16_arm(), er16_beta_1()
+    noise = np.array(outcome.data["torque_noise"])
+    data = er16.prepare(er16.record(robot, path, noise, 0), robot, path, noise)
     fit = load_fit(folder / "fit.json")
     predicted = fit.predict(data.motion, sigma=False).torque[data.rows]
-    for j, value in enumerate(er16_bench.correlations(fit, data)):
+    for j, value in enumerate(er16.correlations(fit, data)):
         assert value == pytest.approx(np.corrcoef(data.torque[:, j], predicted[:, j])[0, 1], abs=1e-12)
     np.testing.assert_allclose(noise / np.std(predicted, axis=0), 0.05, rtol=0.1)
     assert data.time[-1] - data.time[0] == pytest.approx(25.0, abs=0.01)
@@ -111,11 +100,11 @@ def test_the_published_box_does_not_hold_the_arm(identified):
     """Known beforehand from the truth: Izz1, Izz2, Izz3 and fc2 lie outside; exchanging two rows mends fc2 (ER-3)."""
     _, outcome = identified
     assert outcome.data["outside_published_box"] == ["Izz1", "Izz2", "Izz3", "fc2"]
-    robot = er16_bench.er16_arm()
-    swapped = er16_bench.box_of_table_3(robot, swapped=True)
+    robot = er16.er16_arm()
+    swapped = er16.box_of_table_3(robot, swapped=True)
     assert swapped["fc2"] == published_box(robot, "table-2")["fv2"] == (-30.0, 30.0)
-    wide = er16_bench.box_with_truth(robot)
-    for name, value in zip(model_of(robot).base.kept, er16_bench.true_values(robot), strict=True):
+    wide = er16.box_with_truth(robot)
+    for name, value in zip(model_of(robot).base.kept, true_values(robot), strict=True):
         assert wide[name][0] < value < wide[name][1]
 
 
@@ -131,10 +120,10 @@ def test_new_excitation_is_better_conditioned_than_the_published(designed):
     """beta_1: 60 to 63 raw and 6.1 scaled by two readings (figures of an independent audit); ours is below both."""
     _, outcome = designed
     theirs = outcome.data["beta_1"]
-    printed = table("er16")["condition_beta_1"]
+    printed = er16.PRINTED.condition_beta_1
     for one in theirs.values():
-        assert printed["raw"][0] - 0.5 < one["condition_raw"] < printed["raw"][1] + 0.5
-    assert theirs["q0,a,b"]["condition"] == pytest.approx(printed["scaled"], abs=0.1)
+        assert printed.raw[0] - 0.5 < one["condition_raw"] < printed.raw[1] + 0.5
+    assert theirs["q0,a,b"]["condition"] == pytest.approx(printed.scaled, abs=0.1)
     ours = outcome.data["optimal"]
     assert outcome.data["certified"]
     assert ours["condition_raw"] <= min(one["condition_raw"] for one in theirs.values())
@@ -143,7 +132,7 @@ def test_new_excitation_is_better_conditioned_than_the_published(designed):
 
 def test_condition_number_is_numpys(designed):
     """Of the stacked regressor itself."""
-    robot, series = er16_bench.er16_arm(), er16_beta_1(Er16Reading("q0,a,b"))
+    robot, series = er16.er16_arm(), er16_beta_1(Er16Reading("q0,a,b"))
     model = Model(robot)
     motion = series.at(np.arange(512) * series.duration / 512)
     regressor = model.regressor(*motion, model.base.kept).reshape(-1, 21)
@@ -172,14 +161,3 @@ def test_pictures_and_statistics(identified, designed):
     words = " ".join(row["quantity"] for row in saved["rows"])
     for statistic in ("RMS", "mean squared", "correlation", "over noise", "sigma", "condition number", "possible"):
         assert statistic in words
-
-
-@pytest.mark.prove
-@pytest.mark.parametrize("seed", [0, 1])
-def test_full_size(tmp_path, seed):
-    """Ten seeds, all limits of (15)."""
-    for name in BY_NAME:
-        (tmp_path / name).mkdir()
-        for row in run(name, tmp_path / name, as_printed=False, seed=seed).rows:
-            print(row.verdict, "|", row.quantity, "|", row.published, "|", row.ours, row.unit, "|", row.note)
-            assert row.verdict != "worse", row.quantity

@@ -1,16 +1,15 @@
 """IR 361 (R3, R4): the paper's numbers on the virtual robot; short versions here, full size in `make prove`."""
 
-import json
-
 import numpy as np
 import pytest
 
 pytest.importorskip("mujoco")
 pytest.importorskip("matplotlib")
 
-from armid.papers import ir361, ir361_bench, ir361_tables
-from armid.papers.experiment import Bench, Outcome, load_outcome, save_outcome
-from armid.papers.ir361_bench import Prediction
+from armid.papers import ir361
+from armid.papers.stand import TorqueCheck, true_values
+from tests.papers.experiments import rows_of as rows
+from tests.papers.experiments import run_experiment
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +19,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(folder):
-    """Runs an experiment once in the module's folder; asserts what every outcome must keep."""
+    """Runs an experiment once in the module's folder."""
     done = {}
 
     def once(name, **options):
         if name not in done:
-            experiment = next(one for one in ir361.EXPERIMENTS if one.name == name)
-            place = folder / name
-            place.mkdir(exist_ok=True)
-            earlier = {other: done[other] for other in experiment.needs}
-            outcome = experiment.run(Bench("ir361", name, place, 0, True, earlier), **options)
-            save_outcome(outcome, place / "outcome.json")
-            assert load_outcome(place / "outcome.json")[0].rows == outcome.rows
-            done[name] = outcome
+            done[name] = run_experiment("ir361", name, folder, earlier=done, **options)
         return done[name]
 
     return once
@@ -46,12 +38,6 @@ def design(run):
 @pytest.fixture(scope="module")
 def identified(design, run):
     return run("R3", periods=16, beside=False)
-
-
-def rows(outcome: Outcome, part: str):
-    found = [row for row in outcome.rows if part in row.quantity]
-    assert found, part
-    return found
 
 
 def test_counts_of_the_paper(run):
@@ -120,7 +106,7 @@ def test_exact_differentiation_leaves_one_line_of_noise():
     """Theory: noise sigma on K samples leaves sigma omega sqrt(2/K) in the velocity of one harmonic."""
     errors = []
     for seed in range(40):
-        _, position, exact, _, true = ir361_tables.differentiation_demo(seed)
+        _, position, exact, _, true = ir361.differentiation_demo(seed)
         errors.append(np.mean((exact - true) ** 2))
     expected = 0.01 * 2.0 * np.pi * 0.1 * np.sqrt(2.0 / len(position))
     assert np.sqrt(np.mean(errors)) == pytest.approx(expected, rel=0.25)
@@ -132,11 +118,11 @@ def test_truth_has_the_arm_that_mujoco_moves():
     from armid.experiment.physics import Physics
     from armid.torque.model import model_of
 
-    robot = ir361_bench.ir361_arm()
+    robot = ir361.ir361_arm()
     motion = random_motion(robot, 20, np.random.default_rng(0))
     truth, physics = robot.virtual, Physics(robot, robot.virtual, None)
     regressor = model_of(robot).regressor(*motion, model_of(robot).base.kept)
-    torque = regressor @ ir361_bench.true_values(robot)
+    torque = regressor @ true_values(robot)
     for row, (q, v, a) in enumerate(zip(*motion, strict=True)):
         mass, bias = physics.joint_space(q, v)
         friction = [c["fv"] * s + c["fc"] * np.sign(s) for c, s in zip(truth.coefficients, v, strict=True)]
@@ -153,27 +139,7 @@ def test_prediction_figures_by_hand():
     error = np.array([[3.0], [4.0], [0.0], [12.0]])
     moving = np.array([[0.1], [0.1], [0.01], [-0.2]])
     near = np.array([[False], [False], [False], [True]])
-    check = Prediction(np.arange(4.0), moving, error, np.zeros((4, 1)), np.array([2.0]), near)
+    check = TorqueCheck(("joint1",), np.arange(4.0), moving, error, np.zeros((4, 1)), np.array([2.0]), near)
     assert check.rms()[0] == pytest.approx(6.5)
-    assert check.ratio_moving[0] == pytest.approx(np.sqrt((9 + 16 + 144) / 3) / 2.0)
+    assert check.ratio(0.05)[0] == pytest.approx(np.sqrt((9 + 16 + 144) / 3) / 2.0)
     assert check.peaks[0] == pytest.approx(12.0 / np.sqrt(25.0 / 3.0))
-
-
-@pytest.mark.prove
-@pytest.mark.parametrize("seed", [0, 1])
-def test_full_size(tmp_path, seed):
-    """All experiments as `armid reproduce ir361` runs them (seed 0): no verdict is "worse".
-
-    With another seed one thing may be: the error of joint 2 in point-to-point motion with rich friction, which depends
-    on how many slow reversals the random round holds.
-    """
-    open_to_chance = () if seed == 0 else ("Table 2, joint 2, rich friction",)
-    done = {}
-    for experiment in ir361.EXPERIMENTS:
-        place = tmp_path / experiment.name
-        place.mkdir()
-        earlier = {name: done[name] for name in experiment.needs}
-        done[experiment.name] = outcome = experiment.run(Bench("ir361", experiment.name, place, seed, True, earlier))
-        json.dumps(outcome.data, allow_nan=False)
-        worse = [row for row in outcome.rows if row.verdict == "worse"]
-        assert [row for row in worse if not row.quantity.startswith(open_to_chance)] == []

@@ -1,7 +1,5 @@
 """Powerball (R12 to R15) on the virtual robot: short versions of the experiments; full size in `make prove`."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -11,27 +9,13 @@ pytest.importorskip("matplotlib")
 from armid.estimation.single_joint.friction_fit import FrictionPoints, fit_friction
 from armid.experiment.friction_sweep import powerball_speeds
 from armid.experiment.settings import Thermal
-from armid.papers import powerball, powerball_bench, powerball_tables
-from armid.papers.experiment import Bench, Outcome, load_outcome, save_outcome
+from armid.papers import powerball
+from armid.papers.bench import PaperBench, PaperOutcome
+from armid.robot.load import load_robot
+from tests.papers.experiments import rows_of as rows
+from tests.papers.experiments import run_experiment
 
-ROBOT = powerball_bench.powerball_arm()
-
-
-def run(name, folder, earlier=None, as_printed=True, **options):
-    """One experiment; what it gives must survive being saved."""
-    experiment = next(one for one in powerball.EXPERIMENTS if one.name == name)
-    place = folder / name
-    place.mkdir(exist_ok=True)
-    outcome = experiment.run(Bench("powerball", name, place, 0, as_printed, earlier or {}), **options)
-    save_outcome(outcome, place / "outcome.json")
-    assert load_outcome(place / "outcome.json")[0].rows == outcome.rows
-    return outcome
-
-
-def rows(outcome: Outcome, part: str):
-    found = [row for row in outcome.rows if part in row.quantity]
-    assert found, part
-    return found
+ROBOT = load_robot("powerball")
 
 
 def points_of(joint, rng):
@@ -56,12 +40,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def excitation(folder):
-    return run("R14", folder, starts=1)
+    return run_experiment("powerball", "R14", folder, starts=1)
 
 
 def test_twenty_nine_is_no_rank(folder):
     """PB-1: 23 base parameters, 19 with gear ratio 1; the paper's 29 columns have rank 19; Table 3 is no arm."""
-    outcome = run("model", folder)
+    outcome = run_experiment("powerball", "model", folder)
     assert outcome.data["counts"] == {
         "equation (12), gear ratios 160 and 100": 23,
         "equation (12), no rotors": 19,
@@ -69,7 +53,7 @@ def test_twenty_nine_is_no_rank(folder):
         "independent combinations told by Table 3": 19,
         "no zeros, gear ratios 160 and 100": 40,
     }
-    assert len(powerball_bench.COLUMNS_29) == len(set(powerball_bench.COLUMNS_29)) == 29
+    assert len(powerball.STAND.columns_29) == len(set(powerball.STAND.columns_29)) == 29
     assert rows(outcome, "possible")[0].ours > 0.1
     assert not [row for row in outcome.rows if row.verdict == "worse"]
 
@@ -79,7 +63,7 @@ def test_short_warm_up(folder):
 
     The signed mean of a symmetric cycle is near zero (PB-13).
     """
-    outcome = run("R12", folder, thermal=Thermal(time_constant_s=15.0), cycle_s=2.0)
+    outcome = run_experiment("powerball", "R12", folder, thermal=Thermal(time_constant_s=15.0), cycle_s=2.0)
     assert outcome.data["warm"]
     for part in ("ends by itself", "time constant", "measured twice"):
         assert rows(outcome, part)[0].verdict == "match"
@@ -89,7 +73,7 @@ def test_short_warm_up(folder):
 
 def test_short_friction_sweeps(folder):
     """R13, one joint in each mounting, three seconds per speed: curves within noise."""
-    outcome = run("R13", folder, joints=(2, 4), seconds=3.0, as_printed=False)
+    outcome = run_experiment("powerball", "R13", folder, joints=(2, 4), seconds=3.0, as_printed=False)
     assert outcome.data["mountings"] == {"2": "base horizontal, x0 up", "4": "as mounted"}
     assert rows(outcome, "base upright")[0].verdict == "match"
     assert all(row.verdict == "match" for row in rows(outcome, "distance of the curve"))
@@ -98,12 +82,12 @@ def test_short_friction_sweeps(folder):
 
 def test_table_two_from_points(curves):
     """Points with the noise of a long sweep: gamma5 and gamma1 + gamma3 within 2 % for all six joints."""
-    bench = Bench("powerball", "R13", None)
-    found = powerball_tables.friction_rows(bench, curves, ROBOT)
-    judged = [row for row in found if row.verdict != "not comparable"]
+    bench = PaperBench("powerball", "R13", None)
+    powerball.compare_friction(bench, curves, ROBOT)
+    judged = [row for row in bench.rows if row.verdict != "not comparable"]
     assert len(judged) == 18
     assert all(row.verdict == "match" for row in judged)
-    fourth = rows(Outcome(tuple(found)), "joint 5: gamma1 …")[0]
+    fourth = rows(PaperOutcome(tuple(bench.rows)), "joint 5: gamma1 …")[0]
     assert float(fourth.ours.split("/")[0]) == pytest.approx(0.28, rel=0.1)  # steep term first, printed second
 
 
@@ -123,8 +107,8 @@ def test_short_identification(excitation, curves, folder):
 
     Filters that differ between the sides (PB-17) do worse on every axis.
     """
-    friction = Outcome((), data={"joints": [{"number": j + 1, **fit.to_data()} for j, fit in enumerate(curves)]})
-    outcome = run("R15", folder, {"R13": friction, "R14": excitation}, periods=2)
+    friction = PaperOutcome((), data={"fits": [{"number": j + 1, **fit.to_data()} for j, fit in enumerate(curves)]})
+    outcome = run_experiment("powerball", "R15", folder, earlier={"R13": friction, "R14": excitation}, periods=2)
     found = rows(outcome, "Fig. 8, joint")
     assert len(found) == 6
     assert all(row.ours <= 0.05 == row.bar and row.verdict == "match" for row in found)
@@ -135,7 +119,7 @@ def test_short_identification(excitation, curves, folder):
 
 
 def test_second_sinusoid_keeps_limits_and_is_another_motion(excitation):
-    series, limits = powerball_bench.second_sinusoid(ROBOT), ROBOT.limits
+    series, limits = powerball.second_sinusoid(ROBOT), ROBOT.limits
     extrema = series.extrema()
     assert np.all(extrema.lower > limits.lower)
     assert np.all(extrema.upper < limits.upper)
@@ -143,14 +127,3 @@ def test_second_sinusoid_keeps_limits_and_is_another_motion(excitation):
     assert np.all(extrema.acceleration < limits.acceleration)
     assert np.all(extrema.upper - extrema.lower > 0.5 * (limits.upper - limits.lower))
     assert np.all(np.count_nonzero(np.hypot(series.sine, series.cosine), axis=1) == 1)
-
-
-@pytest.mark.prove
-def test_full_size(tmp_path):
-    """All experiments as `armid reproduce powerball` runs them: no verdict is "worse"."""
-    done = {}
-    for experiment in powerball.EXPERIMENTS:
-        earlier = {name: done[name] for name in experiment.needs}
-        done[experiment.name] = outcome = run(experiment.name, tmp_path, earlier)
-        json.dumps(outcome.data, allow_nan=False)
-        assert [row for row in outcome.rows if row.verdict == "worse"] == []

@@ -1,14 +1,26 @@
 """The runner of reproductions: resumes, forgets nothing, judges rightly, tells the truth by its exit code."""
 
 import json
-import types
+from importlib.resources import files
 
 import pytest
 
 from armid.cli import main
 from armid.errors import UnknownNameError
 from armid.papers import reproduce as runner
-from armid.papers.experiment import Bench, Experiment, Outcome, Row, load_outcome, save_outcome
+from armid.papers.bench import (
+    Experiment,
+    ExperimentTemplate,
+    PaperBench,
+    PaperOutcome,
+    PaperRow,
+    RowTemplate,
+    load_outcome,
+    paper_file,
+    save_outcome,
+    verdict,
+)
+from armid.papers.reproduce import PAPERS
 
 
 @pytest.fixture
@@ -18,20 +30,18 @@ def calls(monkeypatch):
 
     def first(bench):
         calls.append("R1")
-        return Outcome((bench.at_most("error", 0.5, published=1.0, unit="N m"),), data={"slope": 2.0})
+        bench.compare(RowTemplate(quantity="error", rule="at most", published=1.0, unit="N m"), 0.5)
+        return {"slope": 2.0}
 
     def second(bench):
         calls.append("R2")
         slope = bench.earlier["R1"].data["slope"]
-        return Outcome((bench.near("slope", slope, published=2.1, within=0.05, note="RX-9"),), notes=("a finding",))
+        bench.compare(RowTemplate(quantity="slope", rule="near", published=2.1, within=0.05, note="RX-9"), slope)
 
-    module = types.SimpleNamespace(
-        EXPERIMENTS=(
-            Experiment("R1", "rx60", "first", first),
-            Experiment("R2", "rx60", "second", second, needs=("R1",)),
-        )
-    )
-    monkeypatch.setattr(runner, "_module", lambda name: module)
+    one = ExperimentTemplate(title="first", function="first", seconds=1.0)
+    other = ExperimentTemplate(title="second", function="second", seconds=1.0, needs=("R1",), notes=("a finding",))
+    two = (Experiment("R1", "rx60", one, first), Experiment("R2", "rx60", other, second))
+    monkeypatch.setattr(runner, "experiments_of", lambda paper: two)
     monkeypatch.setattr(runner, "code_hash", lambda: "same")
     return calls
 
@@ -100,7 +110,7 @@ def test_folder_that_cannot_be_made_is_named(calls, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("ours", "published", "bar", "verdict"),
+    ("ours", "published", "bar", "wanted"),
     [
         (0.9, 1.0, None, "better"),
         (1.1, 1.0, None, "worse"),
@@ -111,15 +121,43 @@ def test_folder_that_cannot_be_made_is_named(calls, tmp_path, capsys):
         (float("nan"), 1.0, 2.0, "worse"),
     ],
 )
-def test_verdicts_of_what_should_be_small(tmp_path, ours, published, bar, verdict):
-    bench = Bench("rx60", "R1", tmp_path)
-    assert bench.at_most("x", ours, published=published, bar=bar).verdict == verdict
-    turned = {"published": None if published is None else -published, "bar": None if bar is None else -bar}
-    assert bench.at_least("x", -ours, **turned).verdict == verdict
+def test_verdicts_of_what_should_be_small(ours, published, bar, wanted):
+    assert verdict("at most", ours, published, bar) == wanted
+    turned = (None if published is None else -published, None if bar is None else -bar)
+    assert verdict("at least", -ours, *turned) == wanted
+
+
+def test_rows_are_filled_from_their_template(tmp_path):
+    """Numbers of joints share a cell or have a row each; notes are templates; a share is of the published number."""
+    bench = PaperBench("rx60", "R1", tmp_path)
+    each = RowTemplate(quantity="error of {what}", note="by joint {levels:.2g}", digits=3)
+    assert bench.compare(each, [1.0, 2.34567], what="x", levels=[0.123, 4.0]) == PaperRow(
+        "rx60", "R1", "error of x", None, "1 / 2.35", "", "not comparable", "by joint 0.12 / 4"
+    )
+    share = RowTemplate(quantity="slope", rule="near", within_share=0.1)
+    assert [bench.compare(share, ours, published=-2.0).verdict for ours in (-2.19, -2.21)] == ["match", "worse"]
+    bench.rows.clear()
+    bench.by_joint("largest_error", [1.0, 2.0], published=[1.5, 1.5])
+    assert [(row.quantity[-24:], row.verdict) for row in bench.rows] == [
+        ("of joint 1 over the runs", "better"),
+        ("of joint 2 over the runs", "worse"),
+    ]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_files_are_whole(paper):
+    """Every row is used by the paper's module, none hides a common one, and experiments need earlier ones only."""
+    file = paper_file(paper)
+    code = (files("armid.papers") / f"{paper}.py").read_text()
+    assert [key for key in file.rows if f'"{key}"' not in code and f'"{key.split("_")[0]}_' not in code] == []
+    assert not set(file.rows) & set(paper_file("common").rows)
+    names = list(file.experiments)
+    assert all(names.index(need) < names.index(name) for name, one in file.experiments.items() for need in one.needs)
+    assert [experiment.name for experiment in runner.experiments(paper)] == names
 
 
 def test_outcomes_survive_the_disk(tmp_path):
-    row = Row("rx60", "R1", "x", "1.0 ± 0.1", 2.0, "kg", "not comparable", "why", 3.0)
-    outcome = Outcome((row,), {"rate_hz": 5.0}, {"list": [1, 2.5]}, ("a", "b"))
+    row = PaperRow("rx60", "R1", "x", "1.0 ± 0.1", 2.0, "kg", "not comparable", "why", 3.0)
+    outcome = PaperOutcome((row,), {"rate_hz": 5.0}, {"list": [1, 2.5]}, ("a", "b"))
     save_outcome(outcome, tmp_path / "o.json", seed=4)
     assert load_outcome(tmp_path / "o.json") == (outcome, {"seed": 4})

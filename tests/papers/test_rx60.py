@@ -6,25 +6,13 @@ import numpy as np
 import pytest
 
 from armid.dynamics.base import random_motion
-from armid.papers import rx60, rx60_bench
-from armid.papers.experiment import Bench, save_outcome, table
+from armid.papers import rx60
 from armid.papers.rx60_equations import torque
 from armid.robot.load import load_robot
+from tests.papers.experiments import row_of, rows_of, run_experiment, run_in_order
 
 WORST = np.array([0.0256, 0.1136, 0.0252])  # Table VI, joint-wise [(N m)^2]
 NOISE = np.array([0.1, 0.2, 0.1])  # of the virtual robot [N m]
-
-
-def run(folder, as_printed=True, seed=0, **short):
-    """All experiments in their order; `short` are keyword arguments by experiment."""
-    found = {}
-    for experiment in rx60.EXPERIMENTS:
-        place = folder / experiment.name
-        place.mkdir()
-        bench = Bench("rx60", experiment.name, place, seed=seed, as_printed=as_printed, earlier=found)
-        found[experiment.name] = experiment.run(bench, **short.get(experiment.name, {}))
-        save_outcome(found[experiment.name], place / "outcome.json")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +20,11 @@ def short(tmp_path_factory):
     """Three paths of six seconds each, two verification runs."""
     folder = tmp_path_factory.mktemp("rx60")
     options = {"R1": {"paths": ("ellipse", "helix", "free"), "seconds": 6.0}, "R2": {"runs": 2}}
-    return folder, run(folder, **options)
-
-
-def rows_of(outcome, words):
-    found = [row for row in outcome.rows if words in row.quantity]
-    assert found, words
-    return found
+    return folder, run_in_order("rx60", folder, **options)
 
 
 def test_nothing_is_worse_than_the_paper_or_the_bars(short):
-    """Tables I to VI; the verdicts come from `Bench`, whose rules test_reproduce checks."""
+    """Tables I to VI; the verdicts come from the bench, whose rules test_reproduce checks."""
     _, found = short
     worse = [row.quantity for outcome in found.values() for row in outcome.rows if row.verdict == "worse"]
     assert not worse
@@ -52,11 +34,11 @@ def test_spread_over_the_paths_is_below_ten_per_cent(short):
     """Tables III and IV: NumPy's spread of the saved combinations, not the row's own number."""
     _, found = short
     each = found["R1"].data["combinations"]
-    for name in rx60_bench.WELL_DETERMINED:
+    for name in rx60.WELL_DETERMINED:
         values = np.array([one[name] for one in each.values()])
         spread = np.std(values, ddof=1) / abs(values.mean())
         assert spread <= 0.10, name
-        (row,) = rows_of(found["R1"], f"coefficient of variation of {name}")
+        row = row_of(found["R1"], f"coefficient of variation of {name}")
         assert row.ours == pytest.approx(spread)
 
 
@@ -81,7 +63,7 @@ def test_verification_errors_lie_between_noise_and_table_6(short):
 
 def test_free_directions_change_no_torque():
     """RX-7: two directions in the thirteen alphas are invisible, and the eleven combinations do not feel them."""
-    robot = rx60_bench.rx60_arm()
+    robot = rx60.rx60_arm()
     motion = random_motion(robot, 100, np.random.default_rng(1))
     alpha = np.random.default_rng(2).normal(size=16)
     for up, down in (((1, 2), (8, 13)), ((3, 7), (8, 14))):
@@ -89,22 +71,22 @@ def test_free_directions_change_no_torque():
         moved[[i - 1 for i in up]] += 1.7
         moved[[i - 1 for i in down]] -= 1.7
         np.testing.assert_allclose(torque(*motion, moved), torque(*motion, alpha), atol=1e-12)
-        for name, value in rx60_bench.combinations(moved).items():
-            assert value == pytest.approx(rx60_bench.combinations(alpha)[name], abs=1e-12), name
+        for name, value in rx60.combinations(moved).items():
+            assert value == pytest.approx(rx60.combinations(alpha)[name], abs=1e-12), name
 
 
 def test_combinations_and_free_directions_are_all_there_is():
     """Eleven independent combinations and two free directions make thirteen; the columns have rank 11."""
     matrix = np.zeros((11, 16))
-    for row, parts in enumerate(rx60_bench.COMBINATIONS.values()):
+    for row, parts in enumerate(rx60.COMBINATIONS.values()):
         for i, c in parts.items():
             matrix[row, i - 1] = c
     assert np.linalg.matrix_rank(matrix) == 11
-    assert not np.any(matrix[:, [i - 1 for i in rx60_bench.KNOWN]])
-    motion = random_motion(rx60_bench.rx60_arm(), 100, np.random.default_rng(3))
+    assert not np.any(matrix[:, [i - 1 for i in rx60.STAND.known]])
+    motion = random_motion(rx60.rx60_arm(), 100, np.random.default_rng(3))
     columns = np.stack([torque(*motion, one).ravel() for one in np.eye(16)], axis=1)
     assert np.linalg.matrix_rank(columns) == 14
-    assert np.linalg.matrix_rank(columns[:, [i - 1 for i in rx60_bench.FREE]]) == 11
+    assert np.linalg.matrix_rank(columns[:, [i - 1 for i in rx60.FREE]]) == 11
 
 
 def test_printed_means_follow_from_printed_experiments():
@@ -115,18 +97,18 @@ def test_printed_means_follow_from_printed_experiments():
 
 
 def test_bars_are_those_of_table_6():
-    np.testing.assert_array_equal(np.max(table("rx60")["table_6"], axis=0), WORST)
+    np.testing.assert_array_equal(np.max(rx60.PRINTED["table_6"], axis=0), WORST)
 
 
 def test_errata_show_when_asked_for(short):
     """Gravity's printed sign (RX-3) ruins joints 2 and 3, the printed alpha15 (RX-6) joint 2."""
     _, found = short
-    (row,) = rows_of(found["R2"], "RX-3 left in")
+    row = row_of(found["R2"], "RX-3 left in")
     first, second, third = (float(part) for part in row.ours.split(" / "))
     assert first < WORST[0]
     assert second > 100.0
     assert third > 1.0
-    (row,) = rows_of(found["R2"], "RX-6 left in")
+    row = row_of(found["R2"], "RX-6 left in")
     assert float(row.ours.split(" / ")[1]) > 1.0
     assert rows_of(found["R1"], "torque equations as printed")
     assert len(rows_of(found["model"], "torque equations as printed")) == 5
@@ -134,16 +116,16 @@ def test_errata_show_when_asked_for(short):
 
 def test_cameras_see_accelerations_at_300_hz():
     """The acceleration channel has its own rate and noise, and arrives on the encoders' grid."""
-    robot = rx60_bench.rx60_arm()
-    motion = rx60_bench.along(robot, rx60_bench.tool_paths()["circle"])
-    arm = rx60_bench.WatchedRobot(robot, rate_hz=1000.0, posture=motion.at(np.zeros(1)).q[0])
+    robot = rx60.rx60_arm()
+    motion = rx60.along(robot, rx60.tool_paths()["circle"])
+    arm = rx60.WatchedRobot(robot, rate_hz=1000.0, posture=motion.at(np.zeros(1)).q[0])
     log = arm.run(motion, periods=1, settle=0)
     seen = arm.camera_log(float(log.time[0]), float(log.time[-1]), seed=4)
     assert seen.rate_hz == pytest.approx(300.0)
     times, true = arm.seen
     exact = np.stack([np.interp(seen.time, times, column) for column in true.T], axis=1)
-    assert np.std(seen["acceleration"] - exact) == pytest.approx(rx60_bench.CAMERA_NOISE, rel=0.1)
-    fused = rx60_bench.drive(robot, motion, 0, seconds=2.5)
+    assert np.std(seen["acceleration"] - exact) == pytest.approx(rx60.STAND.camera_noise, rel=0.1)
+    fused = rx60.drive(robot, motion, 0, seconds=2.5)
     assert fused.rate_hz == pytest.approx(1000.0)
     assert np.isfinite(fused["acceleration"]).all()
 
@@ -163,16 +145,5 @@ def test_outcome_has_pictures_statistics_and_seeds(short):
 
 
 def test_without_as_printed_no_wrong_equation_is_used(tmp_path):
-    bench = Bench("rx60", "model", tmp_path)
-    assert not [row for row in rx60.model(bench).rows if "as printed" in row.quantity]
-
-
-@pytest.mark.prove
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_full_size(tmp_path, seed):
-    """Six paths, three runs: every bar, with other noise as well."""
-    found = run(tmp_path, as_printed=False, seed=seed)
-    for outcome in found.values():
-        for row in outcome.rows:
-            print(row.verdict, "|", row.quantity, "|", row.published, "|", row.ours, row.unit)
-            assert row.verdict != "worse", row.quantity
+    outcome = run_experiment("rx60", "model", tmp_path, as_printed=False)
+    assert not [row for row in outcome.rows if "as printed" in row.quantity]

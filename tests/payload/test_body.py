@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from armid.papers.kr15_bench import kr15_arm, printed
+from armid.papers.kr15 import table_3
 from armid.payload.body import described, possible_body, spread, undescribed
 from armid.robot.inertia import from_com, impossibility, pseudo_inertia
+from armid.robot.load import load_robot
 
 
 def random_body(rng):
@@ -29,7 +30,7 @@ def test_words_and_parameters(seed):
 
 def test_published_mean_becomes_possible():
     """The published mean of the KR 15 breaks the triangle inequality (SW-7); its nearest body does not."""
-    table = printed(kr15_arm())
+    table = table_3(load_robot("kr15"))
     theirs = undescribed(table.mean)
     assert "triangle" in impossibility(theirs)
     information = np.diag(1.0 / np.maximum(np.abs(theirs), 0.01) ** 2 * 1e4)

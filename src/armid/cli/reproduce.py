@@ -15,7 +15,7 @@ from armid.cli.options import add_json_option, print_json
 from armid.progress import watch_progress
 
 if TYPE_CHECKING:
-    from armid.papers.experiment import Row
+    from armid.papers.bench import PaperRow
     from armid.papers.reproduce import News, Reproduction
 
 _MARKS = {"better": "+", "match": "=", "worse": "!", "not comparable": "·"}
@@ -69,7 +69,7 @@ class _Display:
     def __init__(self, papers: list[str]) -> None:
         from armid.papers.reproduce import experiments
 
-        self._left = {(paper, e.name): e.seconds for paper in papers for e in experiments(paper)}
+        self._left = {(paper, e.name): e.about.seconds for paper in papers for e in experiments(paper)}
         self._live = sys.stderr.isatty()
 
     def __call__(self, news: News) -> None:
@@ -89,10 +89,10 @@ class _Display:
 
 
 def _describe(result: Reproduction) -> Iterator[str]:
-    from armid.papers.reproduce import PAPERS
+    from armid.papers.bench import paper_file
 
     for paper, of_paper in groupby(result.rows, key=lambda row: row.paper):
-        yield f"{paper}: {PAPERS[paper]}"
+        yield f"{paper}: {paper_file(paper).title}"
         for experiment, rows in groupby(of_paper, key=lambda row: row.experiment):
             yield from _table(experiment, list(rows))
             yield from (f"    {note}" for note in result.notes.get(f"{paper} {experiment}", ()))
@@ -102,7 +102,7 @@ def _describe(result: Reproduction) -> Iterator[str]:
     yield f"outcomes and pictures: {result.folder}"
 
 
-def _table(experiment: str, rows: list[Row]) -> Iterator[str]:
+def _table(experiment: str, rows: list[PaperRow]) -> Iterator[str]:
     width = max(len(row.quantity) for row in rows)
     yield f"  {experiment:<{width + 4}} {'paper':>12} {'ours':>12}"
     for row in rows:

@@ -2,328 +2,449 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armid.dynamics.kinematics import tool_frame
+from armid import theme
+from armid.arrays import Array
+from armid.dynamics.kinematics import link_frames, tool_frame
 from armid.dynamics.model import Motion
-from armid.estimation.fit import load_fit
+from armid.errors import ArmidError
+from armid.estimation.fit import Fit, load_fit
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.linear import solve
+from armid.excitation.constraints import ToolBox
 from armid.excitation.design import Fourier, design
+from armid.excitation.fourier import FourierSeries
 from armid.excitation.pictures import singular_value_figure
-from armid.excitation.plan import load_plan
+from armid.excitation.plan import Plan, load_plan
+from armid.excitation.trapezoid import random_points
 from armid.experiment.excite import point_to_point
-from armid.papers import ir361_bench as stand
-from armid.papers.experiment import Bench, Experiment, Outcome, Row, table
+from armid.experiment.settings import DriveLoop, Presliding, Sensors
+from armid.experiment.truth import truth_of
+from armid.experiment.virtual import VirtualRobot
+from armid.logs.log import Log
+from armid.papers.bench import PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure
-from armid.papers.ir361_bench import Prediction, Stand
-from armid.papers.ir361_pictures import differentiation_figure
-from armid.papers.ir361_tables import (
-    averaging_rows,
-    differentiation_demo,
-    differentiation_rows,
-    excitation_rows,
-    noise_rows,
-    parameter_rows,
-    reversal_rows,
-    sensitivity,
-    sensitivity_rows,
-    table_1_rows,
-    table_2_rows,
+from armid.papers.pictures import estimates_figure, motion_figure, spectrum_figure, tool_path_figure
+from armid.papers.stand import (
+    TorqueCheck,
+    against_random,
+    base_groups,
+    fit_statistics,
+    statistics_rows,
+    stribeck_arm,
+    torque_check,
+    true_values,
 )
-from armid.papers.pictures import estimates_figure, motion_figure, spectrum_figure, tool_path_figure, torque_figure
-from armid.papers.statistics import fit_statistics, statistics_rows, torque_statistics
 from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.signals.averaging import average_periods
+from armid.signals.dataset import Dataset
+from armid.signals.differentiation import differentiate, given_harmonics
+from armid.signals.periodic import PeriodicAverage
+from armid.signals.pipeline import process
 from armid.torque.model import model_of
 
-SHARE = 0.85  # of the limits in point-to-point motion, so that overshoot keeps them too
-TRUTHS = {"simple": Stand(), "rich": Stand(rich=True)}
-_WORDS = {"simple": "Coulomb and viscous friction", "rich": "rich friction"}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STAND = stand_of("ir361")
+PRINTED = published_of("ir361")
+LEVEL = {"simple": 1.1, "rich": 1.9}  # bars of RMS over noise on moving samples
 
 
-def model(bench: Bench) -> Outcome:
-    """Modelling: 24 parameters of links, rotor, friction and spring."""
-    robot = stand.ir361_arm()
-    bench.draw(frames_figure(load_robot("ir361", links=6)), "frames.png")
-    rows = parameter_rows(bench, robot)
-    groups = {name: group.expression for name, group in zip(*_base(robot), strict=True)}
-    return Outcome(
-        tuple(rows),
-        settings={"geometry": "assumed, the paper prints none (SW-9)", "a1": 0.25},
-        data={"groups": groups},
-        notes=(
-            "The paper prints neither geometry nor limits, spring formula or identified values (SW-9), so the virtual "
-            "arm is one of this class; numbers of torque are compared as ratios to the noise, which is the paper's.",
-        ),
-    )
+@dataclass(frozen=True)
+class FrictionCase:
+    """One arm on the stand.
 
-
-def _base(robot: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    base = model_of(robot).base
-    return base.kept, base.groups
-
-
-def excitation(bench: Bench, *, starts: int = 4) -> Outcome:
-    """Experiment design: a five-term Fourier series of 0.1 Hz, d-optimal (Fig. 5 and 6).
-
-    Args:
-        bench: where to work.
-        starts: of the search.
+    Attributes:
+        rich: friction with Stribeck effect and presliding instead of Coulomb and viscous friction alone.
+        loop_hz: bandwidth of the position loops.
+        presliding: deflection [rad].
     """
-    robot, printed = stand.ir361_arm(), table("ir361")["excitation"]
-    shape = Fourier(printed["harmonics"], 1.0 / printed["base_frequency_hz"])
-    noise = table("ir361")["table_1"]["noise"]
+
+    rich: bool = False
+    loop_hz: float = STAND.drive_loop_hz
+    presliding: float = STAND.presliding
+
+    @property
+    def words(self) -> str:
+        """The friction, in words."""
+        return str(STAND.friction.rich if self.rich else STAND.friction.simple)
+
+    def arm(self, seed: int, *, perfect: bool = False) -> VirtualRobot:
+        """The arm, with the paper's sample rate and the noise of Table 1."""
+        robot = ir361_arm()
+        return VirtualRobot(
+            stribeck_arm(robot, STAND.breakaway, STAND.stribeck_speed) if self.rich else robot,
+            rate_hz=STAND.rate_hz,
+            seed=seed,
+            loop=DriveLoop(bandwidth_hz=self.loop_hz),
+            sensors=Sensors.perfect() if perfect else Sensors(encoder_noise=STAND.encoder_noise),
+            presliding=Presliding(deflection=self.presliding) if self.rich else None,
+        )
+
+    def one_clean_period(self, plan: Plan) -> Log:
+        """A period without sensors' noise; the sensors are not in the loop, so that the motion is the same with it."""
+        return self.arm(0, perfect=True).run(plan, periods=1)
+
+
+CASES = {"simple": FrictionCase(), "rich": FrictionCase(rich=True)}
+
+
+@cache
+def ir361_arm() -> Robot:
+    """The first three links, with Coulomb and viscous friction; the locked wrist carries the tool."""
+    robot, whole = load_robot("ir361"), load_robot("ir361", links=6)
+    straight = np.zeros((1, 6))
+    wrist = np.linalg.inv(link_frames(whole, straight)[0, 2]) @ tool_frame(whole, straight)[0]
+    return replace(robot, tool=wrist)
+
+
+def model(bench: PaperBench) -> dict[str, Any]:
+    """Modelling: 24 parameters of links, rotor, friction and spring, and what a1 = 0 does to them."""
+    robot = ir361_arm()
+    bench.draw(frames_figure(load_robot("ir361", links=6)), "frames.png")
+    dynamics = model_of(robot)
+    kinds = {parameter.name: parameter.kind for parameter in dynamics.parameters}
+    kept = [kinds[name] for name in dynamics.base.kept]
+    for what, kind, printed in (
+        ("link parameters", "inertial", PRINTED.parameters.links),
+        ("rotor inertias", "rotor", PRINTED.parameters.rotor),
+        ("friction parameters", "friction", PRINTED.parameters.friction),
+        ("spring parameters", "spring", PRINTED.parameters.springs),
+    ):
+        bench.compare("count", kept.count(kind), published=printed, what=what)
+    bench.compare("count", len(kept), published=PRINTED.parameters.total, what="parameters in all")
+    bench.compare("crossing", len(model_of(_without_offset(robot)).base.kept))
+    return {"groups": base_groups(robot)}
+
+
+def _without_offset(robot: Robot) -> Robot:
+    """The arm with axes 1 and 2 crossing: a1 = 0 (erratum SW-10)."""
+    second = robot.joints[1]
+    placement = second.placement.copy()
+    placement[0, 3] = 0.0
+    joints = (robot.joints[0], replace(second, placement=placement), *robot.joints[2:])
+    return replace(robot, joints=joints, lengths=tuple(one for one in robot.lengths if one.name != "a1"))
+
+
+def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
+    """Experiment design: a five-term Fourier series of 0.1 Hz, d-optimal (Fig. 5 and 6)."""
+    robot, noise = ir361_arm(), PRINTED.table_1.noise
     bench.say(f"{starts} starts")
+    space = ToolBox(robot, np.array([-2.0, -2.0, STAND.floor]), np.array([2.0, 2.0, 3.0]), name="workspace")
     plan = design(
         robot,
-        shape,
+        Fourier(PRINTED.harmonics, 1.0 / PRINTED.base_frequency_hz),
         starts=starts,
         seed=bench.seed,
-        rate_hz=stand.RATE_HZ,
+        rate_hz=STAND.rate_hz,
         noise=noise,
-        constraints=[stand.workspace(robot)],
+        constraints=[space],
         workers=1,
     )
     plan.save(bench.folder / "plan.json")
-    times, motion = plan.trajectory.sample(stand.RATE_HZ)
+    times, motion = plan.trajectory.sample(STAND.rate_hz)
     bench.draw(motion_figure(times, motion, robot, what="IR 361, optimised excitation"), "motion.png")
     path = tool_frame(robot, motion.q)[:, :3, 3]
     bench.draw(tool_path_figure({"one period": path}, what="IR 361, optimised excitation"), "tool-path.png")
     bench.draw(singular_value_figure(plan, robot), "singular-values.png")
-    rows, found = excitation_rows(bench, plan, robot)
-    return Outcome(
-        tuple(rows),
-        settings={
-            "starts": starts,
-            "noise": noise,
-            "margin": plan.options["margin"],
-            "limits": "assumed (SW-9)",
-            "floor": stand.FLOOR,
-        },
-        data=found,
-        notes=("Minus log det of F' Sigma^-1 F is minimised, which is log det of the covariance (SW-12).",),
-    )
+    weights = 1.0 / np.square(np.asarray(noise, dtype=float))
+    _, random = against_random(plan, robot, weights, draws=STAND.draws, seed=bench.seed)
+    own, others = plan.conditioning, [one.log_det for one, _ in random]
+    bench.compare("log_det", own.log_det, bar=max(others), draws=STAND.draws)
+    bench.compare("design_condition", own.condition)
+    bench.compare("limits_kept", "kept" if plan.certified else "broken", why="limits are assumed (SW-9)")
+    return {
+        "log_det": own.log_det,
+        "log_det_random": others,
+        "condition_number": own.condition,
+        "sigma_min": own.sigma_min,
+        "margins": {margin.quantity: margin.margin for margin in plan.certificate.margins},
+        "seconds": plan.seconds,
+    }
 
 
-def identification(bench: Bench, *, periods: int = 16, beside: bool = True) -> Outcome:
-    """Excitation, signal processing and estimation: Table 1, Fig. 3, 7 and 8.
-
-    Args:
-        bench: where to work; needs the plan of `excitation`.
-        periods: that are averaged.
-        beside: also softer drive loops, other presliding and the paper's five harmonics.
-    """
-    robot, plan = stand.ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
-    printed = table("ir361")
-    rows: list[Row] = []
-    data: dict[str, Any] = {"periods": periods}
-    found: dict[str, Prediction] = {}
-    for number, (name, one) in enumerate(TRUTHS.items()):
-        bench.say(f"{periods} periods, {_WORDS[name]}")
-        log = one.arm(_seed(bench, number)).run(plan, periods=periods)
-        processed = stand.prepared(log, robot)
-        fit = stand.estimated(processed, robot)
+def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str, Any]:
+    """Excitation, signal processing and estimation: Table 1, Fig. 3, 7 and 8; `beside`: also `STAND.beside`."""
+    robot, plan = ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
+    found: dict[str, TorqueCheck] = {}
+    data: dict[str, Any] = {}
+    for number, (name, case) in enumerate(CASES.items()):
+        bench.say(f"{periods} periods, {case.words}")
+        log = case.arm(1000 * bench.seed + 10 * number).run(plan, periods=periods)
+        processed = prepared(log, robot)
+        fit = estimated(processed, robot)
         fit.save(bench.folder / f"fit-{name}.json")
-        found[name] = check = stand.predicted(fit, processed)
-        five = stand.prepared(log, robot, harmonics=printed["excitation"]["harmonics"])
-        as_paper = stand.predicted(stand.estimated(five, robot, every_sample=True), five)
-        rows += table_1_rows(bench, name, check, as_paper)
-        torques = torque_statistics(check.measured, check.predicted, check.velocity, check.noise, robot.joint_names)
+        found[name] = check = torque_check(fit, processed)
+        five = _as_the_paper(log, robot)
+        _compare_table_1(bench, name, check, five)
         judged = fit_statistics(fit)
         data[name] = {
-            **torques,
-            "noise_ratio_moving": check.ratio_moving.tolist(),
-            "noise_ratio_five_harmonics": as_paper.ratio.tolist(),
-            "noise": check.noise.tolist(),
-            "reversal_over_elsewhere": check.peaks.tolist(),
+            **check.statistics(),
+            "noise_ratio_moving": check.ratio(STAND.moving),
+            "noise_ratio_five_harmonics": five.ratio(),
+            "noise": check.noise,
+            "reversal_over_elsewhere": check.peaks,
             "statistics": judged,
         }
-        rows += statistics_rows(bench, _WORDS[name], torques, judged)
-        what = f"IR 361, excitation, {_WORDS[name]}"
-        bench.draw(
-            torque_figure(check.time, check.measured, check.predicted, robot.joint_names, what=what, noise=check.noise),
-            f"torque-{name}.png",
-        )
+        statistics_rows(bench, case.words, check.statistics(), judged)
+        check.draw(bench, f"torque-{name}.png", f"IR 361, excitation, {case.words}")
         if name == "simple":
-            clean = one.one_clean_period(plan)
-            rows += noise_rows(bench, log, plan) + averaging_rows(bench, log, clean, plan)
-            _spectrum(bench, log, plan)
-            truth, what = stand.true_values(robot), "IR 361, excitation"
-            bench.draw(estimates_figure(fit.names, fit.values, fit.sigma, what=what, truth=truth), "estimates.png")
-    rows += reversal_rows(bench, found)
-    demo = differentiation_demo(bench.seed)
-    bench.draw(differentiation_figure(*demo, frequency_hz=printed["excitation"]["base_frequency_hz"]), "exact.png")
-    rows += differentiation_rows(bench, demo)
+            _compare_noise(bench, log, case.one_clean_period(plan), plan)
+            _draw_spectrum(bench, log, plan)
+            figure = estimates_figure(
+                fit.names, fit.values, fit.sigma, what="IR 361, excitation", truth=true_values(robot)
+            )
+            bench.draw(figure, "estimates.png")
+    _compare_reversals(bench, found)
+    _compare_differentiation(bench)
     if beside:
         bench.say("softer drive loops and other presliding")
-        data["beside"] = sensitivity(plan, periods, bench.seed)
-        rows += sensitivity_rows(bench, data["beside"])
-    return Outcome(tuple(rows), settings=_settings(), data=data, notes=_FINDINGS)
+        data["beside"] = _compare_beside(bench, plan, periods)
+    return data
 
 
-def _spectrum(bench: Bench, log: Any, plan: Any) -> None:
+def _as_the_paper(log: Log, robot: Robot) -> TorqueCheck:
+    """Five harmonics, and all samples in the estimate."""
+    five = prepared(log, robot, harmonics=PRINTED.harmonics)
+    return torque_check(estimated(five, robot, every_sample=True), five)
+
+
+def _compare_table_1(bench: PaperBench, name: str, check: TorqueCheck, five: TorqueCheck) -> None:
+    """RMS over noise on moving samples, on all samples, and with the paper's five harmonics."""
+    printed, friction = PRINTED.table_1, CASES[name].words
+    paper = np.array(printed.rms) / np.array(printed.noise)
+    about = {"bar": LEVEL[name], "friction": friction, "speed": STAND.moving, "paper": paper}
+    bench.by_joint("moving", check.ratio(STAND.moving), **about)
+    for what, values in (
+        ("RMS over noise, all samples", check.ratio()),
+        ("RMS over noise, all samples, five harmonics and all samples in the estimate", five.ratio()),
+        ("RMS over noise on moving samples, five harmonics", five.ratio(STAND.moving)),
+    ):
+        bench.compare("all_samples", values, published=paper, friction=friction, what=what)
+    bench.compare("rms_error", check.rms(), friction=friction)
+
+
+def _compare_noise(bench: PaperBench, log: Log, clean: Log, plan: Plan) -> None:
+    """Noise of the averaged torque, (5) corrected and, if wanted, as printed; what averaging gains."""
+    torque = average_periods(log["effort"], round(plan.trajectory.duration * STAND.rate_hz))
+    level, root = PRINTED.table_1.noise, float(np.sqrt(torque.periods))
+    # fewer periods than the paper's 16 leave more noise
+    bench.by_joint("noise", np.sqrt(torque.variance_of_mean), published=np.array(level) * 4.0 / root)
+    if bench.as_printed:
+        printed = np.sqrt(torque.variance_as_printed)
+        expected = np.sqrt(1.0 - 1.0 / torque.periods)
+        bench.compare("noise_divisor", printed / np.sqrt(torque.variance), expected=expected)
+        bench.compare("noise_printed", printed, published=level)
+    each = log["effort"] - np.tile(clean["effort"], (torque.periods, 1))
+    gain = np.std(each, axis=0) / np.std(torque.mean - clean["effort"], axis=0)
+    bench.compare("averaging", gain.mean(), published=root, periods=torque.periods, gain=gain)
+
+
+def _compare_reversals(bench: PaperBench, found: Mapping[str, TorqueCheck]) -> None:
+    """Peaks at reversals: RMS error within a tenth of a second of them over RMS error elsewhere."""
+    simple, rich = found["simple"], found["rich"]
+    grown = rich.rms(rich.reversal) / simple.rms(simple.reversal)
+    bench.compare("peaks", rich.peaks.min(), peaks=rich.peaks)
+    bench.compare("peaks_simple", simple.peaks)
+    bench.compare("peaks_grown", grown.min(), grown=grown)
+
+
+def differentiation_demo(seed: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Fig. 3: one noisy sinusoid; time, position, exact velocity, central differences, true velocity."""
+    rng, rate, one = np.random.default_rng(seed), STAND.rate_hz, STAND.sinusoid
+    omega = 2.0 * np.pi * one.frequency_hz
+    time = np.arange(round(rate / one.frequency_hz)) / rate
+    position = one.size * np.sin(omega * time) + one.noise * rng.normal(size=len(time))
+    true = one.size * omega * np.cos(omega * time)
+    window = given_harmonics((1,), len(time), 1)
+    exact = differentiate(position[:, None], 1.0 / one.frequency_hz, window).qd[:, 0]
+    differences = (np.roll(position, -1) - np.roll(position, 1)) * 0.5 * rate
+    return time, position, exact, differences, true
+
+
+def _compare_differentiation(bench: PaperBench) -> None:
+    """How much exact differentiation gains on one noisy sinusoid."""
+    time, position, exact, differences, true = differentiation_demo(bench.seed)
+    by_dft, by_hand = (float(np.sqrt(np.mean((one - true) ** 2))) for one in (exact, differences))
+    # what noise on one of K samples leaves in one line: sigma omega sqrt(2 / K)
+    floor = STAND.sinusoid.noise * 2.0 * np.pi * STAND.sinusoid.frequency_hz * np.sqrt(2.0 / len(position))
+    bench.compare("exact", by_dft, bar=3.0 * floor, floor=floor, differences=by_hand)
+    bench.draw(_differentiation_figure(time, position, exact, differences, true, by_dft, by_hand), "exact.png")
+
+
+def _differentiation_figure(
+    time: Array, position: Array, exact: Array, differences: Array, true: Array, by_dft: float, by_hand: float
+) -> Figure:
+    """A noisy sinusoid, its spectrum with the window, and its velocity in two ways (Fig. 3)."""
+    figure = theme.new_figure(5.2)
+    axes = figure.subplots(2, 2)
+    (measured, spectrum), (velocity, error) = axes
+    labels = ("position [rad]", "amplitude [rad]", "velocity [rad/s]", "error of the exact one [rad/s]")
+    for axis, label in zip(axes.flat, labels, strict=True):
+        theme.style(axis)
+        axis.set_ylabel(label)
+        axis.set_xlabel("frequency [Hz]" if axis is spectrum else "time [s]")
+    measured.plot(time, position, **theme.LINES["measured"])
+    amplitude = 2.0 / len(position) * np.abs(np.fft.rfft(position))
+    lines = np.arange(len(amplitude)) / (time[1] - time[0]) / len(time)
+    shown = (lines > 0.0) & (lines <= 10.0)
+    spectrum.vlines(lines[shown], 1e-6, amplitude[shown], color=theme.MEASURED, linewidth=1.0)
+    kept = int(np.argmin(np.abs(lines - STAND.sinusoid.frequency_hz)))
+    spectrum.plot(lines[kept], amplitude[kept], "o", color=theme.PREDICTED, markersize=5.0)
+    place = {"xytext": (8.0, -2.0), "textcoords": "offset points", "fontsize": theme.LABEL, "color": theme.PREDICTED}
+    spectrum.annotate("kept, times jω", (lines[kept], amplitude[kept]), **place)
+    theme.log_scale(spectrum)
+    spectrum.set_ylim(0.3 * float(np.median(amplitude[shown])), 2.5 * float(amplitude[kept]))
+    velocity.plot(time, differences, color=theme.NOMINAL, linewidth=0.5)
+    velocity.plot(time, exact, **theme.LINES["predicted"])
+    theme.corner(velocity, "grey: central differences; blue: exact")
+    error.plot(time, exact - true, **theme.LINES["residual"])
+    theme.corner(error, f"RMS {by_dft:.2g} rad/s")
+    theme.say(
+        figure,
+        f"Exact differentiation: noise outside the one line that holds motion is cut off, so that the velocity's error "
+        f"is {by_dft:.2g} rad/s instead of {by_hand:.2g} rad/s by central differences.",
+    )
+    return figure
+
+
+def _draw_spectrum(bench: PaperBench, log: Log, plan: Plan) -> None:
     """Fig. 7: amplitudes of one measured period."""
-    samples = round(plan.trajectory.duration * stand.RATE_HZ)
+    assert isinstance(plan.trajectory, FourierSeries)
+    samples = round(plan.trajectory.duration * STAND.rate_hz)
     amplitude = 2.0 / samples * np.abs(np.fft.rfft(log["position"][:samples], axis=0))
     lines = np.arange(len(amplitude)) / plan.trajectory.duration
     shown = slice(1, int(5.0 * plan.trajectory.duration) + 1)
     excited = [k / plan.trajectory.duration for k in plan.trajectory.harmonics]
-    figure = spectrum_figure(
-        lines[shown], amplitude[shown], plan.joint_names, what="IR 361, one measured period", lines_hz=excited
-    )
+    what = "IR 361, one measured period"
+    figure = spectrum_figure(lines[shown], amplitude[shown], plan.joint_names, what=what, lines_hz=excited)
     bench.draw(figure, "spectrum.png")
 
 
-def covariance(bench: Bench, *, draws: int = 60, periods: int = 16) -> Outcome:
-    """Parameter accuracy: does the covariance (11) cover the truth, in repeated experiments?
+def _compare_beside(bench: PaperBench, plan: Plan, periods: int) -> list[dict[str, Any]]:
+    """RMS over noise with softer drive loops and with other presliding."""
+    robot, result = ir361_arm(), []
+    for number, changed in enumerate(STAND.beside):
+        case = FrictionCase(**changed)
+        log = repeated(case.one_clean_period(plan), periods, robot, np.random.default_rng([bench.seed, number]))
+        data = prepared(log, robot)
+        check, five = torque_check(estimated(data, robot), data), _as_the_paper(log, robot)
+        friction = f"{case.words}, presliding {1e3 * case.presliding:g} mrad" if case.rich else case.words
+        about = {"friction": friction, "loop_hz": case.loop_hz, "all_samples": check.ratio(), "five": five.ratio()}
+        bench.compare("beside", check.ratio(STAND.moving), **about)
+        result.append({**about, "moving": check.ratio(STAND.moving), "moving_five": five.ratio(STAND.moving)})
+    return result
 
-    Args:
-        bench: where to work; needs the plan of `excitation`.
-        draws: repeated experiments.
-        periods: that are averaged in each.
-    """
-    robot, plan = stand.ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
-    clean, truth = TRUTHS["simple"].one_clean_period(plan), stand.true_values(robot)
-    rng = np.random.default_rng(_seed(bench, 9))
-    apart, honest = [], []
+
+def covariance(bench: PaperBench, *, draws: int, periods: int) -> dict[str, Any]:
+    """Parameter accuracy: does the covariance (11) cover the truth, in repeated experiments?"""
+    robot, plan = ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
+    clean, truth = CASES["simple"].one_clean_period(plan), true_values(robot)
+    rng = np.random.default_rng(1000 * bench.seed + 90)
+    by_11, own = [], []
     for draw in range(draws):
         if draw % 20 == 0:
             bench.say(f"experiment {draw + 1} of {draws}")
-        fit = stand.estimated(stand.prepared(stand.repeated(clean, periods, robot, rng), robot), robot)
-        difference = fit.values - truth
-        apart.append(difference / np.sqrt(np.diag(stand.covariance_11(fit))))
-        honest.append(difference / fit.sigma)
-    distance = np.array(apart)
-    share = float(np.mean(np.abs(distance) < 2.0))
-    widest = int(np.argmax(np.abs(distance.mean(axis=0))))
-    rows = [
-        bench.near(
-            f"share of true values within 2 sigma by (11), {draws} experiments",
-            share,
-            published=0.954,
-            within=0.04,
-            note="0.954 is what a normal distribution promises; the paper prints no check",
-        ),
-        bench.row(
-            "the same with the intervals of armid, scaled to the residuals",
-            ours=float(np.mean(np.abs(honest) < 2.0)),
-            verdict="not comparable",
-        ),
-        bench.row(
-            "largest bias of a parameter over its sigma by (11)",
-            ours=float(np.abs(distance.mean(axis=0)).max()),
-            verdict="not comparable",
-            note=f"{fit.names[widest]}; standard error {1.0 / np.sqrt(draws):.2g}",
-        ),
-    ]
+        fit = estimated(prepared(repeated(clean, periods, robot, rng), robot), robot)
+        # (11): the inverse of F' Sigma^-1 F, with the measured noise of the averaged torque
+        by_11.append((fit.values - truth) / np.sqrt(np.diag(solve(fit.factor, fit.weights).inverse)))
+        own.append((fit.values - truth) / fit.sigma)
+    distance = np.array(by_11)
+    bias = np.abs(distance.mean(axis=0))
+    bench.compare("coverage", np.mean(np.abs(distance) < 2.0), draws=draws)
+    bench.compare("coverage_own", np.mean(np.abs(own) < 2.0))
+    bench.compare("bias", bias.max(), name=fit.names[int(np.argmax(bias))], error=1.0 / np.sqrt(draws))
     if bench.as_printed:
-        loose = float(np.mean(np.abs(distance) < 2.0 * np.sqrt(periods)))
-        rows.append(
-            bench.row(
-                "share within 2 sigma if (11) takes the variance (5) of one period",
-                ours=loose,
-                verdict="not comparable",
-                note=f"SW-2: sigma is then {np.sqrt(periods):.3g} times too large",
-            )
-        )
-    return Outcome(
-        tuple(rows),
-        settings={**_settings(), "draws": draws, "periods": periods},
-        data={
-            "parameters": list(fit.names),
-            "truth": truth.tolist(),
-            "bias_over_sigma": distance.mean(axis=0).tolist(),
-            "spread_over_sigma": distance.std(axis=0, ddof=1).tolist(),
-        },
-    )
+        times = np.sqrt(periods)
+        bench.compare("coverage_printed", np.mean(np.abs(distance) < 2.0 * times), times=times)
+    return {
+        "parameters": list(fit.names),
+        "truth": truth,
+        "bias_over_sigma": distance.mean(axis=0),
+        "spread_over_sigma": distance.std(axis=0, ddof=1),
+    }
 
 
-def validation(bench: Bench, *, points: int = 20, repetitions: int = 16) -> Outcome:
-    """Model validation: point-to-point motion with trapezoidal velocity, Table 2, Fig. 9 and 10.
-
-    Args:
-        bench: where to work; needs the fits of `identification`.
-        points: random postures.
-        repetitions: rounds that are averaged; one more comes first, until the motion repeats.
-    """
-    robot = stand.ir361_arm()
-    postures = stand.random_round(robot, points, _seed(bench, 1))
-    rows: list[Row] = []
-    data: dict[str, Any] = {"points": postures.tolist()}
-    found: dict[str, Prediction] = {}
-    for number, (name, one) in enumerate(TRUTHS.items()):
-        bench.say(f"{points} points, {repetitions} rounds, {_WORDS[name]}")
+def validation(bench: PaperBench, *, points: int, repetitions: int) -> dict[str, Any]:
+    """Model validation: point-to-point motion with trapezoidal velocity, Table 2, Fig. 9 and 10."""
+    robot = ir361_arm()
+    postures = random_round(robot, points, 1000 * bench.seed + 10)
+    data: dict[str, Any] = {"postures": postures}
+    found: dict[str, TorqueCheck] = {}
+    for number, (name, case) in enumerate(CASES.items()):
+        bench.say(f"{points} points, {repetitions} rounds, {case.words}")
         fit = load_fit(bench.folder_of("R3") / f"fit-{name}.json")
-        arm = one.arm(_seed(bench, 20 + number))
-        log = point_to_point(arm, robot, points=postures, repetitions=repetitions + 1, share=SHARE)
-        processed = stand.prepared(log, robot, discard=1)
-        found[name] = check = stand.predicted(fit, processed)
-        rows += table_2_rows(bench, name, check)
-        torques = torque_statistics(check.measured, check.predicted, check.velocity, check.noise, robot.joint_names)
-        rows += statistics_rows(bench, f"validation, {_WORDS[name]}", torques, fit_statistics(fit))[:4]
+        arm = case.arm(1000 * bench.seed + 200 + 10 * number)
+        share = STAND.share_of_limits
+        log = point_to_point(arm, robot, points=postures, repetitions=repetitions + 1, share=share)
+        processed = prepared(log, robot, discard=1)
+        found[name] = check = torque_check(fit, processed)
+        bench.by_joint("table_2", check.rms(), friction=case.words, noise=check.noise)
+        statistics_rows(bench, f"validation, {case.words}", check.statistics())
         data[name] = {
-            **torques,
-            "noise": check.noise.tolist(),
-            "reversal_over_elsewhere": check.peaks.tolist(),
-            "torque_rms": np.sqrt(np.mean(check.measured**2, axis=0)).tolist(),
+            **check.statistics(),
+            "noise": check.noise,
+            "reversal_over_elsewhere": check.peaks,
+            "torque_rms": np.sqrt(np.mean(check.measured**2, axis=0)),
         }
-        what = f"IR 361, validation, {_WORDS[name]}"
-        bench.draw(
-            torque_figure(
-                check.time,
-                check.measured,
-                check.predicted,
-                robot.joint_names,
-                what=what,
-                noise=check.noise,
-                validation=True,
-            ),
-            f"torque-{name}.png",
-        )
+        check.draw(bench, f"torque-{name}.png", f"IR 361, validation, {case.words}", validation=True)
         if name == "simple":
             shown = Motion(processed.q, processed.qd, processed.qdd)
             bench.draw(motion_figure(processed.time, shown, robot, what="IR 361, validation"), "motion.png")
             data["round_s"] = log.info.period_s
-    rows += reversal_rows(bench, found)
-    settings = {**_settings(), "points": points, "repetitions": repetitions, "share_of_limits": SHARE}
-    note = (
-        "With rich friction the errors are peaks at slow reversals, where a joint sticks; how many there are depends "
-        "on the random points, and with some seeds joint 2 comes up to the published number."
-    )
-    return Outcome(tuple(rows), settings=settings, data=data, notes=(note,))
+    _compare_reversals(bench, found)
+    return data
 
 
-def _settings() -> dict[str, Any]:
-    """What the paper leaves open."""
-    return {
-        "drive_loop_hz": stand.LOOP_HZ,
-        "encoder_noise": stand.ENCODER_NOISE,
-        "rich_friction": {
-            "static_over_coulomb": stand.BREAKAWAY,
-            "stribeck_speed": stand.STRIBECK_SPEED,
-            "presliding": stand.DEFLECTION,
-        },
-        "moving_above": stand.MOVING,
-    }
+def random_round(robot: Robot, count: int, seed: int) -> Array:
+    """Random postures, (count, joints), with the tool above the floor on the straight way from each to the next."""
+    candidates = random_points(robot, 50 * count, seed, margin=0.05)
+    chosen: list[Array] = []
+    share = np.linspace(0.0, 1.0, 25)[:, None]
+
+    def free(start: Array, end: Array) -> bool:
+        return bool(np.all(tool_frame(robot, start + share * (end - start))[:, 2, 3] > STAND.floor))
+
+    for posture in candidates:
+        last = len(chosen) == count - 1
+        if free(chosen[-1] if chosen else posture, posture) and (not last or free(posture, chosen[0])):
+            chosen.append(posture)
+        if len(chosen) == count:
+            return np.array(chosen)
+    raise ArmidError(f"no {count} random postures with the tool above {STAND.floor:g} m were found; use another seed")
 
 
-def _seed(bench: Bench, number: int) -> int:
-    """Seeds of different runs are far apart."""
-    return 1000 * bench.seed + 10 * number
+def prepared(log: Log, robot: Robot, *, harmonics: str | int = "auto", discard: int = 0) -> Dataset:
+    """Average over periods, differentiate exactly on selected harmonics."""
+    steps = PeriodicAverage(period_s=log.info.period_s, harmonics=harmonics, discard_periods=discard)
+    return process(log, steps, robot=robot)
 
 
-_FINDINGS = (
-    "RMS over noise is judged on samples at which the joint is faster than 0.05 rad/s: at reversals the arm sticks for "
-    "a moment even with Coulomb friction, which no function of velocity describes. All samples, and the paper's five "
-    "harmonics with all samples in the estimate, stand beside it.",
-    "The softer the drive loop, the longer joints stick and the more they shake when they break away: with loops of "
-    "8 Hz the ratio on moving samples is above 1.1 even with Coulomb and viscous friction.",
-)
+def estimated(data: Dataset, robot: Robot, *, every_sample: bool = False) -> Fit:
+    """Weighted least squares (7) to (10), weighted with the noise of the averaged torque.
 
-EXPERIMENTS = (
-    Experiment("model", "ir361", "Model of three links, rotor, spring and friction", model, seconds=3.0),
-    Experiment("design", "ir361", "D-optimal excitation (Fig. 5 and 6)", excitation, seconds=8.0),
-    Experiment("R3", "ir361", "Identification and noise (Table 1, Fig. 3, 7, 8)", identification, ("design",), 20.0),
-    Experiment("covariance", "ir361", "Covariance (11) against repeated experiments", covariance, ("design",), 8.0),
-    Experiment("R4", "ir361", "Point-to-point validation (Table 2, Fig. 9, 10)", validation, ("R3",), 30.0),
-)
+    Args:
+        data: of the excitation.
+        robot: the arm.
+        every_sample: as in the paper; otherwise a joint's samples at reversals are left out.
+    """
+    slow = 0.0 if every_sample else None
+    return WeightedLeastSquares(noise="measured", slow_share=slow, slow_floor=slow).fit(robot, data)
+
+
+def repeated(clean: Log, periods: int, robot: Robot, rng: np.random.Generator) -> Log:
+    """A clean period repeated, with fresh noise on torque and encoders: another run of the same experiment."""
+    truth = truth_of(robot)
+    position = np.tile(clean["position"], (periods, 1))
+    position = position + STAND.encoder_noise * rng.normal(size=position.shape)
+    position = truth.encoder_resolution * np.round(position / truth.encoder_resolution)
+    effort = np.tile(clean["effort"], (periods, 1)) + np.array(truth.torque_noise) * rng.normal(size=position.shape)
+    return Log(np.arange(len(position)) / STAND.rate_hz, {"position": position, "effort": effort}, clean.info)

@@ -2,317 +2,239 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armid.arrays import Array
-from armid.dynamics.model import Model
+from armid.control.control_model import ControlModel, fit_model, nominal_model
+from armid.control.controllers import PID, ComputedTorque, Controller, FeedForward
+from armid.control.gains import Gains, choose_gains
+from armid.control.pictures import error_figure, path_figure, torque_figure
+from armid.control.reference import Reference, path_reference
+from armid.control.track import NoisyDrives, track
+from armid.control.tracking import Tracking, TrackingComparison
+from armid.dynamics.model import Model, Motion
 from armid.dynamics.views import published
-from armid.estimation.fit import Fit
+from armid.estimation.fit import Fit, load_fit
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.single_joint.compare import better_law
 from armid.estimation.single_joint.curves import FitError, fit_curve
 from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction, friction_from_data
 from armid.estimation.single_joint.pictures import friction_figure, stiffness_figure
-from armid.estimation.single_joint.stiffness import StiffnessFit, fit_stiffness
+from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.excitation.paths import pa10_figure
+from armid.excitation.profiles import polynomial_velocity, sinusoidal_velocity
+from armid.excitation.trajectory import Trajectory
+from armid.experiment.drive import Recording
+from armid.experiment.driving import move_to, to_log
+from armid.experiment.friction_sweep import pa10_speeds
+from armid.experiment.gravity_free import foreseen_values
+from armid.experiment.settings import Sensors
+from armid.experiment.stiffness_run import stiffness_run
 from armid.experiment.truth import truth_of
-from armid.papers import pa10_bench as stand
-from armid.papers.experiment import Bench, Experiment, Outcome, Row
+from armid.experiment.virtual import VirtualRobot
+from armid.logs.log import Log
+from armid.papers.bench import PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure
-from armid.papers.pa10_tracking import tracking
-from armid.papers.pictures import estimates_figure, motion_figure, torque_figure
-from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
+from armid.papers.pictures import estimates_figure, motion_figure
+from armid.papers.stand import (
+    fit_statistics,
+    known_friction,
+    statistics_rows,
+    swept_friction,
+    torque_check,
+    true_friction,
+    without_friction,
+)
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+from armid.signals.filtering import LowPass
+from armid.signals.periodic import PeriodicAverage
+from armid.signals.pipeline import process
 from armid.torque.friction.law import friction_law
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SPEEDS, SECONDS, WARM_UP_S, LOADED_S = 18, 3.0, 10.0, 20.0
-WITHIN = 4.0  # standard errors that no curve may be off at any of its speeds
-SLOPE_SHARE = 0.02
-MOVING = 0.05  # [rad/s] below which a joint may stick
-NO_LOSS = 0.03  # slope that counts as not considerable
-ACCURACY = {"my2": ("π2", 0.993), "my4": ("π10", 0.982), "my6": ("π18", 0.97)}
-NOT = "not comparable"
+STAND = stand_of("pa10")
+ERRATA = published_of("pa10").friction_errata
 
 
-def model(bench: Bench) -> Outcome:
+def model(bench: PaperBench) -> None:
     """II.A: frames (Fig. 2, Table I), base parameters (16) and the appendix."""
-    robot = stand.pa10_arm()
+    robot = load_robot("pa10")
     bench.draw(frames_figure(robot), "frames.png")
-    counts = {
-        "standard parameters (11)": (len(_rigid(Model(robot).names)), 77, ""),
-        "base parameters (16)": (len(_rigid(Model(robot).base.kept)), 21, "PA-1: link 7 is left out unsaid"),
-    }
-    rows = [
-        bench.near(what, float(ours), published=float(paper), within=0.0, note=note)
-        for what, (ours, paper, note) in counts.items()
-    ]
+    bench.compare("standard", len(_rigid(Model(robot).names)))
+    bench.compare("base", len(_rigid(Model(robot).base.kept)))
     view = published(Model(robot), "appendix")
-    alone = sum(kind == "alone" for kind in view.classes())
-    rows.append(bench.near("formulas of the appendix that are identifiable", float(alone), published=21.0, within=0.0))
-    sufficient = view.identifiable_combinations()
-    rows.append(bench.near("rank of the appendix's list", float(sufficient), published=21.0, within=0.0, note="PA-2"))
-    for what, arm in (("with link 7", _with_link_7(robot)), ("without (13), (14)", robot.simplified("none"))):
-        found = len(_rigid(Model(arm).base.kept))
-        rows.append(bench.row(f"base parameters {what}", ours=float(found), verdict=NOT, note="PA-1"))
-    return Outcome(tuple(rows), settings={"gear_ratio": 50.0, "gravity": robot.gravity.tolist()})
-
-
-def friction(
-    bench: Bench, *, joints: Sequence[int] = range(1, 8), speeds: int = SPEEDS, seconds: float = SECONDS
-) -> Outcome:
-    """II.B: 14 friction curves with law (18) (Fig. 3 to 5, Table II)."""
-    robot = stand.pa10_arm()
-    fits, rows = [], []
-    for joint in joints:
-        bench.say(f"friction sweep of joint {joint}")
-        fit = stand.swept_friction(
-            robot, joint, 100 * bench.seed + joint, speeds=speeds, seconds=seconds, warm_up_s=WARM_UP_S
-        )
-        fits.append(fit)
-        rows += [_curve_row(bench, robot, joint, fit, sign) for sign in (1.0, -1.0)]
-    rows += [_law_row(bench, joint, fit) for joint, fit in zip(joints, fits, strict=True)]
-    rows.append(_asymmetry_row(bench, fits))
-    if bench.as_printed:
-        rows.append(_printed_friction_row(bench, robot))
-    bench.draw(friction_figure(fits, "the PA-10"), "friction.png")
-    settings = {"rate_hz": stand.RATE_HZ, "speeds": speeds, "seconds_per_speed": seconds, "warm_up_s": WARM_UP_S}
-    note = (
-        f"The virtual arm is warm: the paper's minute of motion before each sweep is shortened to {WARM_UP_S:g} s. "
-        "Curves are compared, not f1 to f6, which trade off against each other."
-    )
-    return Outcome(tuple(rows), settings, {"joints": [fit.to_data() for fit in fits]}, (note,))
-
-
-def stiffness(bench: Bench, *, joints: Sequence[int] = range(1, 8), seconds: float = LOADED_S) -> Outcome:
-    """II.C: torque lost in proportion to the load (Fig. 6, (19)); friction from R6, gravity from the maker's data."""
-    robot = stand.pa10_arm()
-    curves = {fit.joint: fit for fit in map(friction_from_data, bench.earlier["R6"].data["joints"])}
-    paper = robot.published["appendix"]["load_loss"]
-    fits, rows = [], []
-    loss = np.zeros((robot.n_joints, 2))
-    for joint in joints:
-        bench.say(f"loaded strokes of joint {joint}")
-        log = stand.loaded_run(robot, joint, 100 * bench.seed + 20 + joint, seconds=seconds)
-        curve = curves[robot.joint_names[joint - 1]]
-        values = stand.maker_values(robot)
-        try:
-            own = fit_stiffness(
-                log, robot, joint, values=values, friction=curve.curve, friction_error=curve.standard_error
-            )
-            known = fit_stiffness(log, robot, joint, values=values, friction=_table_two(robot, joint))
-        except FitError as error:
-            rows.append(bench.row(f"joint {joint}: slope a of (19)", ours="no load", verdict=NOT, note=str(error)))
-            continue
-        fits.append(own)
-        a, b = float(paper["slope"][joint - 1]), float(paper["offset"][joint - 1])
-        rows += _loss_rows(bench, joint, own, known, a, b)
-        if own.present:
-            loss[joint - 1] = own.slope, own.offset * own.gear_ratio
-    bench.draw(stiffness_figure(fits, "PA-10"), "stiffness.png")
-    notes = (
-        "S is proportional to the load, without any deflection: a loss, not a stiffness (PA-12).",
-        "A friction curve swept without load holds the offset b already. Offsets are therefore those beyond Table II; "
-        "beyond our own curves they are zero within their errors, and that is what R8 goes on with.",
-    )
-    return Outcome(tuple(rows), {"seconds": seconds, "rate_hz": stand.RATE_HZ}, {"loss": loss.tolist()}, notes)
-
-
-def base_parameters(bench: Bench) -> Outcome:
-    """III.B: sinusoidal and polynomial velocity profiles, friction and loss subtracted, 21 base parameters."""
-    robot = stand.pa10_arm()
-    bare = stand.without_friction(robot)
-    curves = [friction_from_data(entry) for entry in bench.earlier["R6"].data["joints"]]
-    motions = [stand.sinusoids(robot, one) for one in stand.MULTIPLES]
-    motions += [stand.polynomials(robot, one) for one in stand.SIGNS]
-    sets = []
-    for number, motion in enumerate(motions):
-        bench.say(f"velocity profile {number + 1} of {len(motions)}")
-        log = stand.velocity_run(robot, motion, 100 * bench.seed + 40 + number)
-        sets.append(stand.processed(log, bare))
-    fit = stand.identified(robot, sets, curves, np.array(bench.earlier["R7"].data["loss"]))
-    fit.save(bench.folder / "fit.json")
-    rows = [bench.near("base parameters", float(len(fit.names)), published=21.0, within=0.0, note="PA-1")]
-    rows += [_moment_row(bench, fit, name, true) for name, true in stand.first_moments(robot).items()]
-    rows += [_appendix_row(bench, robot, fit), *_verification(bench, robot, fit)]
-    for motion, words in ((motions[0], "sinusoidal"), (motions[2], "polynomial")):
-        t = np.linspace(0.0, motion.duration, 1000)
-        figure = motion_figure(t, motion.at(t), robot, what=f"PA-10, {words} velocities")
-        bench.draw(figure, f"{words}.png")
-    bench.draw(_estimates(robot, fit), "base-parameters.png")
-    settings = {
-        "rate_hz": stand.RATE_HZ,
-        "encoder_resolution": stand.ENCODER,
-        "sinusoids": [list(one) for one in stand.MULTIPLES],
-        "base_hz": stand.BASE_HZ,
-        "periods": stand.PERIODS,
-        "stroke_s": stand.STROKE_S,
-    }
-    notes = (
-        "The load torque in S is that of the identified parameters, found by repeating the estimate; only the slopes "
-        "of R7 rest on the maker's data.",
-    )
-    return Outcome(tuple(rows), settings, {"values": dict(zip(fit.names, fit.values.tolist(), strict=True))}, notes)
-
-
-def _moment_row(bench: Bench, fit: Fit, name: str, true: float) -> Row:
-    """Share of a first moment that is found."""
-    words, accuracy = ACCURACY[name]
-    value, sigma = (float(array[fit.columns.index(name)]) for array in (fit.values, fit.sigma))
-    return bench.at_least(
-        f"{words}: share of the maker's value that is found, 1 − |error|",
-        1.0 - abs(value / true - 1.0),
-        published=accuracy,
-        note=f"{value:.5g} ± {sigma:.2g} kg m, true {true:.5g} (link 7 included); PA-18",
-    )
-
-
-def _verification(bench: Bench, robot: Robot, fit: Fit) -> list[Row]:
-    """Torque of a sinusoid that was not used."""
-    bench.say("verification")
-    motion = stand.sinusoids(robot, stand.VERIFICATION)
-    data = stand.processed(stand.velocity_run(robot, motion, 100 * bench.seed + 50), stand.without_friction(robot))
-    predicted = fit.predict(data.motion, sigma=False).torque
-    noise = truth_of(robot).torque_noise / np.sqrt(stand.PERIODS)
-    moving = np.where(np.abs(data.qd) > MOVING, data.torque - predicted, np.nan)
-    ratio = np.sqrt(np.nanmean(moving**2, axis=0)) / noise
-    found = torque_statistics(data.torque, predicted, data.qd, noise, robot.joint_names)
-    times, words = np.arange(len(predicted)) / stand.RATE_HZ, "PA-10, another sinusoid"
-    figure = torque_figure(times, data.torque, predicted, robot.joint_names, what=words, validation=True, noise=noise)
-    bench.draw(figure, "verification.png")
-    return [
-        bench.row(
-            f"another sinusoid: RMS of the torque error over noise, |qd| > {MOVING:g} rad/s, by joint",
-            ours=listed(ratio, 3),
-            verdict=NOT,
-        ),
-        *statistics_rows(bench, "another sinusoid", found, fit_statistics(fit)),
-    ]
+    bench.compare("appendix_alone", sum(kind == "alone" for kind in view.classes()))
+    bench.compare("appendix_rank", view.identifiable_combinations())
+    zeros = frozenset(name for name in robot.zero if not name.endswith("7") or name == "Im7")
+    arms = {"with link 7": replace(robot, zero=zeros), "without (13), (14)": robot.simplified("none")}
+    for what, arm in arms.items():
+        bench.compare("base_of", len(_rigid(Model(arm).base.kept)), what=what)
 
 
 def _rigid(names: Sequence[str]) -> list[str]:
     return [name for name in names if name[0] in "mI"]
 
 
-def _with_link_7(robot: Robot) -> Robot:
-    """The zeros of (13) and (14) without those of link 7."""
-    return replace(robot, zero=frozenset(name for name in robot.zero if not name.endswith("7") or name == "Im7"))
+def friction(
+    bench: PaperBench, *, joints: Sequence[int], speeds: int, seconds: float, warm_up_s: float
+) -> dict[str, Any]:
+    """II.B: 14 friction curves with law (18), 0.001 rad/s to 60 % of the speed (Fig. 3 to 5, Table II)."""
+    robot = load_robot("pa10")
+    fits = []
+    for joint in joints:
+        bench.say(f"friction sweep of joint {joint}")
+        fit, _ = swept_friction(
+            robot,
+            joint,
+            "double-exponential",
+            rate_hz=STAND.rate_hz,
+            seed=100 * bench.seed + joint,
+            speeds=pa10_speeds(float(robot.limits.velocity[joint - 1]), speeds),
+            seconds=seconds,
+            warm_up_s=warm_up_s,
+            per_direction=True,
+        )
+        fits.append(fit)
+        for sign in (1.0, -1.0):
+            _compare_curve(bench, robot, joint, fit, sign)
+    for joint, fit in zip(joints, fits, strict=True):
+        _compare_laws(bench, joint, fit)
+    together = [fit_friction(fit.points, "double-exponential", per_direction=False) for fit in fits]
+    differ = sum(better_law(fit, one, len(fit.points)).better for fit, one in zip(fits, together, strict=True))
+    bench.compare("asymmetry", differ, published=len(fits))
+    if bench.as_printed:
+        _printed_friction(bench, robot)
+    bench.draw(friction_figure(fits, "the PA-10"), "friction.png")
+    return {"joints": [fit.to_data() for fit in fits]}
 
 
-def _table_two(robot: Robot, joint: int) -> Callable[[Array], Array]:
-    return lambda speed: stand.true_friction(robot, joint, speed)
-
-
-def _curve_row(bench: Bench, robot: Robot, joint: int, fit: FrictionFit, sign: float) -> Row:
+def _compare_curve(bench: PaperBench, robot: Robot, joint: int, fit: FrictionFit, sign: float) -> None:
     """Distance of one of the 14 curves from the truth, at all speeds of the sweep."""
     v = fit.points.part(sign).speed
-    true = stand.true_friction(robot, joint, v) + truth_of(robot).load_loss[joint - 1, 1]
+    true = true_friction(robot, joint, v) + truth_of(robot).load_loss[joint - 1, 1]
     off = np.abs(fit.curve(v) - true)
-    ratio = abs(robot.drives[joint - 1].gear_ratio)
-    word = "positive" if sign > 0.0 else "negative"
-    errata = {(4, -1.0): "; PA-8", (6, 1.0): "; PA-9", (6, -1.0): "; PA-9"}.get((joint, sign), "")
-    return bench.at_most(
-        f"joint {joint}, {word} velocities: largest distance of the curve from the truth",
-        float(np.max(off / fit.standard_error(v))),
-        published=None,
-        bar=WITHIN,
-        unit="standard errors",
-        note=f"at most {1e3 * off.max() / ratio:.2g} mN m at the motor, {100 * np.max(off / abs(true)):.2g} %{errata}",
+    bench.compare(
+        "curve",
+        np.max(off / fit.standard_error(v)),
+        joint=joint,
+        direction="positive" if sign > 0.0 else "negative",
+        off=1e3 * off.max() / abs(robot.drives[joint - 1].gear_ratio),
+        share=100 * np.max(off / abs(true)),
+        erratum=_erratum(f"{joint}{'+' if sign > 0.0 else '-'}"),
     )
 
 
-def _law_row(bench: Bench, joint: int, fit: FrictionFit) -> Row:
+def _erratum(place: str) -> str:
+    return f"; {ERRATA[place]}" if place in ERRATA else ""
+
+
+def _compare_laws(bench: PaperBench, joint: int, fit: FrictionFit) -> None:
     """Law (18) against Stribeck's, both directions; F-test."""
-    values, better = [], []
+    compared = []
     for sign in (1.0, -1.0):
         part = fit.points.part(sign)
-        full, gauss = (
-            fit_curve(name, part.speed, part.torque, part.error) for name in ("double-exponential", "stribeck")
-        )
-        compared = better_law(full, gauss, len(part))
-        values.append(compared.statistic)
-        better.append(compared.better)
-    return bench.row(
-        f"joint {joint}: is (18) better than Stribeck's law?",
-        ours="yes" if all(better) else "no",
-        published="yes",
-        verdict="match" if all(better) else "worse",
-        note=f"F = {values[0]:.3g} and {values[1]:.3g} (positive, negative)" + ("; PA-9" if joint == 6 else ""),
-    )
+        laws = ("double-exponential", "stribeck")
+        full, gauss = (fit_curve(name, part.speed, part.torque, part.error) for name in laws)
+        compared.append(better_law(full, gauss, len(part)))
+    words = "yes" if all(one.better for one in compared) else "no"
+    bench.compare("law", words, joint=joint, f=[one.statistic for one in compared], erratum=_erratum(str(joint)))
 
 
-def _asymmetry_row(bench: Bench, fits: Sequence[FrictionFit]) -> Row:
-    """Joints whose two directions differ, by an F-test of one curve against two."""
-    differ = 0
-    for fit in fits:
-        together = fit_friction(fit.points, "double-exponential", per_direction=False)
-        differ += better_law(fit, together, len(fit.points)).better
-    return bench.near(
-        "joints whose friction differs by direction", float(differ), published=float(len(fits)), within=0.0
-    )
-
-
-def _printed_friction_row(bench: Bench, robot: Robot) -> Row:
+def _printed_friction(bench: PaperBench, robot: Robot) -> None:
     """F(-0.001 rad/s) of joint 4 with the printed sign of f6."""
     stated = robot.published["appendix"]["friction"]
-    names = ("f1", "f2", "f3", "f4", "f5", "f6")
-    one = {name: float(stated["coefficients"][f"{name}n"][3]) for name in names}
+    one = {name: float(stated["coefficients"][f"{name}n"][3]) for name in ("f1", "f2", "f3", "f4", "f5", "f6")}
     law, slow = friction_law("double-exponential"), np.array([-0.001])
-    right = abs(float(law.torque(slow, one)[0]))
     wrong = abs(float(law.torque(slow, {**one, "f6": float(stated["printed"]["f6n"][3])})[0]))
-    return bench.row(
-        "as printed: friction of joint 4 at −0.001 rad/s, motor axis",
-        published=wrong,
-        ours=right,
-        unit="N m",
-        verdict=NOT,
-        note="PA-8: f6 = −101.92 makes exp(−1/(f6 |v|)) explode; with +101.92 the curve is sane",
-    )
+    bench.compare("friction_printed", abs(float(law.torque(slow, one)[0])), published=wrong)
 
 
-def _loss_rows(bench: Bench, joint: int, own: StiffnessFit, known: StiffnessFit, a: float, b: float) -> list[Row]:
-    if a == 0.0:
-        return [
-            bench.at_most(
-                f"joint {joint}: slope |a| of (19)",
-                abs(own.slope),
-                published=None,
-                bar=NO_LOSS,
-                note=f"{own.slope:.2g} ± {own.slope_sigma:.2g}; not considerably affected, says the paper",
-            )
-        ]
-    return [
-        bench.near(
-            f"joint {joint}: slope a of (19)",
-            own.slope,
-            published=a,
-            within=SLOPE_SHARE * a,
-            note=f"± {own.slope_sigma:.2g}; PA-12",
-        ),
-        bench.near(
-            f"joint {joint}: offset b of (19), motor axis",
-            known.offset,
-            published=b,
-            within=4.0 * known.offset_sigma,
-            unit="N m",
-            note=f"± {known.offset_sigma:.2g}; beyond our own friction curve {own.offset:.2g} ± {own.offset_sigma:.2g}",
-        ),
-    ]
+def stiffness(bench: PaperBench, *, joints: Sequence[int], seconds: float) -> dict[str, Any]:
+    """II.C: torque lost in proportion to the load (Fig. 6, (19)); friction from R6, gravity from the maker's data."""
+    robot = load_robot("pa10")
+    curves = {fit.joint: fit for fit in map(friction_from_data, bench.earlier["R6"].data["joints"])}
+    paper = robot.published["appendix"]["load_loss"]
+    values = foreseen_values(Model(robot))  # as the maker states them: those of the virtual arm
+    fits = []
+    loss = np.zeros((robot.n_joints, 2))
+    for joint in joints:
+        bench.say(f"loaded strokes of joint {joint}")
+        arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=100 * bench.seed + 20 + joint)
+        log = stiffness_run(arm, robot, joint, seconds=seconds).log
+        curve = curves[robot.joint_names[joint - 1]]
+
+        def table_two(speed: Array, joint: int = joint) -> Array:
+            return true_friction(robot, joint, speed)
+
+        try:
+            errors = curve.standard_error
+            own = fit_stiffness(log, robot, joint, values=values, friction=curve.curve, friction_error=errors)
+            known = fit_stiffness(log, robot, joint, values=values, friction=table_two)
+        except FitError as error:
+            bench.compare("no_load", "no load", joint=joint, error=str(error))
+            continue
+        fits.append(own)
+        a, b = float(paper["slope"][joint - 1]), float(paper["offset"][joint - 1])
+        about = {"joint": joint, "sigma": own.slope_sigma}
+        if a == 0.0:
+            bench.compare("no_slope", abs(own.slope), slope=own.slope, **about)
+        else:
+            bench.compare("slope", own.slope, published=a, **about)
+            about = {"joint": joint, "sigma": known.offset_sigma, "own": own.offset, "own_sigma": own.offset_sigma}
+            bench.compare("offset", known.offset, published=b, within=4.0 * known.offset_sigma, **about)
+        if own.present:
+            loss[joint - 1] = own.slope, own.offset * own.gear_ratio
+    bench.draw(stiffness_figure(fits, "PA-10"), "stiffness.png")
+    return {"loss": loss.tolist()}
 
 
-def _appendix_row(bench: Bench, robot: Robot, fit: Fit) -> Row:
-    """Our 21 values beside the printed ones."""
-    _, ours, _, paper = _beside(robot, fit)
-    return bench.row(
-        "21 base parameters: relative distance from the appendix",
-        ours=float(np.linalg.norm(ours - paper) / np.linalg.norm(paper)),
-        verdict=NOT,
-        note="PA-16: no arm has the printed values; the virtual arm is the nearest that exists",
-    )
+def base_parameters(bench: PaperBench) -> dict[str, Any]:
+    """III.B: sinusoidal and polynomial velocity profiles, friction and loss subtracted, 21 base parameters."""
+    robot = load_robot("pa10")
+    curves = [friction_from_data(entry) for entry in bench.earlier["R6"].data["joints"]]
+    motions = [sinusoids(robot, one) for one in STAND.multiples]
+    motions += [polynomials(robot, one) for one in STAND.signs]
+    sets = []
+    for number, motion in enumerate(motions):
+        bench.say(f"velocity profile {number + 1} of {len(motions)}")
+        log = velocity_run(robot, motion, 100 * bench.seed + 40 + number)
+        sets.append(processed(log, without_friction(robot)))
+    fit = identified(robot, sets, curves, np.array(bench.earlier["R7"].data["loss"]))
+    fit.save(bench.folder / "fit.json")
+    bench.compare("base_fitted", len(fit.names))
+    for name, true in first_moments(robot).items():
+        paper = getattr(published_of("pa10").accuracy, name)
+        value, sigma = (float(array[fit.columns.index(name)]) for array in (fit.values, fit.sigma))
+        about = {"name": paper.name, "value": value, "sigma": sigma, "true": true}
+        bench.compare("moment", 1.0 - abs(value / true - 1.0), published=paper.share, **about)
+    _, ours, _, printed = _beside(robot, fit)
+    bench.compare("appendix_distance", np.linalg.norm(ours - printed) / np.linalg.norm(printed))
+    _verification(bench, robot, fit)
+    for motion, words in ((motions[0], "sinusoidal"), (motions[2], "polynomial")):
+        t = np.linspace(0.0, motion.duration, 1000)
+        bench.draw(motion_figure(t, motion.at(t), robot, what=f"PA-10, {words} velocities"), f"{words}.png")
+    bench.draw(_estimates(robot, fit), "base-parameters.png")
+    return {"values": dict(zip(fit.names, fit.values.tolist(), strict=True))}
+
+
+def _verification(bench: PaperBench, robot: Robot, fit: Fit) -> None:
+    """Torque of a sinusoid that was not used."""
+    bench.say("verification")
+    motion = sinusoids(robot, STAND.verification)
+    data = processed(velocity_run(robot, motion, 100 * bench.seed + 50), without_friction(robot))
+    noise = truth_of(robot).torque_noise / np.sqrt(STAND.periods)
+    check = replace(torque_check(fit, data), noise=noise)
+    bench.compare("verification", check.ratio(STAND.moving), moving=STAND.moving)
+    statistics_rows(bench, "another sinusoid", check.statistics(), fit_statistics(fit))
+    check.draw(bench, "verification.png", "PA-10, another sinusoid", validation=True)
 
 
 def _beside(robot: Robot, fit: Fit) -> tuple[tuple[str, ...], Array, Array, Array]:
@@ -331,10 +253,165 @@ def _estimates(robot: Robot, fit: Fit) -> Figure:
     return estimates_figure(entries, ours, sigma, what="PA-10, appendix", published=paper, unit=unit)
 
 
-EXPERIMENTS = (
-    Experiment("model", "pa10", "Frames and base parameters (Fig. 2, Table I, appendix)", model, seconds=5.0),
-    Experiment("R6", "pa10", "Friction of seven joints (Table II, Fig. 3 to 5)", friction, seconds=60.0),
-    Experiment("R7", "pa10", "Torque lost in proportion to the load ((19), Fig. 6)", stiffness, ("R6",), 20.0),
-    Experiment("R8", "pa10", "21 base parameters (appendix)", base_parameters, ("R6", "R7"), 30.0),
-    Experiment("R9", "pa10", "Tracking with the inverse-dynamics controller (Fig. 7, 8)", tracking, ("R8",), 30.0),
-)
+def first_moments(robot: Robot) -> dict[str, float]:
+    """pi2, pi10 and pi18 of the virtual arm, link 7 included [kg m]."""
+    truth = truth_of(robot)
+    mass, my, mz = truth.inertia[:, 0], truth.inertia[:, 2], truth.inertia[:, 3]
+    d = {length.name: length.value for length in robot.lengths}
+    return {f"my{i}": float(my[i - 1] - mz[i] - d[f"d{i + 1}"] * mass[i:].sum()) for i in (2, 4, 6)}
+
+
+def sinusoids(robot: Robot, multiples: Sequence[int]) -> Trajectory:
+    """III.B: sinusoidal velocities about the middle of the ranges, at different multiples of 0.1 Hz."""
+    limits, width = robot.limits, 2.0 * np.pi * STAND.base_hz * np.array(multiples, dtype=float)
+    peak = np.minimum(STAND.speed_share * limits.velocity, 0.5 * STAND.range_share * _range(robot) * width)
+    peak = np.minimum(peak, STAND.bend_share * limits.acceleration / width)
+    return sinusoidal_velocity(0.5 * (limits.lower + limits.upper) - peak / width, peak, STAND.base_hz, multiples)
+
+
+def polynomials(robot: Robot, signs: Sequence[int]) -> Trajectory:
+    """III.B: bell-shaped polynomial velocities, there and back about the middle of the ranges."""
+    limits, stroke_s = robot.limits, STAND.stroke_s
+    most = STAND.range_share * _range(robot) * 15.0 / 8.0 / stroke_s
+    peak = np.array(signs) * np.minimum(STAND.speed_share * limits.velocity, most)
+    middle = 0.5 * (limits.lower + limits.upper)
+    return polynomial_velocity(middle - peak * stroke_s * 4.0 / 15.0, peak, stroke_s, STAND.strokes)
+
+
+def _range(robot: Robot) -> Array:
+    return robot.limits.upper - robot.limits.lower
+
+
+def velocity_run(robot: Robot, motion: Trajectory, seed: int, *, periods: int | None = None) -> Log:
+    """Drive velocities in velocity mode, commands and log at 400 Hz.
+
+    The drives go linearly from one command to the next in steps of 0.5 ms. A command that jumps at every cycle would
+    show in the torque, which is read at the same instants, as a quarter more inertia than there is.
+    """
+    rate_hz, steps, resolution = STAND.rate_hz, STAND.interpolated, STAND.encoder_resolution
+    sensors = Sensors(encoder_resolution=resolution, velocity_noise=0.1 * resolution * rate_hz)
+    arm = VirtualRobot(robot, rate_hz=steps * rate_hz, seed=seed, sensors=sensors)
+    move_to(arm, motion.at([0.0]).q[0], robot.limits)
+    arm.set_mode("velocity")
+    one = motion.sample(rate_hz)[1].qd
+    commands = np.tile(one, ((periods or STAND.periods) + 1, 1)) if motion.periodic else one
+    fine = np.arange(steps * (len(commands) - 1) + 1) / steps
+    coarse = np.arange(len(commands))
+    recording = arm.stream(np.column_stack([np.interp(fine, coarse, column) for column in commands.T]))
+    first = len(one) if motion.periodic else 0  # one period passes until the transient has died out
+    kept = slice(steps * first, None, steps)
+    thinned = Recording(*(getattr(recording, field.name)[kept] for field in fields(Recording)))
+    about = {"period_s": motion.duration} if motion.periodic else {}
+    return to_log(arm, thinned, "velocity", {"procedure": "velocity profile"}, rate_hz=rate_hz, **about)
+
+
+def processed(log: Log, robot: Robot) -> Dataset:
+    """Averaged over periods where there are any, else low-passed."""
+    return process(log, LowPass() if log.info.period_s is None else PeriodicAverage(), robot=robot)
+
+
+def identified(robot: Robot, sets: Sequence[Dataset], friction: Sequence[FrictionFit], loss: Array) -> Fit:
+    """III.B: base parameters, with friction and load loss known beforehand.
+
+    The load torque of the loss is that of the identified parameters: starting without loss, the estimate is repeated
+    until it agrees with the load it was made with.
+
+    Args:
+        robot: the arm.
+        sets: data.
+        friction: of each joint.
+        loss: slope and offset [N m] of each joint, joint side (joints, 2).
+    """
+    weight: dict[str, float] = {}
+    for _ in range(STAND.rounds):
+        known = known_friction(friction, loss, weight)
+        fit = WeightedLeastSquares(known_torque=known).fit(without_friction(robot), sets)
+        weight = dict(zip(fit.columns, fit.values.tolist(), strict=True))
+    return fit
+
+
+def tracking(bench: PaperBench, *, runs: int) -> dict[str, Any]:
+    """III.C: the tool along (20) with the inverse-dynamics controller (21), against others (Fig. 7 and 8)."""
+    robot = load_robot("pa10")
+    model = fit_model(load_fit(bench.folder_of("R8") / "fit.json"))
+    bench.say("inverse kinematics along (20)")
+    reference = path_reference(robot, pa10_figure(), cycle_s=STAND.cycle_s, name="figure (20)")
+    gains = choose_gains(model, reference.motion, STAND.cycle_s, noise=truth_of(robot).torque_noise)
+    others: list[Controller] = [PID(), FeedForward(model=model), ComputedTorque(model=nominal_model(robot))]
+    ours = [tracked(bench, robot, reference, ComputedTorque(model=model), gains, k) for k in range(runs)]
+    first = [tracked(bench, robot, reference, controller, gains, 0) for controller in others]
+    worst = max(ours, key=lambda run: run.max_joint_error)
+    comparison = TrackingComparison(robot.name, "figure (20)", STAND.cycle_s, gains, (*first, worst))
+    comparison.save(bench.folder / "tracking.json")
+    _compare_claims(bench, ours)
+    _compare_controllers(bench, ours, first)
+    if bench.as_printed:
+        _printed_control(bench, robot, reference, model, gains)
+    bench.draw(path_figure(comparison), "path.png")
+    bench.draw(error_figure(comparison), "joint-errors.png")
+    bench.draw(torque_figure(worst), "torques.png")
+    return {
+        "runs": [run.figures() for run in (*first, *ours)],
+        "gains": gains.to_data(),
+        "bandwidth_hz": gains.bandwidth_hz,
+        "rule": gains.rule,
+    }
+
+
+def tracked(
+    bench: PaperBench, robot: Robot, reference: Reference, controller: Controller, gains: Gains, number: int
+) -> Tracking:
+    """One run of a controller, with noise on drives and encoders."""
+    bench.say(controller.title)
+    seed = 100 * bench.seed + 60 + number
+    sensors = Sensors(encoder_resolution=STAND.encoder_resolution)
+    virtual = VirtualRobot(robot, rate_hz=1.0 / STAND.cycle_s, seed=seed, sensors=sensors)
+    arm = NoisyDrives(virtual, truth_of(robot).torque_noise, seed=seed + 20)
+    return track(arm, robot, reference, controller, gains)
+
+
+def _compare_claims(bench: PaperBench, runs: Sequence[Tracking]) -> None:
+    """What the paper claims, each for the worst of our runs."""
+    joints = np.degrees(np.max([run.joint_error for run in runs], axis=0))
+    mean = 1e3 * max(run.mean_tool_error for run in runs)
+    bench.compare("joint_error", joints.max(), joints=joints, runs=len(runs))
+    bench.compare("tool_error", mean)
+    bench.compare("tool_literature", mean)
+    shares = np.max([run.feedback_rms / run.torque_rms for run in runs], axis=0)
+    bench.compare("feedback", max(run.feedback_share for run in runs), shares=shares)
+    mean_us = 1e6 * np.mean([run.computing.mean_s for run in runs])
+    bench.compare("in_time", min(run.computing.within for run in runs), mean_us=mean_us)
+
+
+def _compare_controllers(bench: PaperBench, ours: Sequence[Tracking], others: Sequence[Tracking]) -> None:
+    """Other controllers over the worst of our runs; one that was broken off counts as a thousand times worse."""
+    joint, tool = max(run.max_joint_error for run in ours), max(run.mean_tool_error for run in ours)
+    for run in others:
+        bar = 5.0 if run.controller == "pid" else None
+        note = f"{np.degrees(run.max_joint_error):.2g}°, {1e3 * run.mean_tool_error:.3g} mm"
+        if not run.completed:
+            note = f"broken off after {run.time[-1]:.2g} s"
+        for key, one, other in (
+            ("over_tool", run.mean_tool_error, tool),
+            ("over_joint", run.max_joint_error, joint),
+        ):
+            bench.compare(key, one / other if np.isfinite(one) else 1000.0, bar=bar, title=run.title, note=note)
+
+
+def _printed_control(bench: PaperBench, robot: Robot, reference: Reference, model: ControlModel, gains: Gains) -> None:
+    """Equation (21) as it is printed: a matrix C among vectors, F and S at the motor's axis."""
+
+    def row_sums(motion: Motion) -> Array:
+        matrix = model.model.coriolis_matrix(motion.q, motion.qd, model.values)
+        return model.rest(motion) + matrix.sum(axis=2) - np.einsum("tij,tj->ti", matrix, motion.qd)
+
+    ratio = np.abs([drive.gear_ratio for drive in robot.drives])
+    cases = {
+        "C(q, qd) without qd, its rows added up; PA-7": replace(model, rest=row_sums),
+        "F and S at the motor's axis, not times the gear ratio; PA-11": replace(
+            model, rest=lambda motion: model.rest(motion) / ratio
+        ),
+    }
+    for note, wrong in cases.items():
+        run = tracked(bench, robot, reference, ComputedTorque(model=wrong), gains, 0)
+        bench.compare("control_printed", 1e3 * run.mean_tool_error if run.completed else "broken off", note=note)

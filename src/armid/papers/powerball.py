@@ -2,71 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import signal
 
-from armid.arrays import Array
+from armid.dynamics.base import random_motion
+from armid.dynamics.sensitivity import Sensitivity
+from armid.dynamics.views import published
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction, friction_from_data
+from armid.estimation.single_joint.compare import better_law
+from armid.estimation.single_joint.curves import fit_curve
+from armid.estimation.single_joint.friction_fit import FrictionFit, friction_from_data
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.estimation.single_joint.pictures import friction_figure, warmup_figure
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.excitation.criteria import ConditionAndSigma
+from armid.excitation.criteria import ConditionAndSigma, conditioning
 from armid.excitation.design import Fourier, design
+from armid.excitation.fourier import FourierSeries
 from armid.excitation.pictures import singular_value_figure
 from armid.excitation.plan import load_plan
 from armid.experiment.friction_sweep import friction_sweep, powerball_speeds
-from armid.experiment.gravity_free import gravity_free
 from armid.experiment.settings import Thermal
+from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
 from armid.experiment.warm_up import warm_up
-from armid.papers import powerball_bench as stand
-from armid.papers.experiment import Bench, Experiment, Outcome, Row, table
+from armid.logs.log import Log
+from armid.papers.bench import PaperBench, paper_file, published_of, stand_of
 from armid.papers.frames import frames_figure
-from armid.papers.pictures import estimates_figure, motion_figure, torque_figure
-from armid.papers.powerball_tables import (
-    NOT,
-    count_rows,
-    estimate_rows,
-    excitation_rows,
-    friction_rows,
-    law_rows,
-    possible_row,
-    verification_rows,
+from armid.papers.pictures import estimates_figure, motion_figure
+from armid.papers.stand import (
+    against_random,
+    base_groups,
+    fit_statistics,
+    known_friction,
+    statistics_rows,
+    swept_friction,
+    torque_check,
+    true_values,
+    without_friction,
 )
-from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
+from armid.signals.filtering import LowPass
+from armid.signals.pipeline import process
 from armid.torque.model import model_of
+from armid.validation.auditing import audit
 
-SECONDS, SECONDS_JOINT_4 = 12.0, 30.0  # of steady motion per speed; joint 4's second tanh is the hardest to tell
-REPEAT_SPEEDS = (0.1, 0.3, 0.5)  # [rad/s] at which friction is measured before and after the warm-up
-LAMBDA = (1.0, 100.0)  # weights of (17); the paper prints none (PB-18)
+STAND = stand_of("powerball")
+PRINTED = published_of("powerball")
 
 
-def model(bench: Bench) -> Outcome:
-    """II.A and II.B: frames (Fig. 2), base parameters (12) and (13), what Table 3 can mean."""
-    robot = stand.powerball_arm()
+def model(bench: PaperBench) -> dict[str, Any]:
+    """II.A and II.B: frames (Fig. 2), base parameters (12) and (13), what Table 3 can mean (PB-1, PB-2, PB-16)."""
+    robot = load_robot("powerball")
+    bare = without_friction(robot)
     bench.draw(frames_figure(robot), "frames.png")
-    rows, counts = count_rows(bench, robot)
-    rows.append(possible_row(bench, robot))
-    base = model_of(stand.frictionless(robot)).base
-    return Outcome(
-        tuple(rows),
-        data={
-            "counts": counts,
-            "groups": {name: group.expression for name, group in zip(base.kept, base.groups, strict=True)},
-        },
-        notes=(
-            "The 29 entries of Table 3 are what is left of 66 parameters when only those are merged whose columns are "
-            "equal up to sign. Ten merges over the lengths a2 and d4 are missing (first moments of links 2 to 6, the "
-            "masses m2 + m3 and m4 + m5 + m6, rotors 3 to 5), so that 29 columns have rank 19 (PB-1, PB-2, PB-3). With "
-            "gear ratios other than 1, rotors 3 to 6 stand alone and 23 combinations can be told.",
-        ),
-    )
+    rank = len(model_of(bare).base.kept)
+    told = published(model_of(bare), "table-3").identifiable_combinations()
+    counts = {
+        "equation (12), gear ratios 160 and 100": (rank, 23),
+        "equation (12), no rotors": (len(model_of(bare.without_rotors()).base.kept), 19),
+        "rank of the paper's 29 columns (gear ratio 1)": (rank_of_29(robot, bench.seed)[0], 19),
+        "independent combinations told by Table 3": (told, 19),
+        "no zeros, gear ratios 160 and 100": (len(model_of(bare.simplified("none")).base.kept), 40),
+    }
+    bench.compare("base", rank)
+    for what, (count, exact) in counts.items():
+        verdict = "match" if count == exact else "worse"
+        bench.compare("parameters", count, bar=float(exact), verdict=verdict, what=what, exact=exact)
+    judged = audit(robot, name="table-3", seed=bench.seed)[0]
+    why = judged.certificates[0] if judged.certificates else "possible"
+    bench.compare("possible", judged.distance_parameters, why=why, torque=judged.distance_torque or 0.0)
+    return {"counts": {what: count for what, (count, _) in counts.items()}, "groups": base_groups(bare)}
 
 
-def warming(bench: Bench, *, thermal: Thermal | None = None, cycle_s: float = 10.0) -> Outcome:
+def rank_of_29(robot: Robot, seed: int, motion: Any = None) -> tuple[int, float]:
+    """Rank of the regressor in the paper's 29 columns, with gear ratio 1, and its condition number as computed."""
+    dynamics = published(model_of(without_friction(robot)), "table-3").model
+    states = random_motion(robot, 300, np.random.default_rng(seed)) if motion is None else motion
+    columns = dynamics.regressor(states.q, states.qd, states.qdd, STAND.columns_29).reshape(-1, len(STAND.columns_29))
+    singular = np.linalg.svd(columns, compute_uv=False)
+    rank = int(np.sum(singular > 1e-9 * singular[0]))
+    return rank, float(singular[0] / max(singular[-1], 1e-300))
+
+
+def warming(bench: PaperBench, *, thermal: Thermal | None, cycle_s: float) -> dict[str, Any]:
     """II.C: a sinusoid on joint 4 until its mean torque changes no more (Fig. 3), and friction before and after.
 
     Args:
@@ -74,12 +97,11 @@ def warming(bench: Bench, *, thermal: Thermal | None = None, cycle_s: float = 10
         thermal: how the grease warms; the virtual robot's own by default.
         cycle_s: period of the sinusoid.
     """
-    robot, printed = stand.powerball_arm(), table("powerball")["warm_up"]
-    grease, number = thermal or Thermal(), int(printed["joint"])
-    arm = VirtualRobot(robot, rate_hz=stand.RATE_HZ, seed=bench.seed, thermal=grease)
+    robot, grease, number = load_robot("powerball"), thermal or Thermal(), int(PRINTED.warm_up.joint)
+    arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=bench.seed, thermal=grease)
     bench.say("friction of the cold arm")
     cold = _repeat_sweep(arm, robot, number)
-    arm = VirtualRobot(robot, rate_hz=stand.RATE_HZ, seed=bench.seed + 1, thermal=grease)
+    arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=bench.seed + 1, thermal=grease)
     bench.say("sinusoid until warm")
     run = warm_up(arm, robot, [number], cycle_s=cycle_s)
     fit = fit_warmup(robot.joint_names[number - 1], *cycle_means(run.log, robot, number))
@@ -88,246 +110,218 @@ def warming(bench: Bench, *, thermal: Thermal | None = None, cycle_s: float = 10
     first, second = _repeat_sweep(arm, robot, number), _repeat_sweep(arm, robot, number)
     repeat = np.abs(first.torque - second.torque) / np.hypot(first.error, second.error)
     change = (np.abs(cold.torque) - np.abs(first.torque)) / np.abs(first.torque)
-    rows = [
-        bench.near(
-            f"Fig. 3: drop of the mean |torque| of joint {number}",
-            fit.drop,
-            published=printed["drop"],
-            within=0.03,
-            note=f"about 10 %; sigma {fit.drop_sigma:.2g}",
-        ),
-        bench.row(
-            "the warm-up ends by itself",
-            ours="yes" if run.warm else "no",
-            published="yes",
-            verdict="match" if run.warm else "worse",
-            note=f"after {run.log.duration:.0f} s; at most {100 * run.left.max():.2g} % are still to come",
-        ),
-        bench.near(
-            "time constant of the exponential",
-            fit.time_constant,
-            published=grease.time_constant_s,
-            within=0.1 * grease.time_constant_s,
-            unit="s",
-            note="of the virtual arm's grease; the paper prints none",
-        ),
-        bench.at_most(
-            "friction measured twice after the warm-up: largest difference, in standard errors",
-            float(repeat.max()),
-            published=None,
-            bar=4.0,
-            note=f"at {listed(REPEAT_SPEEDS)} rad/s, both directions",
-        ),
-        bench.row(
-            "friction of the cold over that of the warm arm, fastest speed",
-            ours=1.0 + float(change[np.argmax(np.abs(first.speed))]),
-            verdict=NOT,
-        ),
-    ]
-    if bench.as_printed:
-        rows.append(_signed_mean_row(bench, run.log["effort"][:, number - 1], cycle_s, fit.means))
-    return Outcome(
-        tuple(rows),
-        settings={"excess": grease.excess, "time_constant_s": grease.time_constant_s, "cycle_s": cycle_s},
-        data={**fit.to_data(), "warm": run.warm, "left": float(run.left.max())},
-    )
+    bench.compare("drop", fit.drop, joint=number, sigma=fit.drop_sigma)
+    bench.compare("ends", "yes" if run.warm else "no", after=run.log.duration, left=100 * run.left.max())
+    bench.compare("time_constant", fit.time_constant, published=grease.time_constant_s)
+    bench.compare("repeat", repeat.max(), speeds=STAND.repeat_speeds)
+    bench.compare("cold", 1.0 + change[np.argmax(np.abs(first.speed))])
+    if bench.as_printed:  # PB-13: the mean torque of a complete period, literally
+        rows, torque = round(cycle_s * STAND.rate_hz), run.log["effort"][:, number - 1]
+        signed = torque[: len(torque) // rows * rows].reshape(-1, rows).mean(axis=1)
+        bench.compare("signed_mean", np.abs(signed).max() / fit.means.min())
+    return {**fit.to_data(), "warm": run.warm, "left": float(run.left.max()), "grease": grease}
 
 
 def _repeat_sweep(arm: VirtualRobot, robot: Robot, joint: int) -> Any:
-    run = friction_sweep(arm, robot, joint, speeds=REPEAT_SPEEDS, seconds=4.0)
+    run = friction_sweep(arm, robot, joint, speeds=STAND.repeat_speeds, seconds=STAND.repeat_s)
     return friction_points(run.log, robot, joint)
 
 
-def _signed_mean_row(bench: Bench, torque: Array, cycle_s: float, means: Array) -> Row:
-    """PB-13: the mean torque of a complete period, literally."""
-    rows = round(cycle_s * stand.RATE_HZ)
-    signed = torque[: len(torque) // rows * rows].reshape(-1, rows).mean(axis=1)
-    return bench.row(
-        "mean torque of a period, signed as printed, over mean |torque|: largest",
-        ours=float(np.abs(signed).max() / means.min()),
-        verdict=NOT,
-        note="PB-13: zero for symmetric motion; Fig. 3 must show mean |torque|",
-    )
-
-
-def friction(bench: Bench, *, joints: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seconds: float | None = None) -> Outcome:
+def friction(bench: PaperBench, *, joints: Sequence[int], seconds: float | None) -> dict[str, Any]:
     """II.C: friction of six joints at 18 speeds in both directions, free of gravity (Table 2, Fig. 4 to 6).
 
     Args:
         bench: where to work.
         joints: which to sweep, from 1 on.
-        seconds: of steady motion per speed and direction.
+        seconds: of steady motion per speed and direction; the stand's by default.
     """
-    robot, printed = stand.powerball_arm(), table("powerball")["friction"]
+    robot = load_robot("powerball")
     fits: list[FrictionFit] = []
-    rows: list[Row] = []
     mountings = {}
     for joint in joints:
         bench.say(f"joint {joint}, 18 speeds in both directions")
-        posture = gravity_free(robot, joint)
-        mounted = robot.with_gravity(posture.gravity)
-        length = seconds or (SECONDS_JOINT_4 if joint == 4 else SECONDS)
-        arm = stand.machine(mounted, 1000 * bench.seed + joint)
-        run = friction_sweep(arm, mounted, joint, speeds=powerball_speeds(), seconds=length)
-        fits.append(fit_friction(friction_points(run.log, mounted, joint), "hyperbolic"))
-        mountings[joint] = posture.mounting
-    upright = [joint for joint in joints if mountings[joint] == "as mounted"]
-    wanted = [joint for joint in joints if joint in printed["upright"]]
-    rows.append(
-        bench.row(
-            "joints measured with the base upright; the others with it horizontal",
-            ours=", ".join(map(str, upright)),
-            published=", ".join(map(str, wanted)),
-            verdict="match" if upright == wanted else "worse",
-            note="found by searching a posture without gravity on the joint",
+        length = seconds or (STAND.seconds.joint_4 if joint == 4 else STAND.seconds.others)
+        about = {"rate_hz": STAND.rate_hz, "seed": 1000 * bench.seed + joint}
+        fit, mountings[joint] = swept_friction(
+            robot, joint, "hyperbolic", speeds=powerball_speeds(), seconds=length, **about
         )
-    )
-    rows += friction_rows(bench, fits, robot) + law_rows(bench, fits)
+        fits.append(fit)
+    upright = ", ".join(str(joint) for joint in joints if mountings[joint] == "as mounted")
+    wanted = ", ".join(str(joint) for joint in joints if joint in PRINTED.upright)
+    bench.compare("upright", upright, published=wanted)
+    compare_friction(bench, fits, robot)
+    _compare_laws(bench, fits)
     for first in range(0, len(fits), 2):
-        pair = joints[first : first + 2]
-        name = "-".join(map(str, pair))
+        name = "-".join(map(str, joints[first : first + 2]))
         bench.draw(friction_figure(fits[first : first + 2], "the Powerball"), f"friction-{name}.png")
-    return Outcome(
-        tuple(rows),
-        settings={"seconds": seconds or SECONDS, "seconds_joint_4": seconds or SECONDS_JOINT_4},
-        data={
-            "joints": [{"number": joint, **fit.to_data()} for joint, fit in zip(joints, fits, strict=True)],
-            "mountings": {str(joint): words for joint, words in mountings.items()},
-        },
-        notes=(
-            "Table 2 is what the virtual arm has; joints 5 and 6 list the steep term second, and their friction is 10 "
-            "to 15 times below third-party values of the same modules (PB-15). Here the steep term comes first.",
-        ),
-    )
+    return {
+        "fits": [{"number": joint, **fit.to_data()} for joint, fit in zip(joints, fits, strict=True)],
+        "mountings": {str(joint): words for joint, words in mountings.items()},
+    }
 
 
-def excitation(bench: Bench, *, starts: int = 2) -> Outcome:
-    """III.B: the exciting trajectory (17) to (20), omega = 2 pi / 10, N = 4 (Fig. 7).
+def compare_friction(bench: PaperBench, fits: Sequence[FrictionFit], robot: Robot) -> None:
+    """Table 2: gamma5, gamma1 + gamma3, and the curve, joint by joint; gamma2 and gamma4 count as curve only."""
+    truth = truth_of(robot)
+    for fit in fits:
+        j = robot.joint_names.index(fit.joint)
+        printed, found, speed = truth.coefficients[j], fit.coefficients, fit.points.speed
+        curve = truth.friction[j].torque(speed, printed)
+        apart = np.max(np.abs(fit.curve(speed) - curve) / fit.standard_error(speed))
+        level, names = printed["g1"] + printed["g3"], [f"g{k}" for k in range(1, 6)]
+        bench.compare("gamma5", found["g5"], published=printed["g5"], joint=j + 1, sigma=fit.sigma["g5"])
+        erratum = "PB-15: the paper lists the steep term second" if j > 3 else ""
+        rounded = {"published": round(level, 6), "within": 0.02 * level}
+        bench.compare("level", found["g1"] + found["g3"], joint=j + 1, erratum=erratum, **rounded)
+        bench.compare("curve", apart, joint=j + 1, residual=np.sqrt(fit.chi2 / fit.dof))
+        ours, theirs = ([one[name] for name in names] for one in (found, printed))
+        bench.compare("gammas", ours, published=theirs, joint=j + 1)
 
-    Args:
-        bench: where to work.
-        starts: of the search.
-    """
-    robot, printed = stand.powerball_arm(), table("powerball")["excitation"]
-    criterion = ConditionAndSigma(*LAMBDA)
-    bare = stand.frictionless(robot)
+
+def _compare_laws(bench: PaperBench, fits: Sequence[FrictionFit]) -> None:
+    """Two observations of the paper: no Stribeck effect, and Coulomb with viscous friction (15) is not enough."""
+    rejected, falling = [], 0
+    for fit in fits:
+        p = fit.points
+        simple = fit_curve("coulomb-viscous", p.speed, p.torque, p.error)
+        if better_law(fit.up, simple, len(p)).better:
+            rejected.append(fit.joint)
+        up = p.part(1.0)
+        order = np.argsort(up.speed)
+        steps = np.diff(up.torque[order]) / np.hypot(up.error[order][1:], up.error[order][:-1])
+        falling += bool(np.any(steps < -4.0))
+    bench.compare("falling", falling)
+    bench.compare("rejected", len(rejected), published=len(fits), joints=", ".join(rejected))
+
+
+def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
+    """III.B: the exciting trajectory (17) to (20), omega = 2 pi / 10, N = 4 (Fig. 7)."""
+    robot, paper = load_robot("powerball"), PRINTED.excitation
+    criterion = ConditionAndSigma(*paper_file("powerball").stand["lambda"])
+    bare = without_friction(robot)
     bench.say(f"{starts} starts")
     plan = design(
         bare,
-        Fourier(printed["harmonics"], printed["period_s"]),
+        Fourier(paper.harmonics, paper.period_s),
         starts=starts,
         seed=bench.seed,
-        rate_hz=stand.RATE_HZ,
+        rate_hz=STAND.rate_hz,
         criterion=criterion,
         parameters="inertial",
         workers=1,
     )
     plan.save(bench.folder / "plan.json")
-    times, motion = plan.trajectory.sample(stand.RATE_HZ)
+    times, motion = plan.trajectory.sample(STAND.rate_hz)
     bench.draw(motion_figure(times, motion, robot, what="Powerball, exciting trajectory"), "motion.png")
     bench.draw(singular_value_figure(plan, bare), "singular-values.png")
-    rows, found = excitation_rows(bench, plan, robot, criterion)
-    return Outcome(
-        tuple(rows),
-        settings={"starts": starts, "lambda": list(LAMBDA), "limits": "assumed"},
-        data={**found, "parameters": list(plan.parameters)},
-        notes=(
-            "Y in (17) has the 19 link parameters as columns; rotor inertias, on the motor side, would add columns "
-            "that are larger by the square of the gear ratio and rule cond(Y).",
-        ),
-    )
+    weights, draws = np.ones(robot.n_joints), STAND.draws
+    (own, cost), random = against_random(plan, bare, weights, draws=draws, seed=bench.seed, cost=criterion.cost)
+    others = {
+        "condition_numbers": [one.condition_raw for one, _ in random],
+        "sigma_min": [one.sigma_min for one, _ in random],
+        "objective": [g for _, g in random],
+    }
+    bench.compare("cond", own.condition_raw, bar=min(others["condition_numbers"]), draws=draws)
+    bench.compare("sigma_min", own.sigma_min, bar=max(others["sigma_min"]), draws=draws)
+    bench.compare("objective", cost, bar=min(others["objective"]), draws=draws)
+    bench.compare("limits_kept", "kept" if plan.certified else "broken", why="")
+    motion = plan.trajectory.sample(plan.rate_hz)[1]
+    everything = Sensitivity(model_of(bare), model_of(bare).base.kept, width=0.0).information(motion, weights)
+    bench.compare("cond_all", conditioning(everything, len(motion.q)).condition)
+    if bench.as_printed:
+        rank, as_computed = rank_of_29(robot, bench.seed, motion)
+        bench.compare("cond_29", as_computed, rank=rank)
+    return {
+        "condition_number": own.condition_raw,
+        "sigma_min": own.sigma_min,
+        "objective": cost,
+        "random": others,
+        "margins": {margin.quantity: margin.margin for margin in plan.certificate.margins},
+        "seconds": plan.seconds,
+        "parameters": list(plan.parameters),
+    }
 
 
-def identification(bench: Bench, *, periods: int = 6) -> Outcome:
-    """III.C and III.D: base parameters with friction subtracted, verification on a second sinusoid (Fig. 8).
-
-    Args:
-        bench: where to work; needs the friction of R13 and the plan of R14.
-        periods: of the exciting trajectory.
-    """
-    robot = stand.powerball_arm()
-    bare, plan = stand.frictionless(robot), load_plan(bench.folder_of("R14") / "plan.json")
-    fits = [friction_from_data(entry) for entry in bench.earlier["R13"].data["joints"]]
-    known = stand.known_friction(fits)
+def identification(bench: PaperBench, *, periods: int) -> dict[str, Any]:
+    """III.C and III.D: base parameters with friction subtracted, verification on a second sinusoid (Fig. 8)."""
+    robot = load_robot("powerball")
+    bare, plan = without_friction(robot), load_plan(bench.folder_of("R14") / "plan.json")
+    known = known_friction([friction_from_data(entry) for entry in bench.earlier["R13"].data["fits"]])
+    second = second_sinusoid(robot)
     bench.say(f"{periods} periods of the exciting trajectory")
-    log = stand.machine(robot, 1000 * bench.seed + 1).run(plan, periods=periods)
+    log = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 1).run(plan, periods=periods)
     bench.say("second sinusoid")
-    second = stand.second_sinusoid(robot)
-    other = stand.machine(robot, 1000 * bench.seed + 2).run(second, periods=1)
-    data, check_data = stand.prepared(log, bare), stand.prepared(other, bare)
+    other = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 2).run(second, periods=1)
+    data, check_data = prepared(log, bare), prepared(other, bare)
     fit = OrdinaryLeastSquares(known_torque=known).fit(bare, data)
     weighted = WeightedLeastSquares(known_torque=known).fit(bare, data)
     fit.save(bench.folder / "fit.json")
-    check, better = stand.verified(fit, check_data), stand.verified(weighted, check_data)
-    truth = stand.true_values(bare)
-    rows = [*verification_rows(bench, check), *estimate_rows(bench, fit, truth)]
-    rows.append(
-        bench.row(
-            "Fig. 8: the same with each joint weighted by its noise, by joint",
-            ours=listed(better.nrms, 3),
-            verdict=NOT,
-            note="the paper's least squares counts all joints alike",
-        )
-    )
-    torques = torque_statistics(check.measured, check.predicted, check.velocity, check.noise, robot.joint_names)
+    check, better = torque_check(fit, check_data), torque_check(weighted, check_data)
+    truth = true_values(bare)
+    bench.by_joint("nrms", check.nrms(), raw=check.nrms(raw=True))
+    bench.compare("identified", len(fit.names))
+    inside = int(np.sum(np.abs(fit.values - truth) < 2.0 * fit.sigma))
+    bench.compare("inside", f"{inside} of {len(truth)}")
+    bench.compare("weighted", better.nrms())
     judged = fit_statistics(fit)
-    rows += statistics_rows(bench, "verification", torques, judged)
+    statistics_rows(bench, "verification", check.statistics(), judged)
     if bench.as_printed:
-        rows.append(_unequal_filters_row(bench, bare, known, log, other))
-    names = robot.joint_names
-    figure = torque_figure(
-        check.time,
-        check.measured,
-        check.predicted,
-        names,
-        what="Powerball, verification",
-        validation=True,
-        noise=check.noise,
-    )
-    bench.draw(figure, "torque.png")
-    shown = motion_figure(*second.sample(stand.RATE_HZ), robot, what="Powerball, verification motion")
+        wrong = OrdinaryLeastSquares(known_torque=known).fit(bare, prepared_as_printed(log))
+        bench.compare("filters_printed", torque_check(wrong, prepared_as_printed(other)).nrms())
+    check.draw(bench, "torque.png", "Powerball, verification", validation=True)
+    shown = motion_figure(*second.sample(STAND.rate_hz), robot, what="Powerball, verification motion")
     bench.draw(shown, "motion.png")
     what = "Powerball, base parameters"
     bench.draw(estimates_figure(fit.names, fit.values, fit.sigma, what=what, truth=truth), "estimates.png")
-    return Outcome(
-        tuple(rows),
-        settings={"periods": periods, "cutoff_hz": stand.CUTOFF_HZ, "rows_per_second": data_rate(data)},
-        data={
-            "nrms": check.nrms.tolist(),
-            "nrms_unfiltered": check.nrms_raw.tolist(),
-            "nrms_weighted": better.nrms.tolist(),
-            **torques,
-            "statistics": judged,
-            "truth": truth.tolist(),
-        },
-        notes=(
-            "Torque and regressor get the same zero-phase filter (PB-17), then one row in every "
-            f"{round(stand.RATE_HZ / data_rate(data))} is kept.",
-        ),
+    row_s = float(np.median(np.diff(data.time[data.rows])))
+    return {
+        "nrms": check.nrms(),
+        "nrms_unfiltered": check.nrms(raw=True),
+        "nrms_weighted": better.nrms(),
+        **check.statistics(),
+        "statistics": judged,
+        "truth": truth,
+        "rows_per_second": 1.0 / row_s,
+        "decimation": round(STAND.rate_hz * row_s),
+    }
+
+
+def second_sinusoid(robot: Robot) -> FourierSeries:
+    """A sinusoid per joint, of 0.05 to 0.083 Hz."""
+    one, limits = STAND.second_sinusoid, robot.limits
+    base_hz = 1.0 / one.period_s
+    reach = np.minimum(
+        one.range_share * 0.5 * (limits.upper - limits.lower),
+        one.speed_share * limits.velocity / (2.0 * np.pi * base_hz * np.array(one.harmonics)[one.which]),
     )
+    phase, rows = np.array(one.phase), np.arange(robot.n_joints)
+    sine, cosine = np.zeros((2, robot.n_joints, len(one.harmonics)))
+    sine[rows, one.which], cosine[rows, one.which] = reach * np.cos(phase), reach * np.sin(phase)
+    return FourierSeries(base_hz, tuple(one.harmonics), sine, cosine, 0.5 * (limits.lower + limits.upper))
 
 
-def data_rate(data: Any) -> float:
-    """Rows per second that are left after decimation."""
-    return float(1.0 / np.median(np.diff(data.time[data.rows])))
+def prepared(log: Log, robot: Robot) -> Dataset:
+    """Decimated torque, Butterworth on the differentiated measured velocity, the same filter on both sides (PB-17)."""
+    return process(log, LowPass(cutoff_hz=STAND.cutoff_hz, measured=True), robot=robot)
 
 
-def _unequal_filters_row(bench: Bench, bare: Robot, known: Any, log: Any, other: Any) -> Row:
-    """PB-17: what happens if torque and acceleration are filtered differently, as the text reads."""
-    fit = OrdinaryLeastSquares(known_torque=known).fit(bare, stand.prepared_as_printed(log))
-    wrong = stand.verified(fit, stand.prepared_as_printed(other))
-    return bench.row(
-        "Fig. 8 with the filters as printed: RMS of the error over the spread of the torque, by joint",
-        ours=listed(wrong.nrms, 3),
-        verdict=NOT,
-        note="PB-17: a decimation filter on torque and a causal band-pass on acceleration alone",
+def prepared_as_printed(log: Log) -> Dataset:
+    """A decimation filter on torque alone, a causal band-pass on acceleration alone: the sides differ (PB-17)."""
+    rate_hz, cutoff_hz = STAND.rate_hz, STAND.cutoff_hz
+    step = max(1, int(rate_hz / (2.5 * cutoff_hz)))
+    torque = signal.decimate(log["effort"], step, axis=0, zero_phase=True)
+    rate = np.gradient(log["velocity"], 1.0 / rate_hz, axis=0)
+    band = signal.butter(2, [STAND.lowest_hz, cutoff_hz], btype="bandpass", fs=rate_hz, output="sos")
+    acceleration = signal.sosfilt(band, rate, axis=0)
+    kept = slice(round(2.0 / cutoff_hz * rate_hz) * step, None, step)  # without the filters' start
+    q, qd, qdd = (np.ascontiguousarray(one[kept]) for one in (log["position"], log["velocity"], acceleration))
+    return Dataset(
+        joints=log.joints,
+        time=log.time[kept],
+        q=q,
+        qd=qd,
+        qdd=qdd,
+        torque=np.ascontiguousarray(torque[len(torque) - len(q) :]),
+        rows=np.arange(len(q)),
+        gravity=log.info.gravity,
     )
-
-
-EXPERIMENTS = (
-    Experiment("model", "powerball", "Frames and base parameters (Fig. 2, Table 3)", model, seconds=6.0),
-    Experiment("R12", "powerball", "Warm-up of joint 4 (Fig. 3)", warming, seconds=20.0),
-    Experiment("R13", "powerball", "Friction of six joints (Table 2, Fig. 4 to 6)", friction, seconds=80.0),
-    Experiment("R14", "powerball", "Exciting trajectory (Fig. 7)", excitation, seconds=15.0),
-    Experiment("R15", "powerball", "Identification and verification (Fig. 8)", identification, ("R13", "R14"), 15.0),
-)

@@ -15,19 +15,19 @@ from typing import Any
 from armid._version import __version__
 from armid.errors import ArmidError, UnknownNameError
 from armid.files import code_hash, write_text
-from armid.papers.experiment import VERDICTS, Bench, Experiment, Outcome, Row, load_outcome, save_outcome
+from armid.papers.bench import (
+    VERDICTS,
+    Experiment,
+    PaperBench,
+    PaperOutcome,
+    PaperRow,
+    experiments_of,
+    load_outcome,
+    save_outcome,
+)
 
 #: The papers by the short name of their arm, in the order of the experiments R1 to R15.
-PAPERS = {
-    "rx60": "Karahan, Bingul: Modelling and Identification of STAUBLI RX-60 Robot",
-    "ir361": "Swevers, Verdonck, De Schutter: Dynamic Model Identification for Industrial Robots (KUKA IR 361)",
-    "kr15": "Swevers, Verdonck, De Schutter: Dynamic Model Identification for Industrial Robots (payload, KUKA KR 15)",
-    "pa10": "Bompos, Artemiadis, Oikonomopoulos, Kyriakopoulos: Modeling, Full Identification and Control of the "
-    "Mitsubishi PA-10 Robot Arm",
-    "er16": "Ding, Wu, Yao, Yang: Dynamic Model Identification for 6-DOF Industrial Robots (ER-16)",
-    "powerball": "Memar, Esfahani: Modeling and Dynamic Parameter Identification of the SCHUNK Powerball Robotic Arm",
-}
-_LONGEST_FIRST = ("powerball", "pa10", "er16", "kr15", "ir361", "rx60")
+PAPERS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class News:
     paper: str
     title: str
     line: str = ""
-    outcome: Outcome | None = None
+    outcome: PaperOutcome | None = None
     kept: bool = False
     seconds: float = 0.0
 
@@ -62,7 +62,7 @@ class Reproduction:
         seed: of everything random.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
     notes: dict[str, tuple[str, ...]]
     folder: Path
     seed: int
@@ -96,36 +96,7 @@ def experiments(paper: str) -> tuple[Experiment, ...]:
     """
     if paper not in PAPERS:
         raise UnknownNameError("paper", paper, [*PAPERS, "all"])
-    return tuple(_module(paper).EXPERIMENTS)
-
-
-def _module(paper: str) -> Any:
-    """The module of a paper, loaded when it is asked for."""
-    match paper:
-        case "rx60":
-            from armid.papers import rx60
-
-            return rx60
-        case "ir361":
-            from armid.papers import ir361
-
-            return ir361
-        case "kr15":
-            from armid.papers import kr15
-
-            return kr15
-        case "pa10":
-            from armid.papers import pa10
-
-            return pa10
-        case "er16":
-            from armid.papers import er16
-
-            return er16
-        case _:
-            from armid.papers import powerball
-
-            return powerball
+    return experiments_of(paper)
 
 
 def reproduce(
@@ -171,7 +142,7 @@ def _run_in_processes(
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(processes, mp_context=context) as pool:
         news = manager.Queue()
-        order = sorted(papers, key=_LONGEST_FIRST.index)
+        order = sorted(papers, key=lambda paper: -sum(one.about.seconds for one in experiments(paper)))
         running = [pool.submit(_work, paper, folder, seed, as_printed, news) for paper in order]
         try:
             for item in _hear(news, running):
@@ -203,7 +174,7 @@ def _work(paper: str, folder: Path, seed: int, as_printed: bool, news: Any) -> N
 
 def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Callable[[News], None]) -> None:
     """Run one paper's experiments in order; each is saved when it has ended."""
-    done: dict[str, Outcome] = {}
+    done: dict[str, PaperOutcome] = {}
     code = code_hash()
     for experiment in experiments(paper):
         place = folder / paper / experiment.name
@@ -211,24 +182,24 @@ def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Calla
         kept = _kept(place / "outcome.json", key)
         if kept is not None:
             done[experiment.name] = kept
-            tell(News(experiment.name, paper, experiment.title, outcome=kept, kept=True))
+            tell(News(experiment.name, paper, experiment.about.title, outcome=kept, kept=True))
             continue
         place.mkdir(parents=True, exist_ok=True)
 
         def say(line: str, experiment: Experiment = experiment) -> None:
-            tell(News(experiment.name, paper, experiment.title, line=line))
+            tell(News(experiment.name, paper, experiment.about.title, line=line))
 
         say("started")
         start = time.perf_counter()
-        earlier = {name: done[name] for name in experiment.needs}
-        outcome = experiment.run(Bench(paper, experiment.name, place, seed, as_printed, earlier, say))
+        earlier = {name: done[name] for name in experiment.about.needs}
+        outcome = experiment.run(PaperBench(paper, experiment.name, place, seed, as_printed, earlier, say))
         seconds = time.perf_counter() - start
-        save_outcome(outcome, place / "outcome.json", title=experiment.title, seconds=round(seconds, 1), **key)
+        save_outcome(outcome, place / "outcome.json", title=experiment.about.title, seconds=round(seconds, 1), **key)
         done[experiment.name] = outcome
-        tell(News(experiment.name, paper, experiment.title, outcome=outcome, seconds=seconds))
+        tell(News(experiment.name, paper, experiment.about.title, outcome=outcome, seconds=seconds))
 
 
-def _kept(path: Path, key: dict[str, Any]) -> Outcome | None:
+def _kept(path: Path, key: dict[str, Any]) -> PaperOutcome | None:
     """An earlier outcome made in the same way, or None."""
     try:
         outcome, about = load_outcome(path)
@@ -238,7 +209,7 @@ def _kept(path: Path, key: dict[str, Any]) -> Outcome | None:
 
 
 def _collect(papers: Sequence[str], folder: Path, seed: int) -> Reproduction:
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     notes: dict[str, tuple[str, ...]] = {}
     for paper in papers:
         for experiment in experiments(paper):

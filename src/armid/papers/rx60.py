@@ -2,304 +2,487 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.dynamics.base import random_motion
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
+from armid.dynamics.threads import one_blas_thread
 from armid.dynamics.views import published
+from armid.estimation.fit import Fit
 from armid.estimation.least_squares import OrdinaryLeastSquares
-from armid.excitation.published import RampedSinusoid, rx60_verification
-from armid.papers import rx60_bench as stand
-from armid.papers.experiment import Bench, Experiment, Outcome, Row, table
+from armid.excitation import paths as tool_path_shapes
+from armid.excitation.fourier import FourierSeries
+from armid.excitation.published import rx60_verification
+from armid.excitation.tool_path import HarmonicPath, ToolPath
+from armid.excitation.trajectory import Trajectory
+from armid.experiment.drive import Recording
+from armid.experiment.settings import Sensors
+from armid.experiment.truth import truth_of
+from armid.experiment.virtual import VirtualRobot
+from armid.logs.log import Log, LogInfo
+from armid.papers.bench import NOT, PaperBench, paper_file, stand_of
 from armid.papers.frames import frames_figure
-from armid.papers.pictures import motion_figure, tool_path_figure, torque_figure
+from armid.papers.pictures import estimates_figure, motion_figure, tool_path_figure
 from armid.papers.rx60_equations import ERRATA, torque
-from armid.papers.rx60_tables import (
-    combinations_figure,
-    inertia_rows,
-    inertias,
-    own_torque_statistics,
-    printed_alpha_15,
-    printed_identification_rows,
-    rank_and_condition_rows,
-    rank_row,
-    spread_of,
-    spread_rows,
-    torque_noise,
-    true_inertia,
-)
-from armid.papers.statistics import fit_statistics, listed, statistics_rows, torque_statistics
+from armid.papers.stand import TorqueCheck, fit_statistics, statistics_rows, with_tool_of_link
 from armid.robot.load import load_robot
-from armid.robot.robot import Robot
+from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
+from armid.signals.filtering import LowPass
+from armid.signals.pipeline import process
+from armid.signals.resample import fuse, interpolate
 from armid.torque.model import model_of
 
-_SQUARED = "(N m)²"
-TRIM_S = 1.0  # cut off both ends of the verification runs; the paper does not say how much
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STAND = stand_of("rx60")
+PRINTED = paper_file("rx60").published
+SHEET = PRINTED["data_sheet"]
+COMBINATIONS, INERTIAS = (
+    {name: {int(number): float(factor) for number, factor in parts.items()} for name, parts in sums.items()}
+    for sums in (paper_file("rx60").stand["combinations"], paper_file("rx60").stand["inertias"])
+)  # sums of alphas, by the number of each
+WELL_DETERMINED = tuple(COMBINATIONS)[: STAND.well_determined]
+FREE = tuple(i for i in range(1, 17) if i not in STAND.known)
 
 
-def model(bench: Bench) -> Outcome:
+def model(bench: PaperBench, *, samples: int) -> None:
     """II: frames (Fig. 1), link parameters (Table I), torque equations; III: parameters (Table II)."""
-    robot, printed = stand.rx60_arm(), table("rx60")
-    bench.draw(frames_figure(load_robot("rx60", links=6)), "frames.png")
-    lengths = {length.name: length.value for length in load_robot("rx60", links=6).lengths}
-    rows = [
-        bench.near(f"Table I: {name}", lengths[name], published=value, within=1e-12, unit="m")
-        for name, value in printed["link_parameters"].items()
-    ]
-    # rounded to four digits, as is the data sheet: m2, m3 and the centres of mass are known to 5e-4 only
-    known = stand.known_parts(robot)
-    rows += [
-        bench.near(
-            f"Table II: known part of {name}",
-            known[int(name[5:])],
-            published=value,
-            within=1e-3 * abs(value) + 5e-5,
-            unit="N m" if name in ("alpha15", "alpha16") else "kg m²",
-            note={"alpha8": "RX-5", "alpha15": "RX-6"}.get(name, ""),
-        )
-        for name, value in printed["constants"].items()
-    ]
-    motion = random_motion(robot, 500, np.random.default_rng(bench.seed))
-    alpha = stand.true_alpha(robot)
-    view = published(model_of(robot), "alpha")
-    inertia = dict(zip(view.model.names, true_inertia(robot), strict=True))
+    robot, whole = rx60_arm(), load_robot("rx60", links=6)
+    bench.draw(frames_figure(whole), "frames.png")
+    lengths = {length.name: length.value for length in whole.lengths}
+    for name, value in PRINTED["link_parameters"].items():
+        bench.compare("length", lengths[name], published=value, name=name)
+    known, errata = known_parts(robot), PRINTED["constant_errata"]
+    for name, value in PRINTED["constants"].items():
+        # rounded to four digits, as is the data sheet: m2, m3 and the centres of mass are known to 5e-4 only
+        within = 1e-3 * abs(value) + 5e-5
+        about = {"name": name, "erratum": errata.get(name, "")}
+        unit = "N m" if name in ("alpha15", "alpha16") else "kg m²"
+        bench.compare("known_part", known[int(name[5:])], published=value, within=within, unit=unit, **about)
+    motion = random_motion(robot, samples, np.random.default_rng(bench.seed))
+    alpha, view = true_alpha(robot), published(model_of(robot), "alpha")
+    inertia = dict(zip(view.model.names, truth_of(robot).inertia.ravel(), strict=True))
     exact = view.model.inverse_dynamics(*motion, inertia)
-    size = np.sqrt(np.mean(exact**2, axis=0))
-    error = np.sqrt(np.mean((torque(*motion, alpha) - exact) ** 2, axis=0)) / size
-    rows.append(
-        bench.at_most(
-            "torque equations (2), corrected, against the model: largest relative RMS",
-            float(error.max()),
-            published=None,
-            bar=1e-12,
-            note="RX-1 to RX-4 corrected",
-        )
-    )
-    rows.append(rank_row(bench, motion, robot))
+
+    def error(errata: Collection[str] = ()) -> Array:
+        wrong = torque(*motion, alpha, errata) - exact
+        return np.sqrt(np.mean(wrong**2, axis=0)) / np.sqrt(np.mean(exact**2, axis=0))
+
+    bench.compare("equations", error().max())
+    columns = np.stack([torque(*motion, one).ravel() for one in np.eye(16)], axis=1)
+    rank = np.linalg.matrix_rank(columns / np.linalg.norm(columns, axis=0), tol=1e-9)
+    bench.compare("columns", rank, base=len(model_of(robot).base.kept))
     if bench.as_printed:
-        for erratum in (*((one,) for one in ERRATA), ERRATA):
-            wrong = np.sqrt(np.mean((torque(*motion, alpha, erratum) - exact) ** 2, axis=0)) / size
-            words = erratum[0] if len(erratum) == 1 else "RX-1 to RX-4"
-            rows.append(
-                bench.row(
-                    f"torque equations as printed, {words}: relative RMS against the model, by joint",
-                    ours=listed(wrong, 3),
-                    verdict="not comparable",
-                    note=words,
-                )
-            )
-    return Outcome(tuple(rows), settings={"samples": 500, "data_sheet": printed["data_sheet"]})
+        for words, left_in in _errata_left_in():
+            bench.compare("equations_printed", error(left_in), errata=words)
 
 
-def identification(bench: Bench, *, paths: tuple[str, ...] | None = None, seconds: float = 12.0) -> Outcome:
-    """IV.A: six tool paths, least squares (6) for thirteen alphas; Tables III, IV and V.
+def _errata_left_in() -> list[tuple[str, Sequence[str]]]:
+    return [*((one, (one,)) for one in ERRATA), ("RX-1 to RX-4", ERRATA)]
 
-    Args:
-        bench: where to work.
-        paths: some of the six, all by default.
-        seconds: of motion along each.
-    """
-    robot = stand.rx60_arm()
-    known, wanted = stand.known_parts(robot), stand.tool_paths()
-    chosen = {name: wanted[name] for name in (paths or tuple(wanted))}
+
+def identification(bench: PaperBench, *, paths: Sequence[str], seconds: float) -> dict[str, Any]:
+    """IV.A: six tool paths, least squares (6) for thirteen alphas; Tables III, IV and V."""
+    robot = rx60_arm()
+    known, wanted = known_parts(robot), tool_paths()
     sets: dict[str, Dataset] = {}
     tools: dict[str, Array] = {}
-    for number, (name, path) in enumerate(chosen.items()):
-        bench.say(f"{name}, {number + 1} of {len(chosen)}")
-        motion = stand.along(robot, path)
-        sets[name] = stand.prepared(stand.drive(robot, motion, _seed(bench, number), seconds=seconds), robot)
+    for number, name in enumerate(paths):
+        bench.say(f"{name}, {number + 1} of {len(paths)}")
+        motion = along(robot, wanted[name])
+        sets[name] = prepared(drive(robot, motion, 1000 * bench.seed + 10 * number, seconds=seconds), robot)
         tools[name] = tool_frame(robot, motion.at(np.linspace(0.0, motion.duration, 400)).q)[:, :3, 3]
-    estimates = {name: stand.estimate_alpha(data, known) for name, data in sets.items()}
+    estimates = {name: estimate_alpha(data, known) for name, data in sets.items()}
     plain = OrdinaryLeastSquares(slow_share=0.0, slow_floor=0.0)  # without friction, slow samples count as well
-    fits = {name: plain.fit(stand.with_data_sheet(robot), data) for name, data in sets.items()}
+    fits = {name: plain.fit(with_data_sheet(robot), data) for name, data in sets.items()}
     alphas = np.array([one.alpha for one in estimates.values()])
-    together = plain.fit(stand.with_data_sheet(robot), list(sets.values()))
+    together = plain.fit(with_data_sheet(robot), list(sets.values()))
 
-    rows = [*spread_rows(bench, alphas, robot), *inertia_rows(bench, alphas, robot)]
-    rows += rank_and_condition_rows(bench, estimates, fits, robot)
+    _compare_spread(bench, alphas, robot)
+    _compare_inertias(bench, alphas, robot)
+    _compare_rank(bench, estimates, fits, robot)
     judged = fit_statistics(together)
-    rows += statistics_rows(bench, "all six paths", own_torque_statistics(together, sets), judged)
+    statistics_rows(bench, "all six paths", _own_check(together, sets).statistics(), judged)
     if bench.as_printed:
-        rows += printed_identification_rows(bench, sets, known, robot)
+        _printed_identification(bench, sets, known, robot)
     bench.draw(tool_path_figure(tools, what="RX-60, excitation"), "tool-paths.png")
-    bench.draw(combinations_figure(alphas, robot), "combinations.png")
+    bench.draw(_combinations_figure(alphas, robot), "combinations.png")
     together.save(bench.folder / "fit.json")
-    return Outcome(
-        tuple(rows),
-        settings={
-            "paths": list(chosen),
-            "seconds": seconds,
-            "camera_hz": stand.CAMERA_HZ,
-            "camera_noise": stand.CAMERA_NOISE,
-            "encoder_resolution": stand.ENCODER_RESOLUTION,
-            "cutoff_hz": stand.CUTOFF_HZ,
-            "torque_noise": torque_noise(robot).tolist(),
-        },
-        data={
-            "table_3": {name: one.alpha.tolist() for name, one in estimates.items()},
-            "table_4": {"mean": alphas.mean(axis=0).tolist(), "std": spread_of(alphas).tolist()},
-            "table_5": inertias(alphas.mean(axis=0), known),
-            "combinations": {name: stand.combinations(one.alpha) for name, one in estimates.items()},
-            "true_combinations": stand.combinations(stand.true_alpha(robot)),
-            "condition_numbers": {name: one.condition for name, one in estimates.items()},
-            "singular_values": {name: one.singular_values.tolist() for name, one in estimates.items()},
-            "statistics": {"together": judged, **{name: fit_statistics(fit) for name, fit in fits.items()}},
-        },
-        notes=(
-            "The thirteen columns have rank 11 on every path: moving (alpha1, alpha2) up and (alpha8, alpha13) down by "
-            "the same amount changes no torque, nor does moving (alpha3, alpha7) up and (alpha8, alpha14) down (RX-7). "
-            "The inverse in (6) does not exist; the pseudo-inverse picks the smallest of all solutions.",
-            "Single alphas of Tables III and IV that take part in these directions depend on how (6) was regularised; "
-            "eleven combinations do not, and are compared instead.",
-        ),
+    return {
+        "table_3": {name: one.alpha for name, one in estimates.items()},
+        "table_4": {"mean": alphas.mean(axis=0), "std": _spread(alphas)},
+        "table_5": inertias(alphas.mean(axis=0), known),
+        "combinations": {name: combinations(one.alpha) for name, one in estimates.items()},
+        "true_combinations": combinations(true_alpha(robot)),
+        "condition_numbers": {name: one.condition for name, one in estimates.items()},
+        "singular_values": {name: one.singular_values for name, one in estimates.items()},
+        "statistics": {"together": judged, **{name: fit_statistics(fit) for name, fit in fits.items()}},
+    }
+
+
+def _compare_spread(bench: PaperBench, alphas: Array, robot: Robot) -> None:
+    """Tables III and IV in the eleven combinations: mean, spread, truth."""
+    ours, theirs, truth = _of_each(alphas), _of_each(_table_3(robot)), combinations(true_alpha(robot))
+    inside = 0
+    for name, values in ours.items():
+        other = theirs[name]
+        bench.compare(
+            "variation" if name in WELL_DETERMINED else "variation_small",
+            _spread(values) / abs(values.mean()),
+            published=_spread(other) / abs(other.mean()),
+            name=name,
+            mean=values.mean(),
+            spread=_spread(values),
+            truth=truth[name],
+            paper_mean=other.mean(),
+            paper_spread=_spread(other),
+        )
+        inside += abs(values.mean() - truth[name]) <= 2.0 * _spread(values)
+    bench.compare("combinations_inside", inside)
+
+
+def _compare_inertias(bench: PaperBench, alphas: Array, robot: Robot) -> None:
+    """Table V: inertias about the centres of mass, those that torques can tell."""
+    known = known_parts(robot)
+    truth, each = inertias(true_alpha(robot), known), [inertias(alpha, known) for alpha in alphas]
+    paper = {row["name"]: row["value"] for row in robot.published["inertia"]["parameters"]}
+    for name, value in inertias(alphas.mean(axis=0), known).items():
+        spread = _spread(np.array([one[name] for one in each]))
+        verdict, why = NOT, "moves along a free direction (RX-7)"
+        if name in STAND.told_by_torques:
+            verdict = "match" if abs(value - truth[name]) <= 2.0 * spread else "worse"
+            why = "the verdict is about the truth of the virtual robot, not about the other arm's value"
+        about = {"name": name, "truth": truth[name], "spread": spread, "why": why}
+        bench.compare("inertia", value, published=paper[name], verdict=verdict, **about)
+
+
+def _compare_rank(bench: PaperBench, estimates: dict[str, AlphaEstimate], fits: dict[str, Fit], robot: Robot) -> None:
+    """Why (6) cannot be computed as it stands, and how well the paths excite what can."""
+    bench.compare("rank", "/".join(map(str, sorted({one.rank for one in estimates.values()}))))
+    worst = max(estimates, key=lambda name: estimates[name].condition)
+    conditions = [one.condition for one in estimates.values()]
+    bench.compare("range_condition", conditions, paths=", ".join(estimates), worst=worst)
+    size = max(abs(value) for value in combinations(true_alpha(robot)).values())
+    other = {name: _combinations_of_fit(fit, known_parts(robot)) for name, fit in fits.items()}
+    apart = [
+        abs(other[name][key] - value) / size
+        for name, one in estimates.items()
+        for key, value in combinations(one.alpha).items()
+    ]
+    bench.compare("two_ways", max(apart))
+
+
+def _combinations_of_fit(fit: Fit, known: Mapping[int, float]) -> dict[str, float]:
+    """The combinations from armid's own base parameters, with what the data sheet adds."""
+    v = dict(zip(fit.columns, fit.values, strict=True))
+    # about the frames' origins; known parts of alpha1 and alpha7 hold Steiner's terms, which v holds already
+    mass = PRINTED["link_parameters"]["a2"] ** 2 * SHEET["m3"]
+    return {
+        "alpha1 - alpha2": mass - v["Ixx2"],
+        "alpha1 + alpha13": mass + v["Izz2"],
+        "alpha3 - alpha7": -v["Ixx3"],
+        "alpha7 + alpha14": v["Izz3"],
+        "alpha2 + alpha7 + alpha8": v["Izz1"] + v["Ixx2"] + v["Ixx3"] + known[8],
+        "alpha5": v["Ixy2"],
+        "alpha6": v["Ixy3"],
+        "alpha9": -v["Iyz2"],
+        "alpha10": known[10] - v["Ixz2"],
+        "alpha11": known[11] - v["Iyz3"],
+        "alpha12": -v["Ixz3"],
+    }
+
+
+def _own_check(fit: Fit, sets: Mapping[str, Dataset]) -> TorqueCheck:
+    """Torques of the fit's own data: all paths one after the other."""
+    each = list(sets.values())
+    predicted = [data.at_rows(fit.predict(data.motion, sigma=False).torque) for data in each]
+    return TorqueCheck(
+        fit.robot.joint_names,
+        time=np.concatenate([data.time[data.rows] for data in each]),
+        velocity=np.concatenate([data.qd[data.rows] for data in each]),
+        measured=np.concatenate([data.torque for data in each]),
+        predicted=np.concatenate(predicted),
+        noise=np.mean([data.torque_noise for data in each if data.torque_noise is not None], axis=0),
     )
 
 
-def verification(bench: Bench, *, runs: int = 3) -> Outcome:
-    """IV.B: the motion (7)-(9), torques predicted with the mean alpha (Fig. 3 and 4), Table VI.
+def _printed_identification(
+    bench: PaperBench, sets: dict[str, Dataset], known: Mapping[int, float], robot: Robot
+) -> None:
+    """What (6) gives with the printed equations and tables."""
+    truth = combinations(true_alpha(robot))
+    for what, errata, changed in (
+        ("torque equations as printed (RX-1 to RX-4)", ERRATA, {}),
+        ("alpha15 by Table II as printed (RX-6)", (), {15: _printed_alpha_15()}),
+    ):
+        alphas = np.array([estimate_alpha(data, {**known, **changed}, errata).alpha for data in sets.values()])
+        ours = {name: values for name, values in _of_each(alphas).items() if name in WELL_DETERMINED}
+        away = [(values.mean() - truth[name]) / abs(truth[name]) for name, values in ours.items()]
+        spread = [_spread(values) / abs(values.mean()) for values in ours.values()]
+        bench.compare("identification_printed", away, what=what, names=", ".join(ours), spread=spread)
+    alpha = np.mean([estimate_alpha(data, known).alpha for data in sets.values()], axis=0)
+    bench.compare("alpha8_printed", alpha[7] - known[7], other=alpha[6] + alpha[13] - known[7])
 
-    Args:
-        bench: where to work; needs the outcome of R1.
-        runs: how many of the three.
-    """
-    robot, printed = stand.rx60_arm(), np.array(table("rx60")["table_6"])
+
+def _printed_alpha_15() -> float:
+    """alpha15 by the formula of Table II as printed (RX-6)."""
+    return float(SHEET["g0"] * (SHEET["m2"] + SHEET["m3"]) * SHEET["a2c"])
+
+
+def _combinations_figure(alphas: Array, robot: Robot) -> Figure:
+    """The combinations: ours, the truth, the paper's."""
+    ours, theirs = (np.array(list(_of_each(one).values())).T for one in (alphas, _table_3(robot)))
+    return estimates_figure(
+        [name.replace("alpha", "α") for name in COMBINATIONS],
+        ours.mean(axis=0),
+        _spread(ours),
+        what="RX-60, mean and spread over the paths of the identifiable combinations",
+        truth=list(combinations(true_alpha(robot)).values()),
+        published=theirs.mean(axis=0),
+        published_errors=_spread(theirs),
+        unit="kg m²",
+    )
+
+
+def _table_3(robot: Robot) -> Array:
+    """Published alphas, (paths, 16)."""
+    return np.array([row["experiments"] for row in robot.published["alpha"]["parameters"]]).T
+
+
+def _of_each(alphas: Array) -> dict[str, Array]:
+    """The combinations of several estimates."""
+    return {name: np.array([combinations(alpha)[name] for alpha in alphas]) for name in COMBINATIONS}
+
+
+def _spread(values: Array) -> Any:
+    """Standard deviation over experiments, as in Table IV."""
+    return np.std(values, axis=0, ddof=1)
+
+
+def verification(bench: PaperBench, *, runs: int) -> dict[str, Any]:
+    """IV.B: the motion (7)-(9), torques predicted with the mean alpha (Fig. 3 and 4), Table VI."""
+    robot, printed = rx60_arm(), np.array(PRINTED["table_6"])
     alpha = np.array(bench.earlier["R1"].data["table_4"]["mean"])
-    # the law of r(t) is not printed (RX-13): up, down, and constant at its largest
     up = rx60_verification()
-    down = RampedSinusoid(up.frequency_hz, up.length, up.sine, up.cosine, up.gain_end, up.gain_start)
-    steady = RampedSinusoid(up.frequency_hz, up.length, up.sine, up.cosine, up.gain_start, up.gain_start)
+    down = replace(up, gain_start=up.gain_end, gain_end=up.gain_start)
+    steady = replace(up, gain_end=up.gain_start)
     found: list[dict[str, Any]] = []
-    rows: list[Row] = []
     for number, motion in enumerate((up, down, steady)[:runs]):
         bench.say(f"verification run {number + 1} of {runs}")
-        data = stand.prepared(stand.drive(robot, motion, _seed(bench, 10 + number)), robot, every=True)
-        run = _Verified(data, alpha, robot)
-        found.append({**run.statistics, "mse_filtered": run.mse_filtered.tolist()})
-        rows += run.rows(bench, number, printed)
+        data = prepared(drive(robot, motion, 1000 * bench.seed + 100 + 10 * number), robot, every=True)
+        run, states, mse_filtered = _checked_run(data, alpha, robot)
+        statistics = run.statistics()
+        found.append({**statistics, "mse_filtered": mse_filtered})
+        for j, (ours, theirs) in enumerate(zip(statistics["mse"], printed[number], strict=True)):
+            floor = float(run.noise[j] ** 2)
+            about = {"run": number + 1, "joint": j + 1, "floor": floor, "filtered": mse_filtered[j], "remark": ""}
+            if theirs < floor:
+                about |= {"rule": NOT, "remark": "; the paper's sensor must have had less noise than ours"}
+            bench.compare("run_error", ours, published=theirs, **about)
+        for key in ("rms", "correlation", "noise_ratio"):
+            bench.compare(f"run_{key}", statistics[key], run=number + 1)
         if number == 0:
             inside = slice(data.rows[0], data.rows[-1] + 1)
-            times = data.time[inside] - data.time[0]
             shown = Motion(*(part[inside] for part in data.motion))
-            bench.draw(motion_figure(times, shown, robot, what="RX-60, verification motion"), "motion.png")
-            bench.draw(run.figure(robot, "RX-60, verification"), "torque.png")
+            figure = motion_figure(data.time[inside] - data.time[0], shown, robot, what="RX-60, verification motion")
+            bench.draw(figure, "motion.png")
+            run.draw(bench, "torque.png", "RX-60, verification", validation=True)
             if bench.as_printed:
-                rows += _printed_verification(bench, run, alpha, robot)
-    worst = np.max([one["mse"] for one in found], axis=0)
-    rows += [
-        bench.at_most(
-            f"Table VI: largest mean squared error of joint {j + 1} over the runs",
-            float(worst[j]),
-            published=float(printed[:, j].max()),
-            unit=_SQUARED,
-        )
-        for j in range(3)
-    ]
-    rows.append(
-        bench.row(
-            "range of the mean squared errors over runs and joints",
-            ours=f"{np.min([one['mse'] for one in found]):.3g} … {worst.max():.3g}",
-            published="0.0171 … 0.1136 (abstract), 0.008 … 0.112 (conclusion)",
-            unit=_SQUARED,
-            verdict="not comparable",
-            note="RX-8: Table VI ranges from 0.0036 to 0.1136, and is in (N m)², not N m",
-        )
-    )
-    return Outcome(
-        tuple(rows),
-        settings={"runs": runs, "trimmed_s": TRIM_S, "r": "up, down, constant -1.2", "cutoff_hz": stand.CUTOFF_HZ},
-        data={"runs": found},
-        notes=(
-            "Errors are of the unfiltered measured torque, so that its noise is in them: 0.01, 0.04 and 0.01 (N m)² "
-            "are out of any model's reach.",
-        ),
-    )
+                _printed_verification(bench, run, states, alpha)
+    errors = np.array([one["mse"] for one in found])
+    bench.by_joint("largest_error", errors.max(axis=0), published=printed.max(axis=0))
+    bench.compare("error_range", f"{errors.min():.3g} … {errors.max():.3g}")
+    return {"runs": found}
 
 
-class _Verified:
-    """One verification run: measured and predicted torque without the ends."""
-
-    def __init__(self, data: Dataset, alpha: Array, robot: Robot) -> None:
-        assert data.measured is not None
-        cut = (data.time > data.time[0] + TRIM_S) & (data.time < data.time[-1] - TRIM_S)
-        self.motion = Motion(*(np.ascontiguousarray(part[cut]) for part in data.motion))
-        self.time, self.measured = data.time[cut] - data.time[0], data.measured[cut]
-        self.predicted = torque(*self.motion, alpha)
-        self.noise = torque_noise(robot)
-        self.statistics = torque_statistics(
-            self.measured, self.predicted, self.motion.qd, self.noise, robot.joint_names
-        )
-        kept = cut[data.rows]
-        smooth = torque(data.q[data.rows][kept], data.qd[data.rows][kept], data.qdd[data.rows][kept], alpha)
-        self.mse_filtered: Array = np.mean((data.torque[kept] - smooth) ** 2, axis=0)
-
-    def rows(self, bench: Bench, number: int, printed: Array) -> list[Row]:
-        """Table VI and what else is printed about a run."""
-        name = f"run {number + 1}"
-        rows = []
-        for j in range(3):
-            words = f"Table VI, {name}: mean squared error of joint {j + 1}"
-            ours, theirs, floor = self.statistics["mse"][j], float(printed[number, j]), float(self.noise[j] ** 2)
-            note = f"of which noise {floor:.2g}; {self.mse_filtered[j]:.2g} after the filter"
-            if theirs < floor:
-                note += "; the paper's sensor must have had less noise than ours"
-                rows.append(
-                    bench.row(words, ours=ours, published=theirs, unit=_SQUARED, verdict="not comparable", note=note)
-                )
-            else:
-                rows.append(bench.at_most(words, ours, published=theirs, unit=_SQUARED, note=note))
-        told = {"rms": "RMS [N m]", "correlation": "correlation (18)", "noise_ratio": "RMS over noise"}
-        rows += [
-            bench.row(
-                f"{name}: {words}, by joint", ours=listed(self.statistics[key]), verdict="not comparable", unit=""
-            )
-            for key, words in told.items()
-        ]
-        return rows
-
-    def figure(self, robot: Robot, what: str) -> Any:
-        """Fig. 4."""
-        return torque_figure(
-            self.time, self.measured, self.predicted, robot.joint_names, what=what, validation=True, noise=self.noise
-        )
+def _checked_run(data: Dataset, alpha: Array, robot: Robot) -> tuple[TorqueCheck, Motion, Array]:
+    """Measured and predicted torque without the ends, their motion, and the squared error after the filter."""
+    assert data.measured is not None
+    trim = STAND.trimmed_s
+    cut = (data.time > data.time[0] + trim) & (data.time < data.time[-1] - trim)
+    motion = Motion(*(np.ascontiguousarray(part[cut]) for part in data.motion))
+    times, noise = data.time[cut] - data.time[0], truth_of(robot).torque_noise
+    check = TorqueCheck(robot.joint_names, times, motion.qd, data.measured[cut], torque(*motion, alpha), noise)
+    kept = cut[data.rows]
+    smooth = torque(data.q[data.rows][kept], data.qd[data.rows][kept], data.qdd[data.rows][kept], alpha)
+    return check, motion, np.mean((data.torque[kept] - smooth) ** 2, axis=0)
 
 
-def _printed_verification(bench: Bench, run: _Verified, alpha: Array, robot: Robot) -> list[Row]:
+def _printed_verification(bench: PaperBench, run: TorqueCheck, motion: Motion, alpha: Array) -> None:
     """Table VI, run 1, with errors of the paper left in the prediction."""
-    rows = []
     swapped = np.array(alpha)
-    swapped[14] = printed_alpha_15()
-    cases = [(f"{one} left in", torque(*run.motion, alpha, (one,))) for one in ERRATA]
-    cases += [("RX-1 to RX-4 left in", torque(*run.motion, alpha, ERRATA))]
-    cases += [("RX-6 left in", torque(run.motion.q, run.motion.qd, run.motion.qdd, swapped))]
-    for words, predicted in cases:
-        found = torque_statistics(run.measured, predicted, run.motion.qd, run.noise, robot.joint_names)
-        rows.append(
-            bench.row(
-                f"Table VI, run 1, {words}: mean squared errors, by joint",
-                ours=listed(found["mse"], 3),
-                published="0.0256 / 0.0171 / 0.0252",
-                unit=_SQUARED,
-                verdict="not comparable",
-                note=words.removesuffix(" left in"),
-            )
-        )
-    return rows
+    swapped[14] = _printed_alpha_15()
+    cases = [(words, torque(*motion, alpha, left_in)) for words, left_in in _errata_left_in()]
+    for words, predicted in (*cases, ("RX-6", torque(*motion, swapped))):
+        bench.compare("verification_printed", replace(run, predicted=predicted).statistics()["mse"], errata=words)
 
 
-def _seed(bench: Bench, number: int) -> int:
-    """Seeds of different runs are far apart."""
-    return 1000 * bench.seed + 10 * number
+class WatchedRobot(VirtualRobot):
+    """The virtual robot under cameras, which see accelerations.
+
+    Attributes:
+        seen: time [s] and accelerations of all that was driven.
+    """
+
+    seen: tuple[Array, Array] | None = None
+
+    def stream(self, commands: ArrayLike) -> Recording:
+        """Drive, and watch."""
+        recording = super().stream(commands)
+        assert self.truth is not None
+        before = self.seen or (np.zeros(0), np.zeros((0, self.robot.n_joints)))
+        self.seen = (np.concatenate([before[0], self.truth.time]), np.concatenate([before[1], self.truth.qdd]))
+        return recording
+
+    def camera_log(self, start: float, stop: float, seed: int) -> Log:
+        """Accelerations between two times [s] at the cameras' rate, with noise."""
+        assert self.seen is not None
+        rate_hz = STAND.camera_hz
+        times = start + np.arange(int(np.floor((stop - start) * rate_hz + 1e-9)) + 1) / rate_hz
+        values = interpolate(*self.seen, times)
+        values = values + STAND.camera_noise * np.random.default_rng(seed).normal(size=values.shape)
+        info = LogInfo(self.robot.joint_names, "none", rate_hz=rate_hz, source="cameras")
+        return Log(times, {"acceleration": values}, info)
 
 
-EXPERIMENTS = (
-    Experiment(
-        "model", "rx60", "Frames, link parameters, torque equations (Fig. 1, Tables I and II)", model, seconds=3.0
-    ),
-    Experiment("R1", "rx60", "Thirteen parameters from six tool paths (Tables III to V)", identification, seconds=25.0),
-    Experiment("R2", "rx60", "Verification on another motion (Table VI, Fig. 3 and 4)", verification, ("R1",), 10.0),
-)
+@dataclass(frozen=True, eq=False)
+class AlphaEstimate:
+    """The paper's (6), solved by the pseudo-inverse.
+
+    Attributes:
+        alpha: all sixteen; of all solutions the smallest one.
+        singular_values: of the thirteen columns, scaled to unit length, largest first.
+    """
+
+    alpha: Array
+    singular_values: Array
+
+    @property
+    def rank(self) -> int:
+        """Number of independent columns."""
+        return int(np.sum(self.singular_values > 1e-9 * self.singular_values[0]))
+
+    @property
+    def condition(self) -> float:
+        """Of the columns' range: the inverse in (6) itself does not exist (RX-7)."""
+        return float(self.singular_values[0] / self.singular_values[self.rank - 1])
+
+
+@cache
+def rx60_arm() -> Robot:
+    """Three links with the paper's symmetries, without rotors; the tool is the centre of the wrist."""
+    return with_tool_of_link(load_robot("rx60", rotors=False, simplify="alpha"), "rx60", 4)
+
+
+def with_data_sheet(robot: Robot) -> Robot:
+    """The robot with the maker's masses and centres of mass known: eleven base parameters are left."""
+    return replace(robot, known={**robot.known, **_data_sheet()})
+
+
+def _data_sheet() -> dict[str, float]:
+    first = {"mx2": SHEET["m2"] * SHEET["a2c"], "my3": -SHEET["m3"] * SHEET["d4c"]}
+    return {"m2": SHEET["m2"], "m3": SHEET["m3"], **first}
+
+
+def known_parts(robot: Robot) -> dict[int, float]:
+    """What the data sheet says about each alpha of Table II: the constants of section IV.A."""
+    view = published(model_of(robot), "alpha")
+    body = dict.fromkeys(view.model.names, 0.0) | _data_sheet()
+    # inertias about the frame's origin of a mass in the centre of mass: what Steiner's theorem adds
+    body |= dict.fromkeys(("Iyy2", "Izz2"), SHEET["m2"] * SHEET["a2c"] ** 2)
+    body |= dict.fromkeys(("Ixx3", "Izz3"), SHEET["m3"] * SHEET["d4c"] ** 2)
+    return {int(name[5:]): float(value) for name, value in zip(view.entries, view.values(body), strict=True)}
+
+
+def true_alpha(robot: Robot) -> Array:
+    """The sixteen alphas of the virtual robot; nothing but comparisons may use them."""
+    names = [name for link in range(1, robot.n_joints + 1) for name in inertial_names(link)]
+    values = dict(zip(names, truth_of(robot).inertia.ravel(), strict=True))
+    return published(model_of(robot), "alpha").values({**values})
+
+
+def combinations(alpha: Array) -> dict[str, float]:
+    """The eleven identifiable combinations of sixteen alphas."""
+    return {name: sum(c * float(alpha[i - 1]) for i, c in parts.items()) for name, parts in COMBINATIONS.items()}
+
+
+def inertias(alpha: Array, known: Mapping[int, float]) -> dict[str, float]:
+    """Table V from alpha: inertias about the centres of mass, D, E, F being positive products."""
+    return {
+        name: sum(sign * (float(alpha[i - 1]) - known[i]) for i, sign in parts.items())
+        for name, parts in INERTIAS.items()
+    }
+
+
+def tool_paths() -> dict[str, ToolPath]:
+    """The six paths of section IV.A."""
+    sizes = {name: dict(size) for name, size in paper_file("rx60").stand["paths"].items()}
+    free, frame = sizes.pop("free"), np.eye(4)
+    frame[:3, 3] = STAND.centre
+    found: dict[str, ToolPath] = {}
+    for name, size in sizes.items():
+        tilted = {} if name in ("ellipsoid", "helix") else {"plane": _tilted(*STAND.tilt)}
+        found[name] = getattr(tool_path_shapes, name)(size.pop("centre", STAND.centre), **size, **tilted)
+    sine, cosine = np.random.default_rng(free["seed"]).normal(scale=free["size"], size=(2, 3, len(free["harmonics"])))
+    series = FourierSeries(1.0 / free["period"], tuple(free["harmonics"]), sine, cosine, np.zeros(3))
+    return {**found, "free": HarmonicPath(frame, None, series)}
+
+
+def along(robot: Robot, path: ToolPath) -> Trajectory:
+    """Joint motion along a tool path."""
+    return tool_path_shapes.joint_trajectory(robot, path, (0.0, 0.0, 0.3))
+
+
+def drive(robot: Robot, motion: Trajectory, seed: int, *, seconds: float = 12.0) -> Log:
+    """Drive a motion, laps of about `seconds` where it is periodic; encoders at 1 kHz, cameras at 300 Hz, fused."""
+    start, rate_hz = motion.at(np.zeros(1)).q[0], STAND.rate_hz
+    sensors = Sensors(encoder_resolution=STAND.encoder_resolution)
+    arm = WatchedRobot(robot, rate_hz=rate_hz, seed=seed, posture=start, sensors=sensors)
+    log = arm.run(motion, periods=max(1, round(seconds / motion.duration)))
+    return fuse([log, arm.camera_log(float(log.time[0]), float(log.time[-1]), seed + 1)], rate_hz)
+
+
+def prepared(log: Log, robot: Robot, *, every: bool = False) -> Dataset:
+    """Filter all signals alike; the ends, where the filter has no past or future, are cut off."""
+    cutoff, step = STAND.cutoff_hz, 1 if every else "auto"
+    strategy = LowPass(cutoff_hz=cutoff, motion_cutoff_hz=cutoff, measured=True, rest_speed=0.0, decimate=step)
+    return process(log, strategy, robot=robot)
+
+
+def estimate_alpha(data: Dataset, known: Mapping[int, float], as_printed: Collection[str] = ()) -> AlphaEstimate:
+    """Thirteen alphas by least squares (6) with the paper's torque equations, three known from the data sheet.
+
+    Args:
+        data: filtered motion and torque.
+        known: the known alphas.
+        as_printed: errata to leave in the torque equations.
+    """
+    columns = [data.at_rows(torque(*data.motion, one, as_printed)).ravel() for one in np.eye(16)]
+    matrix = np.stack(columns, axis=1)
+    free = np.array(FREE) - 1
+    alpha = np.zeros(16)
+    alpha[np.array(STAND.known) - 1] = [known[i] for i in STAND.known]
+    target = data.torque.ravel() - matrix @ alpha
+    with one_blas_thread():
+        alpha[free] = np.linalg.lstsq(matrix[:, free], target, rcond=1e-9)[0]
+        scaled = matrix[:, free] / np.linalg.norm(matrix[:, free], axis=0)
+        singular = np.linalg.svd(scaled, compute_uv=False)
+    return AlphaEstimate(alpha, singular)
+
+
+def _tilted(about_x: float, about_y: float) -> Array:
+    """Rotation about x, then about y of the base frame [rad]."""
+    c, s = np.cos(about_x), np.sin(about_x)
+    first = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    c, s = np.cos(about_y), np.sin(about_y)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]) @ first

@@ -1,0 +1,340 @@
+"""What a reproduction is made of: the paper's file, the bench its experiments run on, rows "published against ours".
+
+A paper is a YAML file and a Python module of one name, such as ``rx60.yaml`` and ``rx60.py``. The file holds published
+numbers, the settings of the stand, the experiments with their options, and every row that can come out; see
+`PaperFile`. The module holds one function per experiment, named by the file::
+
+    def friction(bench: PaperBench, *, speeds: int) -> dict[str, Any]:
+        fit = ...
+        bench.compare("slope", fit.slope, sigma=fit.sigma)   # the row `slope` of the file, its note filled in
+        bench.draw(figure, "friction.png")
+        return {"coefficients": ...}                          # what later experiments and readers need
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from pkgutil import resolve_name
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+
+from armid import theme
+from armid.arrays import Array
+from armid.files import checked, parse_yaml, plain, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VERDICTS = ("better", "match", "worse", "not comparable")
+NOT = "not comparable"
+Rule = Literal["at most", "at least", "near", "same", "not comparable"]
+
+
+class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row that may come out; texts are templates for `str.format`.
+
+    Attributes:
+        quantity: in words, with the joint.
+        rule: how the verdict is found; see `verdict`.
+        published: the paper's number or text, or those of all joints.
+        bar: what ours is held against where that is not the published number; of all joints, too.
+        within: distance from the published number that is a match [same unit].
+        within_share: the same as a share of the published number.
+        unit: of both.
+        note: why, or what to mind; names the erratum.
+        digits: of the numbers where ours is a list.
+    """
+
+    quantity: str
+    rule: Rule = NOT  # type: ignore[assignment]
+    published: float | str | list[float] | None = None
+    bar: float | list[float] | None = None
+    within: float = 0.0
+    within_share: float = 0.0
+    unit: str = ""
+    note: str = ""
+    digits: int = 4
+
+
+class ExperimentTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An experiment of a paper's file.
+
+    Attributes:
+        title: what is done, in a few words.
+        function: of the paper's module, a function of the bench and the options.
+        seconds: about how long it takes.
+        needs: experiments of the same paper that come before.
+        options: size of the experiment, such as the number of runs.
+        notes: findings; templates that options and data fill.
+    """
+
+    title: str
+    function: str
+    seconds: float
+    needs: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
+
+
+class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``PAPER.yaml``.
+
+    Attributes:
+        title: authors and title.
+        published: tables and numbers of the paper that the robot library does not hold.
+        stand: settings of the virtual arm, its sensors and drives, and of the procedure.
+        experiments: by name, in the order of the paper.
+        rows: by key.
+    """
+
+    title: str = ""
+    published: dict[str, Any] = {}
+    stand: dict[str, Any] = {}
+    experiments: dict[str, ExperimentTemplate] = {}
+    rows: dict[str, RowTemplate]
+
+
+@cache
+def paper_file(paper: str) -> PaperFile:
+    """The file of a paper; ``common`` holds rows that several papers share."""
+    name = f"{paper}.yaml"
+    return checked(parse_yaml((files("armid.papers") / name).read_text(encoding="utf-8"), name), PaperFile, name)
+
+
+def stand_of(paper: str) -> Any:
+    """Settings of a paper's stand, as attributes."""
+    return _attributes(paper_file(paper).stand)
+
+
+def published_of(paper: str) -> Any:
+    """Published numbers of a paper, as attributes."""
+    return _attributes(paper_file(paper).published)
+
+
+def _attributes(value: Any) -> Any:
+    if isinstance(value, dict) and all(isinstance(key, str) and key.isidentifier() for key in value):
+        return SimpleNamespace(**{key: _attributes(item) for key, item in value.items()})
+    return value
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One published number and ours.
+
+    Attributes:
+        paper: short name of the arm, such as ``rx60``.
+        experiment: such as ``R2``.
+        quantity: in words, with the joint.
+        published: the paper's number; a text where it is not one number; None where the paper gives none.
+        ours: the same, measured on the virtual robot.
+        unit: of both; empty for pure numbers.
+        verdict: one of `VERDICTS`.
+        note: why, or what to mind; names the erratum (such as RX-3) where the published number is wrong.
+        bar: what ours was held against, where that is not the published number.
+    """
+
+    paper: str
+    experiment: str
+    quantity: str
+    published: float | str | None
+    ours: float | str
+    unit: str
+    verdict: str
+    note: str = ""
+    bar: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r}")
+
+
+def verdict(rule: Rule, ours: Any, published: Any, bar: float | None = None, within: float = 0.0) -> str:
+    """The verdict of a row.
+
+    Args:
+        rule: "at most": worse above the bar (above the published number where there is no bar), else better below the
+            published number, else a match; "at least": the other way round; "near": a match within a distance of the
+            published number; "same": a match if equal.
+        ours: what was found.
+        published: what the paper prints.
+        bar: see `rule`.
+        within: see `rule`.
+    """
+    if rule == NOT:
+        return NOT
+    if rule == "same":
+        return "match" if ours == published else "worse"
+    if rule == "near":
+        return "match" if abs(ours - published) <= within else "worse"
+    if not math.isfinite(ours):
+        return "worse"
+    if published is None and bar is None:
+        return NOT
+    sign = 1.0 if rule == "at most" else -1.0
+    limit = published if bar is None else bar
+    if sign * ours > sign * limit:
+        return "worse"
+    return "better" if published is not None and sign * ours < sign * published else "match"
+
+
+@dataclass(frozen=True)
+class PaperOutcome:
+    """What an experiment found.
+
+    Attributes:
+        rows: published against ours.
+        settings: of the stand, and the experiment's options.
+        data: whatever later experiments or readers need; plain JSON values.
+        notes: findings in sentences, such as why a rank is deficient.
+    """
+
+    rows: tuple[PaperRow, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class PaperBench:
+    """Where an experiment works, and where its rows are collected.
+
+    Attributes:
+        paper, experiment: whose rows are made.
+        folder: its own folder, which exists; pictures, fits and logs go there.
+        seed: of everything random.
+        as_printed: also show what the uncorrected equation or table would give.
+        earlier: outcomes of the experiments it needs, by name.
+        say: shows one line of progress.
+        rows: what has come out so far.
+        notes: findings beside those of the paper's file.
+    """
+
+    paper: str
+    experiment: str
+    folder: Path
+    seed: int = 0
+    as_printed: bool = False
+    earlier: Mapping[str, PaperOutcome] = field(default_factory=dict)
+    say: Callable[[str], None] = lambda line: None
+    rows: list[PaperRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def folder_of(self, experiment: str) -> Path:
+        """Folder of an earlier experiment of the same paper."""
+        return self.folder.parent / experiment
+
+    def draw(self, figure: Figure, name: str) -> None:
+        """Save a picture in the experiment's folder."""
+        theme.save(figure, self.folder / name)
+
+    def compare(self, row: str | RowTemplate, ours: Any, **given: Any) -> PaperRow:
+        """Add a row.
+
+        Args:
+            row: key in the paper's file (or in ``common.yaml``), or a template.
+            ours: number, text, or numbers of all joints for one cell.
+            given: what fills the templates; `published`, `bar`, `within`, `unit`, `rule` and `verdict` are used
+                instead of the template's.
+        """
+        template = self._template(row) if isinstance(row, str) else row
+        published, bar = given.pop("published", template.published), given.pop("bar", template.bar)
+        words = {name: Each(value) if isinstance(value, list | tuple | np.ndarray) else value
+                 for name, value in {**given, "ours": ours, "published": published, "bar": bar}.items()}  # fmt: skip
+        ours, published = (_cell(value, template.digits) for value in (ours, published))
+        within = given.get("within", template.within)
+        if template.within_share and isinstance(published, float):
+            within = template.within_share * abs(published)
+        found = given.get("verdict") or verdict(given.get("rule", template.rule), ours, published, bar, within)
+        quantity, note = (text.format(**words) for text in (template.quantity, template.note))
+        unit = given.get("unit", template.unit)
+        self.rows.append(PaperRow(self.paper, self.experiment, quantity, published, ours, unit, found, note, bar))
+        return self.rows[-1]
+
+    def by_joint(self, row: str, ours: Sequence[float] | Array, **given: Any) -> None:
+        """Add a row per joint, `{joint}` in its templates; lists in `given` and in the template are by joint."""
+        template = self._template(row)
+        each = {"published": template.published, "bar": template.bar, **given}
+        for j, value in enumerate(ours):
+            own = {key: one[j] if isinstance(one, list | tuple | np.ndarray) else one for key, one in each.items()}
+            self.compare(template, value, **{"joint": j + 1, **own})
+
+    def _template(self, key: str) -> RowTemplate:
+        rows = paper_file(self.paper).rows
+        return rows[key] if key in rows else paper_file("common").rows[key]
+
+
+class Each(tuple[Any, ...]):
+    """Numbers of the joints; formatted one by one: ``0.1 / 0.2 / 0.1``."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return " / ".join(format(value, spec) for value in self)
+
+
+def listed(values: Sequence[float] | Array, digits: int = 4) -> str:
+    """Numbers of the joints in one cell."""
+    return format(Each(float(value) for value in values), f".{digits}g")
+
+
+def _cell(value: Any, digits: int) -> float | str | None:
+    if isinstance(value, list | tuple | np.ndarray):
+        return listed(value, digits)
+    return value if value is None or isinstance(value, str) else float(value)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A part of a paper that can be run.
+
+    Attributes:
+        name: such as ``R6``.
+        paper: short name of the arm.
+        about: title, needs, options and notes.
+        function: does it; its result is the outcome's data.
+    """
+
+    name: str
+    paper: str
+    about: ExperimentTemplate
+    function: Callable[..., Mapping[str, Any] | None]
+
+    def run(self, bench: PaperBench, **changed: Any) -> PaperOutcome:
+        """Run it with the options of the paper's file but for those given."""
+        options = {**self.about.options, **changed}
+        data = plain(self.function(bench, **options) or {})
+        words = {name: Each(value) if isinstance(value, list) else value for name, value in {**options, **data}.items()}
+        notes = [*(text.format(**words) for text in self.about.notes), *bench.notes]
+        settings = plain({**paper_file(self.paper).stand, **options})
+        return PaperOutcome(tuple(bench.rows), settings, data, tuple(notes))
+
+
+def experiments_of(paper: str) -> tuple[Experiment, ...]:
+    """The experiments of a paper, in its order."""
+    about = paper_file(paper).experiments
+    return tuple(
+        Experiment(name, paper, one, resolve_name(f"armid.papers.{paper}:{one.function}"))
+        for name, one in about.items()
+    )
+
+
+def save_outcome(outcome: PaperOutcome, path: Path, **about: Any) -> None:
+    """Write an outcome and what it was made with."""
+    data = {**about, **asdict(outcome)}
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def load_outcome(path: Path) -> tuple[PaperOutcome, dict[str, Any]]:
+    """Read `save_outcome`'s file: the outcome and what it was made with."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    outcome = msgspec.convert(data, PaperOutcome)
+    return outcome, {name: value for name, value in data.items() if name not in outcome.__dataclass_fields__}
