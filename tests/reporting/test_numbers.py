@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from armid.reporting.numbers import compact, joined_time, percent, plus_minus, short, significant, spaced
+from armid.figures import compact, significant
+from armid.reporting.numbers import joined_time, percent, plus_minus, short, spaced
 
 
 @pytest.mark.parametrize(

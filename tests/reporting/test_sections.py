@@ -9,11 +9,11 @@ import armid
 from armid.estimation import identify
 from armid.reporting import Evidence, build
 from armid.reporting.sections.friction import curve
-from armid.reporting.sections.links import ellipsoid
-from armid.reporting.sections.remarks import warnings
-from armid.reporting.sections.replay import stick_figure
-from armid.reporting.sections.residuals import row_seconds
+from armid.reporting.sections.motion import stick_figure
+from armid.reporting.sections.parameters import ellipsoid
 from armid.reporting.sections.signals import _spectrum
+from armid.reporting.sections.torque import row_seconds
+from armid.reporting.sections.verdict import warnings
 from armid.robot.inertia import from_com
 from armid.signals.pipeline import process
 from tests.reporting import arms

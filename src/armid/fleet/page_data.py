@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armid.arrays import Array, Indices
-from armid.reporting.numbers import significant
+from armid.figures import significant
 
 CELLS = 2_000_000  # deviations of all arms, days and quantities that one page holds
 REACH = 100.0  # times the usual size up to which a deviation is drawn where it is

@@ -11,9 +11,8 @@ import numpy as np
 
 from armid.fleet.page_data import FleetNumbers, groups
 from armid.reporting import html
-from armid.reporting.html import Cell, Column, Row
+from armid.reporting.html import Cell, Column, Row, Section, lacking
 from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, short
-from armid.reporting.section import Section, lacking
 
 LINES = 120  # arms up to which each is drawn; the rest of larger fleets is drawn as bands
 NAMED = 5  # arms that a sentence names

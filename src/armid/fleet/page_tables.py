@@ -22,9 +22,8 @@ from armid.fleet.page_sections import (
     told_from,
 )
 from armid.reporting import html
-from armid.reporting.html import Cell, Column, Row
+from armid.reporting.html import Cell, Column, Row, Section, lacking
 from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, short
-from armid.reporting.section import Section, lacking
 
 CLEAR = 3.0  # standard deviations that make a mean differ from zero
 

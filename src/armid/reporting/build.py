@@ -14,8 +14,8 @@ from armid.files import write_text
 from armid.logs.log import Log
 from armid.progress import report_progress
 from armid.reporting.evidence import Evidence
+from armid.reporting.html import Section
 from armid.reporting.page import plotly_script, render
-from armid.reporting.section import Section
 from armid.reporting.sections import SECTIONS
 from armid.validation.metrics import plain
 from armid.validation.result import Validation

@@ -1,14 +1,16 @@
-"""Pieces of HTML: everything that a user wrote is escaped here, once."""
+"""Pieces of HTML and the sections made of them: everything that a user wrote is escaped here, once."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
+
+from armid.figures import Figure
 
 LONG = 24  # characters of a cell from which it is given some width before its lines are broken
 ONE_PAGE = 12  # rows of a table up to which it is not divided between printed pages
@@ -54,6 +56,67 @@ class Row:
 
     cells: tuple[Cell, ...]
     mark: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a page: one sentence first, then what shows it.
+
+    Attributes:
+        name: its address on the page.
+        title: as in the table of contents.
+        sentence: what it shows, made from the numbers.
+        parts: pieces of HTML, and figures that the page's script draws.
+        data: other things that scripts need, by name.
+        empty: whether it only says what would fill it.
+    """
+
+    name: str
+    title: str
+    sentence: str
+    parts: str | Sequence[str | Figure] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    empty: bool = False
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Its figures."""
+        return tuple(part for part in self.parts if isinstance(part, Figure))
+
+    @property
+    def body(self) -> str:
+        """Everything under the sentence."""
+        return "".join(chart(part) if isinstance(part, Figure) else part for part in self.parts)
+
+    def html(self) -> str:
+        """The section."""
+        kind = ' class="empty"' if self.empty else ""
+        return (
+            f'<section id="{self.name}"{kind}><h2><a href="#{self.name}">{text(self.title)}</a></h2>'
+            f'<p class="lead">{flowing(self.sentence)}</p>{self.body}</section>'
+        )
+
+
+def lacking(name: str, title: str, sentence: str) -> Section:
+    """A section that has no data, and says what would fill it."""
+    return Section(name, title, sentence, empty=True)
+
+
+def chart(figure: Figure) -> str:
+    """Where the page's script is to draw a figure, with its legend."""
+    keys = "".join(f'<span class="key {role}"><i></i>{text(words)}</span>' for role, words in figure.legend.items())
+    if figure.held_out:
+        keys += '<span class="key held"><i></i>pale ground: data that the fit has not seen</span>'
+    same = any(block.same_heights is not None for block in figure.blocks)
+    button = '<button type="button" class="scale" aria-pressed="false">same scale for all joints</button>'
+    hint = f'<span class="hint">{text(figure.hint)}</span>' if figure.hint else ""
+    legend = f'<div class="legend">{keys}{button if same else ""}{hint}</div>' if keys or same or hint else ""
+    places = "".join('<div class="plot"></div>' for _ in figure.blocks)
+    across = f" across{figure.across}" if figure.across > 1 else ""
+    return (
+        f'<figure class="chart{across}" data-figure="{text(figure.name)}" role="group" '
+        f'aria-label="{text(figure.caption)}">{legend}<div class="plots">{places}</div></figure>'
+    )
 
 
 def text(words: str) -> str:

@@ -1,14 +1,12 @@
-"""Numbers as a page shows them: few digits, intervals beside values, series thinned out."""
+"""Numbers as a page shows them: few digits, intervals beside values."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from armid.arrays import Array, Indices
 
@@ -73,41 +71,14 @@ def plus_minus(value: float, half: float) -> str:
     return _signed(f"({value / 10.0**size:.{shown}f} ± {half / 10.0**size:.{shown}f}) × {power}")
 
 
+def pretty(unit: str) -> str:
+    """A unit with a raised exponent."""
+    return unit.replace("^2", "²").replace("^0.5", "½")
+
+
 def listed(words: Sequence[str]) -> str:
     """Words joined as in a sentence: a, b and c."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
-
-
-def compact(values: ArrayLike, digits: int = 4) -> list[Any]:
-    """A series for a picture: rounded to a ten-thousandth of its size, null where it is not finite."""
-    array = np.asarray(values, dtype=float)
-    finite = np.abs(array[np.isfinite(array)])
-    size = float(finite.max()) if finite.size else 0.0
-    places = digits - math.floor(math.log10(size)) if size > 0.0 else 0
-    rounded = np.round(array, min(max(places, 0), 15)) + 0.0  # no minus zero
-    return [value if math.isfinite(value) else None for value in rounded.tolist()]
-
-
-def significant(values: ArrayLike, digits: int = 4) -> list[Any]:
-    """A series for a logarithmic picture: each value keeps some digits, null where it is not finite."""
-    array = np.asarray(values, dtype=float)
-    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in array.tolist()]
-
-
-def thinned(length: int, most: int) -> slice:
-    """Every so many rows, that at most `most` are left."""
-    return slice(None, None, max(1, -(-length // most)))
-
-
-def span(values: ArrayLike, room: float = 0.06) -> list[float]:
-    """Ends of an axis that holds all finite values, with some room."""
-    array = np.asarray(values, dtype=float)
-    array = array[np.isfinite(array)]
-    if array.size == 0:
-        return [-1.0, 1.0]
-    low, high = float(array.min()), float(array.max())
-    reach = (high - low) or max(abs(high), 1e-9)
-    return [low - room * reach, high + room * reach]
 
 
 def joined_time(dataset: Indices, time: Array) -> Array:

@@ -11,21 +11,14 @@ from typing import Any
 from armid import theme
 from armid._version import __version__
 from armid.errors import MissingExtraError
-from armid.reporting.html import script_data, text
-from armid.reporting.section import Section
+from armid.reporting.html import Section, script_data, text
 
 _STYLES = ("page.css",)
 _SCRIPTS = ("charts.js", "scene.js", "page.js")
+_OWN = ("measured", "predicted", "nominal", "residual", "limit", "validation", "text", "faint")
 #: Colours on a light page, by meaning; those of the theme.
 LIGHT = {
-    "measured": theme.MEASURED,
-    "predicted": theme.PREDICTED,
-    "nominal": theme.NOMINAL,
-    "residual": theme.RESIDUAL,
-    "limit": theme.LIMIT,
-    "validation": theme.VALIDATION,
-    "text": theme.TEXT,
-    "faint": theme.FAINT,
+    **{name: str(getattr(theme, name.upper())) for name in _OWN},
     "paper": "#ffffff",
     "quiet": "#666666",
     "panel": "#f6f7f8",

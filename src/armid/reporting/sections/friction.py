@@ -9,11 +9,10 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
+from armid.figures import Block, Figure, Panel, band, line, span, thinned
 from armid.reporting.evidence import Evidence, friction_columns, units_of
-from armid.reporting.figure import Block, Figure, Panel, band, line
-from armid.reporting.html import paragraph
-from armid.reporting.numbers import short, span, thinned
-from armid.reporting.section import Section, lacking
+from armid.reporting.html import Section, lacking, paragraph
+from armid.reporting.numbers import short
 
 TITLE = "Friction"
 POINTS = 500
@@ -22,7 +21,7 @@ HEIGHT = 150.0
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class FrictionCurve:
     """Friction of one joint over velocity, with the interval that follows from its coefficients."""
 
     velocity: Array
@@ -46,18 +45,15 @@ def friction(evidence: Evidence) -> Section | None:
         name="friction", blocks=blocks, caption="friction torque of each joint over its velocity", legend=legend,
         held_out=check is not None and not check.same_as_training, across=3,
     )  # fmt: skip
-    body = figure.html()
+    parts: list[str | Figure] = [figure]
     loads = [name for term in fit.terms if term.loaded for name in term.names]
     if loads:
-        body += paragraph(
-            f"Friction in proportion to the load ({', '.join(loads)}) depends on posture; it is left out of the curves "
-            "and of the points.",
-            "remark",
-        )
-    return Section("friction", TITLE, _sentence(fit, curves), body, (figure,))
+        remark = f"Friction in proportion to the load ({', '.join(loads)}) depends on posture; it is left out of the "
+        parts.append(paragraph(f"{remark}curves and of the points.", "remark"))
+    return Section("friction", TITLE, _sentence(fit, curves), parts)
 
 
-def curve(fit: Fit, joint: int, speed: float) -> Curve:
+def curve(fit: Fit, joint: int, speed: float) -> FrictionCurve:
     """Friction of a joint at velocities up to `speed` either way, without what depends on the load."""
     half = np.linspace(1e-3, 1.0, GRID // 2) ** 1.5 * speed  # dense at low speed, where it bends
     velocity = np.concatenate([-half[::-1], half])
@@ -71,7 +67,7 @@ def curve(fit: Fit, joint: int, speed: float) -> Curve:
     if fit.known_torque is not None and (known := fit.known_torque.friction[joint]) is not None:
         torque = torque + known[0].torque(velocity, known[1])
     variance = np.einsum("tp,pq,tq->t", regressor, fit.covariance, regressor)
-    return Curve(velocity, torque, 1.96 * np.sqrt(np.maximum(variance, 0.0)))
+    return FrictionCurve(velocity, torque, 1.96 * np.sqrt(np.maximum(variance, 0.0)))
 
 
 def _speeds(evidence: Evidence) -> list[float]:
@@ -83,7 +79,7 @@ def _speeds(evidence: Evidence) -> list[float]:
     return [float(value) if np.isfinite(value) else 1.0 for value in robot.limits.velocity]
 
 
-def _sentence(fit: Fit, curves: list[Curve]) -> str:
+def _sentence(fit: Fit, curves: list[FrictionCurve]) -> str:
     middle = len(curves[0].velocity) // 2
     low = [0.5 * float(c.torque[middle] - c.torque[middle - 1]) for c in curves]
     high = [0.5 * float(c.torque[-1] - c.torque[0]) for c in curves]
@@ -98,14 +94,14 @@ def _sentence(fit: Fit, curves: list[Curve]) -> str:
     return f"{words}; it falls with speed at first in {', '.join(falling)}." if falling else f"{words}."
 
 
-def _falls(c: Curve) -> bool:
+def _falls(c: FrictionCurve) -> bool:
     """Whether friction has a minimum at some speed (Stribeck)."""
     positive = c.torque[len(c.torque) // 2 :]
     lowest = int(np.argmin(positive))
     return lowest > 0 and bool(positive[0] - positive[lowest] > c.reach.max())
 
 
-def _block(evidence: Evidence, c: Curve, j: int) -> Block:
+def _block(evidence: Evidence, c: FrictionCurve, j: int) -> Block:
     fit, check = evidence.fit, evidence.check
     traces = [band("predicted", c.velocity, c.torque - c.reach, c.torque + c.reach)]
     shown = [c.torque]

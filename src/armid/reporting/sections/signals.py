@@ -11,15 +11,13 @@ import numpy as np
 from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.estimation.motion_noise import is_period, kept_harmonics
+from armid.figures import Block, Figure, Panel, level, line, span
 from armid.logs.log import Log
 from armid.reporting.evidence import Evidence
-from armid.reporting.figure import Block, Figure, Panel, level, line
-from armid.reporting.html import Cell, Column, Row, paragraph, table
-from armid.reporting.numbers import exact, listed, percent, short, span
-from armid.reporting.section import Section
+from armid.reporting.html import Cell, Column, Row, Section, paragraph, table
+from armid.reporting.numbers import exact, listed, percent, short
 from armid.signals.dataset import Dataset
 
-TITLE = "Signals"
 BUCKETS = 400
 HEIGHT = 100.0
 DEEPEST = 1e-6  # of the largest amplitude: what is drawn at least
@@ -28,23 +26,19 @@ DEEPEST = 1e-6  # of the largest amplitude: what is drawn at least
 def signals(evidence: Evidence) -> Section:
     """Spectra of the first training log, delays, steps and warm-up."""
     fit = evidence.fit
-    figures, body, words = [], "", []
+    parts: list[str | Figure] = [paragraph("Spectra need the log: armid report FIT --log LOG.", "remark")]
+    words = []
     if evidence.training:
         log, data = evidence.training[0]
         words.append(_kept_words(log, data))
-        figures.append(_spectra(log, data))
-        body += figures[-1].html()
-    else:
-        body += paragraph("Spectra need the log: armid report FIT --log LOG.", "remark")
+        parts = [_spectra(log, data)]
     words.append(_delay_words(fit))
-    body += _steps(fit)
+    parts.append(_steps(fit))
     if evidence.warmup is not None and evidence.warmup.get("joints"):
-        figure = _warmup(evidence.warmup)
-        figures.append(figure)
         words.append(_warmup_words(evidence.warmup))
-        body += "<h3>Warm-up</h3>" + figure.html()
-    sentence = "; ".join(word for word in words if word)
-    return Section("signals", TITLE, sentence[0].upper() + sentence[1:] + ".", body, tuple(figures))
+        parts += ["<h3>Warm-up</h3>", _warmup(evidence.warmup)]
+    sentence = "; ".join(words)
+    return Section("signals", "Signals", sentence[0].upper() + sentence[1:] + ".", parts)
 
 
 def _kept_words(log: Log, data: Dataset) -> str:

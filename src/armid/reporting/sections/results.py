@@ -1,4 +1,4 @@
-"""Tracking: controllers that follow a path with the identified model, beside each other."""
+"""What the model is used for: the payload it finds, controllers that follow a path, files for other programs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from armid.arrays import Array
+from armid.figures import Block, Figure, Panel, line, thinned
 from armid.reporting.evidence import Evidence
-from armid.reporting.figure import Block, Figure, Panel, line
-from armid.reporting.html import Cell, Column, Row, bullets, table
-from armid.reporting.numbers import exact, listed, short, thinned
-from armid.reporting.section import Section
+from armid.reporting.html import Cell, Column, Row, Section, bullets, table
+from armid.reporting.numbers import exact, listed, plus_minus, pretty, short, spaced
 
-TITLE = "Tracking"
-ROWS = 800
+ROWS = 800  # of a curve
 
 
 class Measure(NamedTuple):
@@ -35,6 +34,38 @@ MEASURES = (
 )
 
 
+def payload(evidence: Evidence) -> Section | None:
+    """A table of the load's quantities with intervals."""
+    data = evidence.payload
+    if not data:
+        return None
+    entries = [entry for entry in data.get("quantities") or () if isinstance(entry, Mapping) and "value" in entry]
+    rows = [_payload_row(entry) for entry in entries if entry["value"] is not None]
+    columns = [Column("quantity", words=True), Column("value ± 95 %"), Column("unit", words=True)]
+    body = table(columns, rows, caption="the load") if rows else ""
+    body += bullets(spaced(str(words)) for words in data.get("reasons") or ())
+    return Section("payload", "Payload", _payload_sentence(data, entries), body)
+
+
+def _payload_sentence(data: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> str:
+    known = next((entry for entry in entries if entry.get("name") in ("m", "mass")), None)
+    if known is not None and isinstance(known.get("sigma"), float):
+        mass = f"{plus_minus(float(known['value']), 1.96 * known['sigma'])} kg"
+    elif isinstance(data.get("mass"), int | float):
+        mass = f"{short(float(data['mass']))} kg"
+    else:
+        return "A load was identified; its mass is not stated."
+    verdict = data.get("verdict")
+    return f"The arm carries {mass}{f'; the estimate is {verdict}' if isinstance(verdict, str) else ''}."
+
+
+def _payload_row(entry: Mapping[str, Any]) -> Row:
+    value, sigma = float(entry["value"]), entry.get("sigma")
+    shown = short(value) if sigma is None else plus_minus(value, 1.96 * float(sigma))
+    cells = (Cell(str(entry.get("name", "?")), code=True), Cell(shown, value), Cell(pretty(str(entry.get("unit", "")))))
+    return Row(cells, "" if entry.get("determined", True) else "the data do not determine it")
+
+
 def tracking(evidence: Evidence) -> Section | None:
     """A table of controllers, and the tool's distance from the path over time."""
     data = evidence.tracking
@@ -42,15 +73,16 @@ def tracking(evidence: Evidence) -> Section | None:
         return None
     runs = runs_of(data)
     there = [measure for measure in MEASURES if any(_number(run.get(measure.key)) for run in runs)]
-    body, figures = "", []
+    parts: list[str | Figure] = []
     if there:
         columns = [Column("controller", words=True), *(Column(m.name, m.unit) for m in there)]
-        body = table(columns, [_row(run, there, runs) for run in runs], caption="errors of each controller")
+        parts.append(
+            table(columns, [_tracking_row(run, there, runs) for run in runs], caption="errors of each controller")
+        )
     if any(_series(run) is not None for run in runs):
-        figures.append(_figure(runs))
-        body += figures[0].html()
-    body += bullets(str(note) for note in data.get("notes") or ())
-    return Section("tracking", TITLE, _sentence(data, runs), body, tuple(figures))
+        parts.append(_figure(runs))
+    parts.append(bullets(str(note) for note in data.get("notes") or ()))
+    return Section("tracking", "Tracking", _tracking_sentence(data, runs), parts)
 
 
 def runs_of(data: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -69,7 +101,7 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _row(run: Mapping[str, Any], measures: Sequence[Measure], runs: Sequence[Mapping[str, Any]]) -> Row:
+def _tracking_row(run: Mapping[str, Any], measures: Sequence[Measure], runs: Sequence[Mapping[str, Any]]) -> Row:
     cells, mark = [Cell(_name(run))], ""
     for measure in measures:
         value, others = run.get(measure.key), [float(r[measure.key]) for r in runs if _number(r.get(measure.key))]
@@ -85,7 +117,7 @@ def _row(run: Mapping[str, Any], measures: Sequence[Measure], runs: Sequence[Map
     return Row(tuple(cells), mark or ("broken off" if run.get("completed") is False else ""))
 
 
-def _sentence(data: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
+def _tracking_sentence(data: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
     path = f" on {data['path']}" if isinstance(data.get("path"), str) and data["path"] else ""
     for measure in (MEASURES[1], MEASURES[0]):
         known = [run for run in runs if _number(run.get(measure.key))]
@@ -115,7 +147,7 @@ def _compared(measure: Measure, known: Sequence[Mapping[str, Any]], path: str) -
     return f"{words}, against {listed(against)}." if against else f"{words}."
 
 
-def _series(run: Mapping[str, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+def _series(run: Mapping[str, Any]) -> tuple[Array, Array] | None:
     """Times [s] and the tool's distance from the path [m]."""
     series = run.get("series") or {}
     if not series.get("time") or len(series["time"]) != len(series.get("tool_error") or ()):
@@ -140,3 +172,55 @@ def _figure(runs: Sequence[Mapping[str, Any]]) -> Figure:
         blocks.append(Block(_name(run), [[panel]], (80.0,)))
     caption = f"distance of the tool from the path over {exact(end)} s, one panel per controller"
     return Figure("tracking", blocks, caption, {"residual": "distance of the tool from the path"})
+
+
+def exports(evidence: Evidence) -> Section | None:
+    """A row per file."""
+    if not evidence.exports:
+        return None
+    columns = [
+        Column("file", words=True),
+        Column("format", words=True),
+        Column("differs by", "of the torque's range", "largest difference from the fit on random states"),
+        Column("proved with", words=True),
+        Column("cannot hold", words=True),
+    ]
+    body = table(columns, [_exports_row(entry) for entry in evidence.exports], caption="exported files")
+    return Section("exports", "Exports", _exports_sentence(evidence.exports), body)
+
+
+def _exports_sentence(entries: tuple[Mapping[str, Any], ...]) -> str:
+    kept = [entry for entry in entries if "reason" not in entry]
+    if not kept:
+        return "No file was written: none gave the fit’s torque when read back."
+    names = listed([str(entry.get("format") or entry.get("file") or "?") for entry in kept])
+    errors = [float(error) for entry in kept if (error := _proof(entry).get("error")) is not None]
+    start = f"The identified model was written for other programs as {names}"
+    if not errors:
+        return f"{start}; no proof of the files is recorded."
+    proved = "every file" if len(errors) == len(kept) else f"{len(errors)} of {len(kept)} files"
+    words = f"{start}; {proved} gave the fit’s torque when read back, to {short(max(errors), 2)} of its range"
+    refused = listed([str(entry.get("file", "?")) for entry in entries if "reason" in entry])
+    return f"{words}; {refused} did not and was not kept." if refused else f"{words}."
+
+
+def _proof(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    proof = entry.get("proof")
+    return proof if isinstance(proof, Mapping) else {}
+
+
+def _exports_row(entry: Mapping[str, Any]) -> Row:
+    if "reason" in entry:
+        name, form = Cell(str(entry.get("file", "?")), code=True), Cell(str(entry.get("format", "–")))
+        return Row((name, form, Cell("–", float("nan")), Cell("not kept"), Cell(str(entry["reason"]))), "not kept")
+    proof = _proof(entry)
+    error = proof.get("error")
+    lost = [str(row.get("what", "")) for row in entry.get("cannot_hold") or () if isinstance(row, Mapping)]
+    cells = (
+        Cell(str(entry.get("file", "?")), code=True),
+        Cell(str(entry.get("format", "–"))),
+        Cell(short(error, 2), float("nan") if error is None else float(error)),
+        Cell(str(proof.get("against") or "–")),
+        Cell("; ".join(lost) or ("nothing is lost" if "cannot_hold" in entry else "–")),
+    )
+    return Row(cells)

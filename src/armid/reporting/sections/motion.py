@@ -1,7 +1,8 @@
-"""The motion in space: a stick figure computed beforehand, which the page's script plays and turns."""
+"""The motion: the plan against its limits with its certificate, and a stick figure that the page's script plays."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,22 +10,80 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames
+from armid.excitation.pictures import motion_panels
+from armid.excitation.plan import Plan
+from armid.figures import Figure, compact
 from armid.reporting.evidence import Evidence, reach_of
-from armid.reporting.html import text
-from armid.reporting.numbers import compact, exact, short
-from armid.reporting.section import Section, lacking
+from armid.reporting.html import Cell, Column, Row, Section, lacking, paragraph, table, text
+from armid.reporting.numbers import exact, short
 from armid.robot.robot import Robot
 
-TITLE = "Replay"
-FRAMES = 240
+POINTS, FRAMES = 400, 240  # of the plan's curves, of the replay
 LONGEST_S = 20.0  # of a log that is replayed
+
+
+def excitation(evidence: Evidence) -> Section:
+    """Three panels per joint, and a table of margins."""
+    plan, title = evidence.plan, "Excitation"
+    if plan is None:
+        return lacking("excitation", title, "The plan of the experiment fills this: armid report FIT --plan plan.json.")
+    time = np.linspace(0.0, plan.trajectory.duration, POINTS)
+    c = plan.conditioning
+    remark = (
+        f"{plan.criterion} over {len(plan.parameters)} parameters: condition number {short(c.condition)} with scaled "
+        f"columns, log det {short(c.log_det, 4)}; found in {plan.seconds:.1f} s, seed "
+        f"{plan.options.get('seed', 'unknown')}."
+    )
+    columns = [
+        Column("quantity", words=True),
+        Column("nearest joint", words=True),
+        Column("margin", "", "distance to the limit, as a share of its range or in mm"),
+        Column("how it is known", words=True),
+    ]
+    parts: list[str | Figure] = [
+        motion_panels(evidence.fit.robot, time, plan.trajectory.at(time)),
+        paragraph(remark, "remark"),
+        table(columns, _margins(plan), caption="certificate: margins to every limit"),
+    ]
+    return Section("excitation", title, _sentence(plan), parts)
+
+
+def _sentence(plan: Plan) -> str:
+    duration = exact(plan.trajectory.duration)
+    if not plan.certificate.margins:
+        return f"One period lasts {duration} s; no limit was known, so nothing is certified."
+    worst = plan.certificate.worst
+    where = f" of {plan.joint_names[worst.joint - 1]}" if worst.joint else ""
+    if not plan.certified:
+        broken = [margin.quantity for margin in plan.certificate.margins if margin.margin < 0.0]
+        return f"This plan breaks limits ({', '.join(broken)}), worst the {worst.quantity}{where}: do not run it again."
+    return (
+        f"All {len(plan.certificate.margins)} certified quantities stay inside their limits over the {duration} s "
+        f"period; the {worst.quantity}{where} comes nearest, with {worst.text} to spare."
+    )
+
+
+def _margins(plan: Plan) -> list[Row]:
+    rows = []
+    tightest = min((m.margin for m in plan.certificate.margins), default=0.0)
+    for margin in plan.certificate.margins:
+        joint = plan.joint_names[margin.joint - 1] if margin.joint else "all"
+        mark = "broken" if margin.margin < 0.0 else "the tightest" if margin.margin == tightest else ""
+        cells = (
+            Cell(margin.quantity),
+            Cell(joint),
+            Cell(margin.text, float(margin.margin) if np.isfinite(margin.margin) else 1e9),
+            Cell(margin.guarantee),
+        )
+        rows.append(Row(cells, mark))
+    return rows
 
 
 def replay(evidence: Evidence) -> Section:
     """A scene with a scrubber."""
     found = _motion(evidence)
     if found is None:
-        return lacking("replay", TITLE, "A plan or a log fills this: armid report FIT --plan plan.json --log LOG.")
+        return lacking("replay", "Replay", "A plan or a log fills this: armid report FIT --plan plan.json --log LOG.")
     time, q, source = found
     robot = evidence.fit.robot
     arm = stick_figure(robot, q)
@@ -47,7 +106,7 @@ def replay(evidence: Evidence) -> Section:
         "units": ["m" if joint.prismatic else "rad" for joint in robot.joints],
         "q": np.round(q, 3).tolist(),
     }
-    return Section("replay", TITLE, sentence, _html(robot), data={"scene": scene})
+    return Section("replay", "Replay", sentence, _html(robot), data={"scene": scene})
 
 
 def _motion(evidence: Evidence) -> tuple[Array, Array, str] | None:
@@ -114,8 +173,7 @@ def stick_figure(robot: Robot, q: Array) -> StickFigure:
     return arm
 
 
-def _axis(frames: Array, add: object, half: float) -> tuple[int, int]:
-    assert callable(add)
+def _axis(frames: Array, add: Callable[[Array], int], half: float) -> tuple[int, int]:
     along = half * frames[:, :3, 2]
     return add(frames[:, :3, 3] - along), add(frames[:, :3, 3] + along)
 
