@@ -17,27 +17,35 @@ class Note:
 
     Attributes:
         code: package and what it is, such as ``signals.averaged``.
-        values: what fills the sentence, plain data with SI units.
+        values: what fills the sentence, plain data with SI units; ``log`` names the log it is about, where there are
+            several.
     """
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict)
+
+    def about(self, log: str) -> Note:
+        """The note with the name of the log it is about."""
+        return Note(self.code, {**self.values, "log": log})
 
     def __str__(self) -> str:
         """The sentence for people; the bare code and values where no sentence is known."""
         package, _, name = self.code.partition(".")
         if package == "notes":
             return str(self.values.get("text", ""))
+        values = {key: value for key, value in self.values.items() if key != "log"}
+        about = f"{self.values['log']}: " if "log" in self.values else ""
         try:
             words = import_module(f"armid.{package}.words").WORDS[name]
-            return str(words(**self.values) if callable(words) else words.format(**self.values))
+            return about + str(words(**values) if callable(words) else words.format(**values))
         except (ImportError, KeyError, IndexError, TypeError, ValueError):
-            given = ", ".join(f"{key} {value}" for key, value in self.values.items())
-            return f"{self.code}: {given}" if given else self.code
+            given = ", ".join(f"{key} {value}" for key, value in values.items())
+            return about + (f"{self.code}: {given}" if given else self.code)
 
     def to_data(self) -> dict[str, Any]:
-        """For JSON: code, values, and the sentence for those who only read."""
-        return {"code": self.code, "values": dict(self.values), "text": str(self)}
+        """For JSON: code, values (notes in them likewise), and the sentence for those who only read."""
+        values = {key: value.to_data() if isinstance(value, Note) else value for key, value in self.values.items()}
+        return {"code": self.code, "values": values, "text": str(self)}
 
 
 def as_note(said: Note | str) -> Note:

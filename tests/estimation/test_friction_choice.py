@@ -12,7 +12,7 @@ from armid.estimation.cross_validation import CrossValidation, Delay
 from armid.experiment import Sensors, VirtualRobot
 from armid.robot.friction import Friction
 from armid.signals import LowPass, process
-from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
+from armid.signals.filters import decimated_rows, filtered, low_pass_kernel
 from tests.estimation.test_coverage import true_values
 from tests.estimation.test_problem import dataset, linear_torque, motion_of
 

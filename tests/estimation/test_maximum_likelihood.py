@@ -14,7 +14,7 @@ from armid.estimation.motion_noise import motion_noise
 from armid.estimation.problem import EstimationError
 from armid.logs.log import Log, LogInfo
 from armid.signals import LowPass, PeriodicAverage, process
-from armid.signals.kernels import filtered
+from armid.signals.filters import filtered
 from armid.torque.model import TorqueModel, model_of
 from tests.estimation.virtual_arms import (
     arm,

@@ -13,7 +13,7 @@ from armid.estimation.linear import GRAM_CONDITION, free_combinations
 from armid.estimation.problem import EstimationError, Problem
 from armid.excitation import FourierSeries
 from armid.signals.dataset import Dataset
-from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
+from armid.signals.filters import decimated_rows, filtered, low_pass_kernel
 from armid.torque.friction.term import FrictionTerm
 from tests.estimation.test_coverage import true_values
 

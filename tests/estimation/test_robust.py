@@ -10,7 +10,7 @@ from armid.estimation import robust
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
 from armid.estimation.robust import RobustLeastSquares
-from armid.signals.kernels import filtered
+from armid.signals.filters import filtered
 from tests.estimation.virtual_arms import (
     arm,
     dataset,

@@ -13,7 +13,7 @@ from tests.signals.waves import Wave, make_log, periodic_log, smooth_step, torqu
 def chosen(log):
     """Kinds of steps, and the notes in one text."""
     pipeline, notes = choose(log)
-    return {type(step) for step in pipeline.steps}, " ".join(notes)
+    return {type(step) for step in pipeline.steps}, " ".join(map(str, notes))
 
 
 def single(rate=100.0, seconds=30.0, jitter=0.0, seed=0):
@@ -61,7 +61,7 @@ def test_spikes_are_named_and_replaced():
     effort = np.array(log["effort"])
     effort[[777, 3210], 1] += 20.0
     data = process(log.with_channels({"effort": effort}))
-    assert "finding spikes: effort joint2 2" in " ".join(data.notes)
+    assert "finding spikes: effort joint2 2" in " ".join(map(str, data.notes))
     assert np.abs(data.torque - process(log).torque).max() < 0.1
 
 
@@ -82,7 +82,7 @@ def test_a_transient_is_cut_off():
     _, clean = periodic_log(1, joints=3, periods=6, q_noise=1e-5, torque_noise=0.05)
     log = log.with_channels({"position": clean["position"]})
     data = process(log)
-    text = " ".join(data.notes)
+    text = " ".join(map(str, data.notes))
     assert "finding transient" in text
     assert "are left out" in text
     assert data.periods == 5
@@ -107,7 +107,7 @@ def test_what_cannot_be_mended_is_told():
     effort[:, 0] = 1.25
     limit = 0.7 * np.abs(effort[:, 1]).max()
     effort[:, 1] = np.clip(effort[:, 1], -limit, limit)
-    text = " ".join(process(log.with_channels({"effort": effort})).notes)
+    text = " ".join(map(str, process(log.with_channels({"effort": effort})).notes))
     assert "Beware (finding dead-channel): The effort of joint1 is 1.25 in all rows." in text
     assert "Beware (finding saturated): The effort of joint2 is cut off at" in text
 
@@ -125,7 +125,7 @@ def test_the_doctor_is_imported_when_needed():
     code = (
         "import sys, armid.signals as s\n"
         "assert 'armid.signals.doctor' not in sys.modules\n"
-        "from armid.signals import examine, Report\n"
+        "from armid.signals import examine, Examination\n"
         "from armid.signals.doctor import examine as same\n"
         "assert examine is same and 'examine' in dir(s)\n"
         "assert not hasattr(s, 'nonsense')\n"

@@ -10,7 +10,7 @@ import pytest
 from armid.excitation import FourierSeries
 from armid.logs.log import Log
 from armid.robot import load_robot
-from armid.signals.doctor import Report, examine
+from armid.signals.doctor import Examination, examine
 
 pytest.importorskip("mujoco")
 
@@ -254,12 +254,12 @@ FAULTS: dict[str, tuple[Plant, str]] = {
 }
 
 
-def named(report: Report, code: str, joint: str | None) -> bool:
+def named(report: Examination, code: str, joint: str | None) -> bool:
     """Whether the finding is there, as a warning or an error and about that joint."""
     return any(f.code == code and f.severity != "info" and joint in (None, f.joint) for f in report.findings)
 
 
-def alarms(report: Report) -> list[tuple[str, str | None, str]]:
+def alarms(report: Examination) -> list[tuple[str, str | None, str]]:
     return [(f.code, f.joint, f.what) for f in report.at_least("warning")]
 
 

@@ -6,17 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal
 
-from armid.signals import SignalError, filtered, filtered_blocks, low_pass_kernel, row_blocks, smooth
+from armid.signals import SignalError, filtered, low_pass_kernel, row_blocks, smooth
 from armid.signals.filters import (
     central_differences,
+    decimated_rows,
     differenced,
     low_pass,
     savitzky_golay,
     savitzky_golay_kernel,
+    smoothing_kernel,
     velocity_bandwidth,
 )
-from armid.signals.kernels import decimated_rows
-from armid.signals.smoothing import smoothing_kernel
 from tests.signals.waves import Wave
 
 
@@ -61,7 +61,7 @@ def direct(values, kernel, rows):
     gaps=st.booleans(),
 )
 def test_filtered_is_the_documented_sum(half, step, samples, seed, gaps):
-    """For any kernel and any rows, regular or not, at once and in blocks of any size."""
+    """For any kernel and any rows, regular or not."""
     rng = np.random.default_rng(seed)
     kernel = rng.normal(size=2 * half + 1)
     kernel += kernel[::-1]
@@ -71,9 +71,6 @@ def test_filtered_is_the_documented_sum(half, step, samples, seed, gaps):
         rows = rows[rng.random(len(rows)) < 0.7]
     wanted = direct(values, kernel, rows).reshape(len(rows), 2, 3)
     np.testing.assert_allclose(filtered(values, kernel, rows), wanted, atol=1e-10)
-    blocks = np.split(values, np.sort(rng.integers(0, samples, 4)))
-    parts = list(filtered_blocks(blocks, kernel, rows))
-    np.testing.assert_allclose(np.concatenate(parts), wanted, atol=1e-10)
 
 
 def test_row_blocks_cover_every_row_with_the_samples_it_needs():
@@ -95,12 +92,6 @@ def test_row_blocks_cover_every_row_with_the_samples_it_needs():
 def test_without_a_kernel_rows_are_picked():
     values = np.arange(10.0)[:, None]
     np.testing.assert_array_equal(filtered(values, None, np.array([2, 5]))[:, 0], [2.0, 5.0])
-    assert [len(part) for part in filtered_blocks(np.split(values, 2), None, np.array([2, 5]))] == [1, 1]
-
-
-def test_blocks_that_end_early_are_refused():
-    with pytest.raises(SignalError, match="ended before"):
-        list(filtered_blocks([np.zeros((5, 1))], np.ones(3) / 3, np.array([1, 6])))
 
 
 def test_savitzky_golay_is_scipys():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from armid.signals.grid import blocks_on_grid, bridged, grid_of, on_grid
+from armid.signals.resample import blocks_on_grid, bridged, grid_of, on_grid
 from tests.signals.waves import make_log, periodic_log
 
 

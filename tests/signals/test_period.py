@@ -94,7 +94,7 @@ def test_what_does_not_repeat_has_no_period(position, words):
     """And the reason is said."""
     found = find_period(make_log(np.arange(len(position)) / 100.0, position))
     assert found.period is None
-    assert words in found.reason
+    assert words in str(found.reason)
 
 
 def test_real_xmate_log_repeats_every_20_seconds(data):

@@ -10,7 +10,7 @@ from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
-    from armid.signals.doctor import Report
+    from armid.signals.doctor import Examination
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(report.usable for report in reports) else 1
 
 
-def _as_data(reports: list[Report]) -> dict[str, Any]:
+def _as_data(reports: list[Examination]) -> dict[str, Any]:
     """One report as it is; several as a list, with all findings together, each with its source."""
     data = [report.as_data() for report in reports]
     if len(data) == 1:

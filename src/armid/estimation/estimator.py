@@ -18,7 +18,7 @@ from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import Solution, residual_squares
 from armid.estimation.problem import EstimationError, Problem
-from armid.notes import Note, as_note, note
+from armid.notes import Note, note
 from armid.registry import Registry
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -123,7 +123,7 @@ class Estimator(ABC):
             method=self.name or type(self).__name__,
             options=self.options(),
             pipeline=problem.data[0].pipeline,
-            notes=(*(as_note(one) for d in problem.data for one in d.notes), *said),
+            notes=(*(one for d in problem.data for one in d.notes), *said),
             history={
                 "armid": __version__,
                 "data_sha256": [fingerprint(d) for d in problem.data],

@@ -12,7 +12,7 @@ from armid.fleet.description import Fleet
 from armid.logs.log import Log, concatenate
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import ROWS_PER_CUTOFF, LowPass
-from armid.signals.kernels import low_pass_kernel
+from armid.signals.filters import low_pass_kernel
 from armid.signals.pipeline import Pipeline, process
 from armid.signals.problems import SignalError
 

@@ -43,9 +43,9 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals import FourierFit
 from armid.signals.dataset import Dataset
+from armid.signals.filters import smooth, smoothing_kernel
 from armid.signals.pipeline import process
 from armid.signals.preparations import Hampel
-from armid.signals.smoothing import smooth, smoothing_kernel
 from armid.torque.model import model_of
 from armid.validation.auditing import audit
 from armid.validation.metrics import correlation

@@ -43,9 +43,8 @@ from armid.papers.stand import (
 )
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.signals.averaging import average_periods
+from armid.signals.averaging import average_periods, differentiate, given_harmonics
 from armid.signals.dataset import Dataset
-from armid.signals.differentiation import differentiate, given_harmonics
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import process
 from armid.torque.model import model_of

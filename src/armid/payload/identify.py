@@ -116,7 +116,7 @@ def identify_payload(
     )
     reasons = reasons_for(draft)
     notes = notes_for(draft, lag=solution.lag, rows=int(solution.counts.sum()), undetermined=_left_open(fit))
-    said = tuple(note for item in data for note in item.notes)
+    said = tuple(str(note) for item in data for note in item.notes)
     draft = replace(draft, reasons=reasons, good=not reasons, notes=(*said, *notes))
     return replace(draft, advice=advice_for(draft, bool(without)))
 

@@ -4,27 +4,24 @@ from typing import TYPE_CHECKING, Any
 
 from armid.signals.averaging import Averaged as Averaged
 from armid.signals.averaging import PeriodAccumulator as PeriodAccumulator
-from armid.signals.averaging import average_blocks as average_blocks
 from armid.signals.averaging import average_periods as average_periods
+from armid.signals.averaging import differentiate as differentiate
+from armid.signals.averaging import select_harmonics as select_harmonics
 from armid.signals.dataset import Dataset as Dataset
-from armid.signals.delay import Delay as Delay
-from armid.signals.delay import estimate_delay as estimate_delay
-from armid.signals.delay import shifted as shifted
-from armid.signals.differentiation import differentiate as differentiate
-from armid.signals.differentiation import select_harmonics as select_harmonics
 from armid.signals.filtering import LowPass as LowPass
 from armid.signals.filtering import SavitzkyGolay as SavitzkyGolay
 from armid.signals.filtering import Smoothed as Smoothed
-from armid.signals.fourier_fit import FourierSeries as FourierSeries
-from armid.signals.fourier_fit import fit_fourier as fit_fourier
-from armid.signals.fourier_strategy import FourierFit as FourierFit
-from armid.signals.kernels import filtered as filtered
-from armid.signals.kernels import filtered_blocks as filtered_blocks
-from armid.signals.kernels import low_pass_kernel as low_pass_kernel
-from armid.signals.kernels import row_blocks as row_blocks
+from armid.signals.filters import filtered as filtered
+from armid.signals.filters import low_pass_kernel as low_pass_kernel
+from armid.signals.filters import row_blocks as row_blocks
+from armid.signals.filters import smooth as smooth
+from armid.signals.fourier import FourierFit as FourierFit
+from armid.signals.fourier import fit_fourier as fit_fourier
 from armid.signals.period import Period as Period
 from armid.signals.period import PeriodSearch as PeriodSearch
 from armid.signals.period import find_period as find_period
+from armid.signals.period import leading_transient as leading_transient
+from armid.signals.period import whole_periods as whole_periods
 from armid.signals.periodic import PeriodicAverage as PeriodicAverage
 from armid.signals.pipeline import Pipeline as Pipeline
 from armid.signals.pipeline import choose as choose
@@ -42,20 +39,18 @@ from armid.signals.preparations import TrimRest as TrimRest
 from armid.signals.problems import SignalError as SignalError
 from armid.signals.resample import fuse as fuse
 from armid.signals.resample import resample as resample
-from armid.signals.smoothing import smooth as smooth
+from armid.signals.resample import shifted as shifted
 from armid.signals.steps import Preparation as Preparation
 from armid.signals.steps import Step as Step
 from armid.signals.steps import Strategy as Strategy
 from armid.signals.steps import step_from_data as step_from_data
-from armid.signals.whole_periods import leading_transient as leading_transient
-from armid.signals.whole_periods import whole_periods as whole_periods
 
 if TYPE_CHECKING:
+    from armid.signals.doctor import Examination as Examination
     from armid.signals.doctor import Finding as Finding
-    from armid.signals.doctor import Report as Report
     from armid.signals.doctor import examine as examine
 
-_DOCTOR = ("Finding", "Report", "examine")
+_DOCTOR = ("Examination", "Finding", "examine")
 
 
 def __getattr__(name: str) -> Any:

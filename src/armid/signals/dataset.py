@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
-from armid.signals.kernels import BLOCK, filtered, row_blocks
+from armid.notes import Note
+from armid.signals.filters import BLOCK, filtered, row_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Dataset:
         position_noise: standard deviation of the noise in `q` [rad]; None if it was not measured.
         periods: how many periods were averaged; 0 if none.
         pipeline: the steps that made it, as data.
-        notes: what was found and chosen on the way, in words.
+        notes: what was found and chosen on the way.
         gravity: in the base frame [m/s^2], where the log says; None otherwise.
         history: where the log came from.
     """
@@ -58,7 +59,7 @@ class Dataset:
     position_noise: Array | None = None
     periods: int = 0
     pipeline: tuple[Mapping[str, Any], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     gravity: tuple[float, float, float] | None = None
     history: Mapping[str, Any] = field(default_factory=dict)
 

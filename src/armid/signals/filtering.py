@@ -5,26 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices, Mask
 from armid.dynamics.model import Motion
 from armid.logs.log import Log, LogError
+from armid.notes import Note, note
 from armid.signals.dataset import Dataset
 from armid.signals.filters import (
     STENCIL,
+    check_passes,
     check_window,
+    decimated_rows,
     differenced,
+    filtered,
     low_pass,
+    low_pass_kernel,
     savitzky_golay,
     savitzky_golay_kernel,
+    smooth,
+    smoothing_kernel,
     velocity_bandwidth,
 )
-from armid.signals.kernels import decimated_rows, filtered, low_pass_kernel
-from armid.signals.problems import SignalError, check_cutoff, plural
+from armid.signals.problems import SignalError, check_cutoff
 from armid.signals.repair import MAD, fill_missing, with_increasing_time
 from armid.signals.resample import is_uniform, resample
-from armid.signals.smoothing import check_passes, smooth, smoothing_kernel
 from armid.signals.steps import Notes, Strategy, required_effort, required_position
 
 BANDWIDTHS = 10.0  # automatic cut-off: this many times the bandwidth of the velocity
@@ -62,7 +66,7 @@ class LowPass(Strategy):
         """Filter, differentiate, decimate."""
         log, position, bad, notes = uniform_motion(log)
         rate = log.rate_hz
-        cutoff, words = self._cutoff(position, rate)
+        cutoff, bandwidth = self._cutoff(position, rate)
         check_cutoff("LowPass", cutoff, rate)
         wide = min(2.0 * cutoff, 0.45 * rate) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
         check_cutoff("LowPass", wide, rate)
@@ -72,11 +76,10 @@ class LowPass(Strategy):
         if self.measured:
             motion = self._with_measured(log, motion, rate, wide)
         kernel = low_pass_kernel(rate, cutoff, self.order, tail=self.tail)
-        words += f"; every {_ordinal(step)} row is kept" if step > 1 else ""
-        words += f". Positions are low-passed at {wide:.3g} Hz before they are differentiated."
+        said = note("signals.low_pass", cutoff_hz=cutoff, bandwidth_hz=bandwidth, step=step, motion_cutoff_hz=wide)
         chosen = replace(self, cutoff_hz=float(cutoff), decimate=int(step), motion_cutoff_hz=float(wide))
         reach = int(np.ceil(rate / wide))
-        data = kernel_dataset(chosen, log, motion, kernel, step, bad, reach, (*notes, words))
+        data = kernel_dataset(chosen, log, motion, kernel, step, bad, reach, (*notes, said))
         return without_rest(data, self.rest_speed) if self.rest_speed > 0.0 else data
 
     def reach(self, rate_hz: float) -> int:
@@ -86,16 +89,15 @@ class LowPass(Strategy):
         kernel = low_pass_kernel(rate_hz, self.motion_cutoff_hz, self.order, tail=FELT)
         return len(kernel) // 2 + STENCIL // 2
 
-    def _cutoff(self, position: Array, rate: float) -> tuple[float, str]:
-        shared = "Torque and regressor are low-passed alike at {:.3g} Hz (zero-phase Butterworth)"
+    def _cutoff(self, position: Array, rate: float) -> tuple[float, float | None]:
+        """The cut-off, and the bandwidth of the velocity if it follows from that [Hz]."""
         if not isinstance(self.cutoff_hz, str):
-            return float(self.cutoff_hz), shared.format(self.cutoff_hz)
+            return float(self.cutoff_hz), None
         if self.cutoff_hz != "auto":
             raise SignalError("LowPass", f"cutoff_hz is {self.cutoff_hz!r}; use a number or 'auto'")
         bandwidth = velocity_bandwidth(position, rate)
         cutoff = float(np.clip(BANDWIDTHS * bandwidth, SLOWEST_HZ, FASTEST_HZ))
-        cutoff = min(cutoff, 0.2 * rate)
-        return cutoff, f"{shared.format(cutoff)}, because 99 % of the velocity's power lies below {bandwidth:.3g} Hz"
+        return min(cutoff, 0.2 * rate), bandwidth
 
     def _with_measured(self, log: Log, motion: Motion, rate: float, cutoff: float) -> Motion:
         parts = dict(zip(("velocity", "acceleration"), motion[1:], strict=True))
@@ -128,11 +130,9 @@ class SavitzkyGolay(Strategy):
         step = checked_step("SavitzkyGolay", self.decimate)
         motion = savitzky_golay(position, log.rate_hz, self.window, self.degree)
         kernel = savitzky_golay_kernel(self.window, self.degree)
-        words = (
-            f"Positions are differentiated, torque and regressor smoothed, by polynomials of degree {self.degree} over "
-            f"{self.window} samples ({1e3 * self.window / log.rate_hz:.3g} ms)."
-        )
-        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, words))
+        length = self.window / log.rate_hz
+        said = note("signals.polynomials", degree=self.degree, window=self.window, window_s=length)
+        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, said))
 
     def reach(self, rate_hz: float) -> int:
         """Half the window, where the polynomial is not centred."""
@@ -158,15 +158,15 @@ class Smoothed(Strategy):
         step = checked_step("Smoothed", self.decimate)
         motion = differenced(smooth(position, self.passes), log.rate_hz)
         kernel = smoothing_kernel(self.passes)
-        words = f"Position, torque and regressor are smoothed by five-point cubics, {self.passes} passes."
-        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, words))
+        said = note("signals.smoothed", passes=self.passes)
+        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, said))
 
     def reach(self, rate_hz: float) -> int:
         """Where the end formulas of the passes and of the differences are felt."""
         return 2 * self.passes + STENCIL // 2
 
 
-def uniform_motion(log: Log) -> tuple[Log, Array, NDArray[np.bool_], Notes]:
+def uniform_motion(log: Log) -> tuple[Log, Array, Mask, Notes]:
     """The log at a uniform rate, its positions without holes, and which samples of them were invented.
 
     Raises:
@@ -174,17 +174,17 @@ def uniform_motion(log: Log) -> tuple[Log, Array, NDArray[np.bool_], Notes]:
     """
     required_position(log)
     required_effort(log)
-    notes: list[str] = []
+    notes: list[Note] = []
     log, removed = with_increasing_time(log)
     if removed:
-        notes.append(f"Left out {plural(removed, 'sample')} whose time did not increase.")
+        notes.append(note("signals.unordered", count=removed))
     if len(log) < 8:
         raise LogError(log.info.source, "time", f"has {len(log)} samples in order; at least 8 are needed")
     if not is_uniform(log.time):
         steps = np.diff(log.time)
         log = resample(log)
-        low, high = 1e3 * np.quantile(steps, [0.01, 0.99])
-        notes.append(f"Samples are {low:.3g} to {high:.3g} ms apart, so the log is resampled to {log.rate_hz:.6g} Hz.")
+        low, high = map(float, np.quantile(steps, [0.01, 0.99]))
+        notes.append(note("signals.made_uniform", from_s=low, to_s=high, rate_hz=log.rate_hz))
     position = log["position"]
     bad = np.asarray(~np.isfinite(position).all(axis=1))
     return log, _completed(log, "position"), bad, tuple(notes)
@@ -216,7 +216,7 @@ def kernel_dataset(
     motion: Motion,
     kernel: Array,
     step: int,
-    bad: NDArray[np.bool_],
+    bad: Mask,
     reach: int,
     notes: Notes,
 ) -> Dataset:
@@ -254,8 +254,7 @@ def kernel_dataset(
     white = MAD * np.median(np.abs(left_over), axis=0)
     noise = np.where(white > 0.0, white, left_over.std(axis=0)) * np.sqrt(square / share)
     if not use.all():
-        share_left = float(use.mean())
-        notes = (*notes, f"{1.0 - share_left:.1%} of the rows are left out: a value near them was not measured.")
+        notes = (*notes, note("signals.rows_at_holes", share=1.0 - float(use.mean())))
     return Dataset(
         joints=log.joints,
         time=log.time,
@@ -281,17 +280,11 @@ def without_rest(data: Dataset, speed: float) -> Dataset:
     use = moving if data.use is None else moving & data.use
     if moving.all() or not use.any():
         return data
-    note = f"{1.0 - moving.mean():.1%} of the rows are left out: the joint is no faster than {speed:g} rad/s there."
-    return replace(data, use=use, notes=(*data.notes, note))
+    said = note("signals.rows_at_rest", share=1.0 - float(moving.mean()), speed=speed)
+    return replace(data, use=use, notes=(*data.notes, said))
 
 
-def _near(bad: NDArray[np.bool_], rows: NDArray[np.int64], reach: int) -> NDArray[np.bool_]:
+def _near(bad: Mask, rows: Indices, reach: int) -> Mask:
     """Whether a bad sample lies within `reach` of each row, per column."""
     total = np.concatenate([np.zeros((1, bad.shape[1]), dtype=np.int64), np.cumsum(bad, axis=0)])
     return np.asarray(total[np.minimum(rows + reach + 1, len(bad))] > total[np.maximum(rows - reach, 0)])
-
-
-def _ordinal(number: int) -> str:
-    """2nd, 3rd, 4th, 11th, 21st."""
-    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"

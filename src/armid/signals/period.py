@@ -1,4 +1,4 @@
-"""Finding the period of a repeated motion, and the part of a log that holds whole periods."""
+"""The period of a repeated motion: found, and the log cut to whole periods of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import ndimage
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.logs.log import Log, LogError
-from armid.signals.grid import grid_of
+from armid.notes import Note, note
 from armid.signals.repetition import (
-    Mask,
     filled_from_other_periods,
     mismatch,
     refined_lag,
     repeated_span,
     search_lag,
 )
-from armid.signals.resample import interpolate
+from armid.signals.resample import (
+    bridged,
+    grid_of,
+    interpolate,
+    interpolate_band_limited,
+    on_grid,
+    resample_at,
+)
 
 SPARSE = 100_000  # samples from which on a log is long
 LONG_HOLE = 3  # samples up to which a hole is bridged by a line as if it were motion
 ROUGH = 0.02  # the same once noise is smoothed away, RMS: a motion that repeats worse is repeated by hand
+MOVED = ("effort", "current")  # noisy channels: interpolated so that white noise keeps its variance
 
 
 @dataclass(frozen=True)
@@ -90,12 +97,12 @@ class PeriodSearch:
 
     Attributes:
         period: None if none was found.
-        reason: why, in words.
+        reason: what was found, or why nothing was.
         roughly: whether the motion repeats at least roughly, or too little was recorded to tell.
     """
 
     period: Period | None
-    reason: str
+    reason: Note
     roughly: bool = True
 
 
@@ -129,22 +136,22 @@ def find_period(log: Log, *, hint_s: float | None = None) -> PeriodSearch:
     if search.period is not None:
         return search
     other = _search(signals, None)
-    words = f"the log states a period of {stated:g} s, but with that {search.reason}"
-    return replace(other, reason=f"{words}; {other.reason}" if other.period is not None else words)
+    found = other.reason if other.period is not None else None
+    return replace(other, reason=note("signals.other_period", stated_s=stated, reason=search.reason, found=found))
 
 
 def _search(signals: _Signals, hint_s: float | None) -> PeriodSearch:
     time, values, known = signals.time, signals.values, signals.known
     if len(time) < 32:
-        return PeriodSearch(None, f"the log has {len(time)} samples, too few to look for a period")
+        return PeriodSearch(None, note("signals.few_samples", samples=len(time)))
     step = float(time[-1] - time[0]) / (len(time) - 1)
     spread = values.std(axis=0)
     moving = spread > 1e-3 * spread.max()
     if not spread.max() > 1e-9:
-        return PeriodSearch(None, "no joint moves", False)
+        return PeriodSearch(None, note("signals.no_motion"), False)
     scaled = (values[:, moving] - values[:, moving].mean(axis=0)) / spread[moving]
     found = search_lag(scaled, None if hint_s is None else hint_s / step)
-    if isinstance(found, str):
+    if isinstance(found, Note):
         return PeriodSearch(None, found, False)
     lag, error = found, 1.0
     # A better lag shows the span more sharply; for the first look at a long log every n-th sample will do.
@@ -164,12 +171,12 @@ def _search(signals: _Signals, hint_s: float | None) -> PeriodSearch:
         at_end=stop == len(time),
     )
     if period.count < 2:
-        return PeriodSearch(None, f"a motion of {period.seconds:.4g} s does not repeat in full")
+        return PeriodSearch(None, note("signals.not_in_full", period_s=period.seconds))
     rough = mismatch(scaled[start:stop], lag, smooth=True)
     if rough > ROUGH:
-        return PeriodSearch(None, f"a motion of {period.seconds:.4g} s repeats only roughly, to {rough:.0%}")
-    words = f"a period of {period.seconds:.6g} s repeats {period.count} times, to {period.mismatch:.1e} of the motion"
-    return PeriodSearch(period, words)
+        return PeriodSearch(None, note("signals.roughly", period_s=period.seconds, mismatch=rough))
+    said = note("signals.repeats", period_s=period.seconds, periods=period.count, mismatch=period.mismatch)
+    return PeriodSearch(period, said)
 
 
 def _signals(log: Log) -> _Signals:
@@ -210,3 +217,106 @@ def _without_holes(time: Array, values: Array) -> _Signals:
     columns = [np.interp(index, index[np.isfinite(x)], x[np.isfinite(x)]) for x in values.T]
     long = ndimage.binary_opening(missing, np.ones(LONG_HOLE + 1, dtype=bool))
     return _Signals(time, np.column_stack(columns), ~long if long.any() else None)
+
+
+def whole_periods(log: Log, period: Period | float) -> tuple[Log, int]:
+    """The log cut to whole periods of a whole number of samples, and that number.
+
+    Samples are taken as they are where the recorder was steady and the period is a whole number of samples; rows that
+    it lost are NaN. Otherwise they are interpolated to the nearest whole number per period (erratum SW-3: 0.033 Hz at
+    12 ms are 2525.25 samples).
+
+    Args:
+        log: time must increase.
+        period: as found, or its length [s]; then as many periods as fit, the last of them at the end of the log.
+    """
+    placed = on_grid(log)
+    uniform = placed is not None
+    log = log if placed is None else placed
+    found = period if isinstance(period, Period) else given_period(log, float(period))
+    count, samples = found.count, round(found.samples)
+    if count < 1 or samples < 2:
+        raise LogError(
+            log.info.source, "time", f"covers {log.duration:.4g} s, less than one period of {found.seconds:.4g} s"
+        )
+    step = 1.0 / found.rate_hz
+    if uniform and found.is_whole:
+        first = round((found.first_s - log.time[0]) / step)
+        first = min(max(first, 0), len(log) - count * samples)
+        if first >= 0:
+            return log.rows(slice(first, first + count * samples)), samples
+    start = max(found.first_s, float(log.time[0]))
+    stop = start + count * found.seconds
+    latest = float(log.time[-1]) + step * (1.0 + 1e-9)
+    if stop > latest:
+        start = max(start - (stop - latest), float(log.time[0]))
+    times = start + np.arange(count * samples) * (found.seconds / samples)
+    times = np.minimum(times, log.time[-1])
+    moved = resample_at(log, times, rate_hz=samples / found.seconds)
+    if uniform:
+        positions = (times - log.time[0]) / (log.time[-1] - log.time[0]) * (len(log) - 1)
+        noisy = {name: interpolate_band_limited(log[name], positions) for name in MOVED if name in log}
+        moved = moved.with_channels(noisy)
+    return moved, samples
+
+
+def intact_periods(log: Log, samples: int) -> Mask:
+    """Which periods of a log of whole periods have every position and effort, (periods,)."""
+    names = [name for name in ("position", "effort") if name in log]
+    rows = np.logical_and.reduce([np.isfinite(log[name]).all(axis=1) for name in names])
+    return np.asarray(rows.reshape(-1, samples).all(axis=1))
+
+
+def steady_periods(log: Log, period: Period | float) -> tuple[Log, int, tuple[Note, ...]]:
+    """As `whole_periods`, and what to say about periods with holes.
+
+    They are left as they are, to be left out of an average, as long as at least half of the periods are intact.
+    Otherwise, as with a recorder that loses a row now and then, holes of up to two rows are bridged by cubics (torque:
+    lines) first, and only periods with longer ones keep them.
+    """
+    whole, samples = whole_periods(log, period)
+    intact = intact_periods(whole, samples)
+    notes: tuple[Note, ...] = ()
+    if 2 * intact.sum() < len(intact) and (placed := on_grid(log)) is not None:
+        whole, samples = whole_periods(bridged(placed), period)
+        mended = intact_periods(whole, samples)
+        if mended.sum() > intact.sum():
+            number = int((mended & ~intact).sum())
+            notes = (note("signals.bridged", count=number, periods=len(intact)),)
+            intact = mended
+    if not intact.all():
+        numbers = (np.flatnonzero(~intact) + 1).tolist()
+        notes += (note("signals.periods_left_out", numbers=numbers, periods=len(intact)),)
+    return whole, samples, notes
+
+
+def given_period(log: Log, seconds: float) -> Period:
+    """As many periods of a given length [s] as fit into a log, the last of them at its end."""
+    if not (np.isfinite(seconds) and seconds > 0.0):
+        raise LogError(log.info.source, "period", f"is {seconds!r} s; give a positive number")
+    if len(log) < 2:
+        raise LogError(log.info.source, "time", "has fewer than two samples")
+    grid = grid_of(log.time)
+    step = log.duration / (len(log) - 1) if grid is None else grid.step
+    return Period(seconds, 0.0, 1.0 / step, float(log.time[0]), float(log.time[-1]) + step, float("nan"))
+
+
+def leading_transient(periods: Array, *, excess: float = 1.5) -> int:
+    """How many leading periods differ from the rest: the transient has not died out there.
+
+    A period counts as different if its mean square difference from the average of all later ones is more than `excess`
+    times what the spread between the later ones explains, for any joint. Needs two later periods to know the spread.
+
+    Args:
+        periods: (periods, samples per period, joints).
+        excess: ratio of variances.
+    """
+    for lead in range(len(periods) - 2):
+        rest = periods[lead + 1 :]
+        mean = rest.mean(axis=0)
+        noise = ((rest - mean) ** 2).sum(axis=0).mean(axis=0) / (len(rest) - 1)
+        floor = (1e-9 * (1e-12 + np.abs(mean).max(axis=0))) ** 2
+        difference = ((periods[lead] - mean) ** 2).mean(axis=0)
+        if not (difference > excess * noise * (1.0 + 1.0 / len(rest)) + floor).any():
+            return lead
+    return max(len(periods) - 2, 0)

@@ -8,25 +8,31 @@ from itertools import chain
 
 import numpy as np
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.logs.log import Log, concatenate
-from armid.signals.averaging import Averaged, PeriodAccumulator, average_periods
+from armid.notes import note
+from armid.signals.averaging import (
+    Averaged,
+    PeriodAccumulator,
+    average_periods,
+    differentiate,
+    given_harmonics,
+    select_harmonics,
+)
 from armid.signals.dataset import Dataset
-from armid.signals.differentiation import differentiate, given_harmonics, select_harmonics
-from armid.signals.fourier_strategy import FourierFit as FourierFit
-from armid.signals.grid import blocks_on_grid, on_grid
-from armid.signals.period import Period, find_period
-from armid.signals.problems import SignalError, plural
-from armid.signals.repair import with_increasing_time
-from armid.signals.repetition import Mask
-from armid.signals.steps import Notes, Strategy, required_effort, required_position
-from armid.signals.whole_periods import (
+from armid.signals.period import (
+    Period,
+    find_period,
     given_period,
     intact_periods,
     leading_transient,
     steady_periods,
     whole_periods,
 )
+from armid.signals.problems import SignalError
+from armid.signals.repair import with_increasing_time
+from armid.signals.resample import blocks_on_grid, on_grid
+from armid.signals.steps import Notes, Strategy, required_effort, required_position
 
 SLIP = 1e-3  # of a period, by which a given one may shift the last period against the first
 DIFFERENT = 0.05  # RMS difference from the average, over the motion, that makes a streamed period another motion
@@ -66,7 +72,7 @@ class PeriodicAverage(Strategy):
         whole, samples, said = steady_periods(log, period)
         notes += said
         if not period.is_whole:
-            notes += (f"A period is {period.samples:.2f} samples, so the log is interpolated to {samples} per period.",)
+            notes += (note("signals.interpolated", samples=period.samples, per_period=samples),)
         intact = intact_periods(whole, samples)
         count = len(intact)
         position, effort = (whole[name].reshape(count, samples, -1) for name in ("position", "effort"))
@@ -122,10 +128,7 @@ class PeriodicAverage(Strategy):
         total = _accumulate(blocks, samples, start + lead * samples, len(head.joints))
         self._check_count(total.periods, total.periods + total.refused, total.refused, head)
         if total.refused:
-            are = "is" if total.refused == 1 else "are"
-            words += (
-                f"{plural(total.refused, 'period')} {are} left out: values are missing, or the motion is another.",
-            )
+            words += (note("signals.periods_refused", count=total.refused),)
         both, n = total.result(), len(head.joints)
         position, effort = both.columns(slice(0, n)), both.columns(slice(n, 2 * n))
         return self._assemble(head, position, effort, period.seconds, notes + words)
@@ -138,17 +141,16 @@ class PeriodicAverage(Strategy):
                 raise SignalError(
                     "PeriodicAverage", f"found no period ({search.reason}); give period_s, or use LowPass for this log"
                 )
-            return found, (f"The motion is periodic: {search.reason}.",)
+            return found, (note("signals.periodic", reason=search.reason),)
         if found is not None:
             slip = abs(found.seconds - given) * (found.count - 1)
             if slip > max(SLIP * found.seconds, 3.0 * found.error_s * found.count):
                 raise self._wrong(f"repeats every {found.seconds:.6g} s", found)
-            return replace(found, seconds=given, error_s=0.0), (f"The motion is periodic: {search.reason}.",)
+            return replace(found, seconds=given, error_s=0.0), (note("signals.periodic", reason=search.reason),)
         other = find_period(log.with_channels({}, period_s=None)).period
         if other is not None or (not search.roughly and log.duration > 2.0 * given):
             raise self._wrong(f"does not repeat with it: {search.reason}", other)
-        words = f"Averaged over the given period of {given:g} s, though {search.reason}."
-        return given_period(log, given), (words,)
+        return given_period(log, given), (note("signals.given_period", period_s=given, reason=search.reason),)
 
     def _wrong(self, problem: str, found: Period | None) -> SignalError:
         """That the motion has another period than the given one."""
@@ -170,10 +172,9 @@ class PeriodicAverage(Strategy):
         found = leading_transient(position[intact])
         if found == 0:
             return 0, ()
-        which = "first period differs" if found == 1 else f"first {found} periods differ"
-        if int(intact.sum()) - found >= 3:
-            return int(np.flatnonzero(intact)[found]), (f"The {which} from the rest (transient): left out.",)
-        return 0, (f"The {which} from the rest (transient), but too few would remain without.",)
+        left_out = int(intact.sum()) - found >= 3
+        said = (note("signals.transient_periods", periods=found, left_out=left_out),)
+        return int(np.flatnonzero(intact)[found]) if left_out else 0, said
 
     def _check_count(self, left: int, there: int, damaged: int, log: Log) -> None:
         wanted = 2 if self.periods is None else self.periods
@@ -193,11 +194,14 @@ class PeriodicAverage(Strategy):
         kept = selected[1:].sum(axis=0)
         count, samples = position.periods, position.samples
         highest = [int(np.flatnonzero(column)[-1]) if column.any() else 0 for column in selected.T]
-        why = "stand above the noise" if self.harmonics == "auto" else "were given"
-        words = (
-            f"Averaged {count} periods of {samples} samples and differentiated exactly on the harmonics of "
-            f"{1.0 / period_s:.4g} Hz that {why}: per joint {', '.join(map(str, kept))}, up to number "
-            f"{', '.join(map(str, highest))}.",
+        said = note(
+            "signals.averaged",
+            periods=count,
+            samples=samples,
+            frequency_hz=1.0 / period_s,
+            chosen=self.harmonics == "auto",
+            harmonics=kept.tolist(),
+            highest=highest,
         )
         noisy = count >= 2
         return Dataset(
@@ -213,7 +217,7 @@ class PeriodicAverage(Strategy):
             position_noise=np.sqrt(position.variance_of_mean * (1 + 2 * kept) / samples) if noisy else None,
             periods=count,
             pipeline=(self.to_data(),),
-            notes=notes + words,
+            notes=(*notes, said),
             gravity=log.info.gravity,
             history=log.info.history,
         )

@@ -5,27 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 
-from armid.errors import DescriptionError
+from armid.errors import DescriptionError, UnknownNameError
 from armid.files import read_text
-from armid.logs.log import RATE_TOLERANCE, Log, LogError
+from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo
 from armid.logs.stream import LogStream
+from armid.notes import Note, note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
-from armid.signals.choice import chosen_steps
 from armid.signals.dataset import Dataset
+from armid.signals.filtering import LowPass
+from armid.signals.period import Period, PeriodSearch, find_period, intact_periods, steady_periods
 from armid.signals.periodic import PeriodicAverage
-from armid.signals.preparations import CurrentToTorque, ToJointSide
+from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
 from armid.signals.problems import SignalError
-from armid.signals.steps import Notes, Preparation, Step, Strategy, step_from_data
+from armid.signals.repair import find_gaps, with_increasing_time
+from armid.signals.resample import is_uniform
+from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
+
+if TYPE_CHECKING:
+    from armid.signals.doctor import Examination
 
 PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
 
 ENOUGH_STEPS = 20  # samples from which timestamps tell a rate
+LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
+LEAST_INTACT = 2  # of which so many must be without holes
+MENDED = Hampel().channels  # spikes elsewhere do not reach the dataset
+# What no step can mend, and what therefore is only told.
+TOLD = (
+    "dead-channel",
+    "mostly-zero",
+    "zero-dropouts",
+    "saturated",
+    "time-unit",
+    "degrees",
+    "sign-flipped",
+    "swapped-joints",
+)
 
 
 @dataclass(frozen=True)
@@ -79,8 +100,7 @@ def load_pipeline(text: str | None) -> Pipeline | None:
     None, or ``auto``: the pipeline is chosen from the log.
 
     Raises:
-        DescriptionError: it is not YAML, or names no steps.
-        SignalError: a step or one of its options is not known.
+        DescriptionError: it is not YAML, or names no steps that are known, with options that they have.
     """
     if text is None or text == "auto":
         return None
@@ -93,7 +113,10 @@ def load_pipeline(text: str | None) -> Pipeline | None:
         raise DescriptionError(text, "", f"is not YAML ({(str(error) or 'no text').splitlines()[0]})") from None
     if not isinstance(data, dict | list | str):
         raise DescriptionError(text, "", "names no steps; write a list such as [{step: LowPass, cutoff_hz: 5}]")
-    return Pipeline.of(data)
+    try:
+        return Pipeline.of(data)
+    except (SignalError, UnknownNameError) as error:
+        raise DescriptionError(text, "", str(error)) from None
 
 
 def process_logs(logs: Sequence[Log], pipeline: Pipeline | PipelineLike | None, robot: Robot) -> list[Dataset]:
@@ -107,7 +130,7 @@ def process_logs(logs: Sequence[Log], pipeline: Pipeline | PipelineLike | None, 
         report_progress(f"processing {name}", number / len(logs))
         data = process(log, pipeline, robot=robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
-        notes = data.notes if len(logs) == 1 or not name else tuple(f"{name}: {note}" for note in data.notes)
+        notes = data.notes if len(logs) == 1 or not name else tuple(said.about(name) for said in data.notes)
         sets.append(replace(data, notes=notes, history={**data.history, "source": log.info.source}))
     return sets
 
@@ -129,10 +152,12 @@ def process(
         robot: the robot that was measured.
 
     Raises:
-        LogError: the log is of another robot, or lacks what is needed; the message says what to give.
+        LogError: the log lacks what is needed, or is of another robot; the message says what to give.
         SignalError: a step cannot work with its options.
     """
     steps = Pipeline.of(pipeline)
+    if robot is not None:
+        _check_robot(log.info, robot)
     if isinstance(log, LogStream):
         return _process_stream(log, steps, robot)
     _check_rate(log)
@@ -145,15 +170,12 @@ def process(
             applied.append(step)
     strategy = steps.strategy
     if strategy is None:
-        automatic, why = choose(log)
+        preparations, strategy, why = _chosen(log)
         notes += why
-        for step in automatic.steps[:-1]:
-            assert isinstance(step, Preparation)
+        for step in preparations:
             log, said = step.apply(log, robot)
             notes += said
             applied.append(step)
-        strategy = automatic.strategy
-        assert strategy is not None
     try:
         data = strategy.dataset(log)
     except SignalError as error:
@@ -164,15 +186,12 @@ def process(
     return replace(data, pipeline=recorded, notes=notes + data.notes)
 
 
-def _check_robot(log: Log, robot: Robot) -> None:
+def _check_robot(info: LogInfo, robot: Robot) -> None:
     """Refuse a log that names another robot; one name may be part of the other, as in staubli_tx40."""
-    one, other = log.info.robot.lower(), robot.name.lower()
+    one, other = info.robot.lower(), robot.name.lower()
     if one and one not in other and other not in one:
-        raise LogError(
-            log.info.source,
-            "robot",
-            f"is {log.info.robot!r}, not {robot.name!r}; give the robot it was recorded on, or correct its recipe",
-        )
+        problem = f"is {info.robot!r}, not {robot.name!r}; give the robot it was recorded on, or correct its recipe"
+        raise LogError(info.source, "robot", problem)
 
 
 def _check_rate(log: Log) -> None:
@@ -195,17 +214,10 @@ def _check_rate(log: Log) -> None:
         )
 
 
-def choose(log: Log) -> tuple[Pipeline, Notes]:
-    """The pipeline for a log, and why: what `process` does where it is given no strategy."""
-    steps, notes = chosen_steps(log)
-    return Pipeline(steps), notes
-
-
 def _for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Notes]:
     """The log with the robot's joints, and on its joint side unless the pipeline takes care of that."""
     if robot is None:
         return log, ()
-    _check_robot(log, robot)
     log = log.for_joints(robot.joint_names)
     notes: Notes = ()
     for kind in (CurrentToTorque, ToJointSide):
@@ -230,3 +242,94 @@ def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> 
 
     data = strategy.dataset_from_blocks(blocks())
     return replace(data, notes=notes + data.notes)
+
+
+def choose(log: Log) -> tuple[Pipeline, Notes]:
+    """The pipeline for a log, and why: what `process` does where it is given no strategy.
+
+    A motion that repeats at least three times, with two periods or more without holes, is averaged and differentiated
+    exactly; what has not settled at its start is cut off while three periods remain. Any other motion is low-passed,
+    resampled first if its timestamps are irregular. Spikes are replaced; the step for that is there even if the doctor
+    sees none, since a fit's pipeline is used on other logs too. A delay of the torque is left to the estimation, which
+    fits it.
+    """
+    preparations, strategy, notes = _chosen(log)
+    return Pipeline((*preparations, strategy)), notes
+
+
+def _chosen(log: Log) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
+    """Preparations and strategy, and why: each reason names the doctor's finding."""
+    # The doctor's checks take a while to import, and so are imported by those alone who need them.
+    from armid.signals.doctor.examine import examine
+
+    required_position(log)
+    ordered, _ = with_increasing_time(log)
+    if len(ordered) < 8:
+        raise LogError(log.info.source, "time", f"has {len(ordered)} samples in order; at least 8 are needed")
+    report = examine(log)
+    search = find_period(ordered)
+    spikes = _spikes(report)
+    told = tuple(note("signals.beware", finding=finding.note) for code in TOLD for finding in report.of(code))
+    why = _why(ordered, search, report)
+    if search.period is not None and why.code == "signals.chosen_average":
+        cut, settled = _settled(report, search.period, ordered)
+        # Holes are not filled by lines: periods that have some are left out, or bridged by cubics.
+        return (Repair(max_gap_s=0.0), Hampel(), *cut), PeriodicAverage(), (why, *spikes, *settled, *told)
+    uneven, irregular = _uneven(report, ordered)
+    return (Repair(), Hampel(), TrimRest(), *uneven), LowPass(cutoff_hz="auto"), (why, *spikes, *irregular, *told)
+
+
+def _why(log: Log, search: PeriodSearch, report: Examination) -> Note:
+    """Why the motion is averaged, or why not."""
+    period = search.period
+    if period is None:
+        return note("signals.chosen_low_pass", because="no period", reason=search.reason)
+    found = {"period_s": period.seconds, "periods": period.count, "seen": bool(report.of("periodic"))}
+    if period.count < LEAST_PERIODS:
+        return note("signals.chosen_low_pass", because="few periods", **found, needed=LEAST_PERIODS)
+    if _has_holes(log):
+        whole, samples, _ = steady_periods(log, period)
+        intact = intact_periods(whole, samples)
+        if int(intact.sum()) < LEAST_INTACT:
+            counts = {"intact": int(intact.sum()), "of": len(intact), "needed": LEAST_INTACT}
+            return note("signals.chosen_low_pass", because="holes", **found, **counts)
+    return note("signals.chosen_average", **found)
+
+
+def _has_holes(log: Log) -> bool:
+    """Whether any row, position or effort is missing."""
+    if len(find_gaps(log.time, 1.5).rows):
+        return True
+    return not all(np.isfinite(log[name]).all() for name in ("position", "effort") if name in log)
+
+
+def _spikes(report: Examination) -> Notes:
+    """What the doctor sees of spikes in what is used."""
+    found = [finding for finding in report.of("spikes") if finding.values["channel"] in MENDED]
+    if not found:
+        return ()
+    where = [f"{f.values['channel']} {f.joint} {f.values['count']}" for f in found]
+    return (note("signals.spikes_seen", where=where),)
+
+
+def _settled(report: Examination, period: Period, log: Log) -> tuple[tuple[Preparation, ...], Notes]:
+    """Without the start of the first period where that has not settled, if three periods are left."""
+    found = report.of("transient")
+    if not found or found[0].where.stop_s is None:
+        return (), ()
+    settled = float(found[0].where.stop_s)
+    if settled <= period.first_s:
+        return (), ()
+    length = settled - float(log.time[0])
+    left = int(np.floor((period.stop_s - settled) / period.seconds + 0.5 / period.samples))
+    few = left < LEAST_PERIODS
+    said = note("signals.unsettled", until_s=settled, cut_s=0.0 if few else length, needed=LEAST_PERIODS)
+    return () if few else (Trim(start_s=length),), (said,)
+
+
+def _uneven(report: Examination, log: Log) -> tuple[tuple[Preparation, ...], Notes]:
+    """A uniform rate where there is none."""
+    if is_uniform(log.time):
+        return (), ()
+    found = [finding for code in ("irregular-timestamps", "gaps") for finding in report.of(code)]
+    return (Resample(),), (note("signals.uneven", finding=found[0].note if found else None),)

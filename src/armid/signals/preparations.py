@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
+from armid.arrays import Mask
 from armid.errors import UnknownNameError
 from armid.logs.convert import to_joint_side, torque_from_current
 from armid.logs.log import CHANNELS, Log, LogError
+from armid.notes import Note, note
 from armid.robot.robot import Robot
-from armid.signals.delay import shifted
 from armid.signals.period import find_period
-from armid.signals.problems import SignalError, plural
+from armid.signals.problems import SignalError
 from armid.signals.repair import (
     fill_missing,
     find_gaps,
@@ -22,7 +23,7 @@ from armid.signals.repair import (
     recurring,
     with_increasing_time,
 )
-from armid.signals.resample import is_uniform, resample
+from armid.signals.resample import is_uniform, resample, shifted
 from armid.signals.steps import NEEDS_GAIN, Notes, Preparation
 
 
@@ -73,10 +74,10 @@ class TrimRest(Preparation):
         cut = (part.time[0] - log.time[0], log.time[-1] - part.time[-1])
         if max(cut) <= 0.0:
             return log, ()
-        return part, (f"Left out {cut[0]:.3g} s of standstill at the start and {cut[1]:.3g} s at the end.",)
+        return part, (note("signals.rest_cut", before_s=cut[0], after_s=cut[1]),)
 
 
-def moving_rows(log: Log, threshold: float = 0.02) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def moving_rows(log: Log, threshold: float = 0.02) -> Mask:
     """Samples at which any joint is faster than `threshold` times its largest speed, (samples,)."""
     position = fill_missing(log.time, log["position"], np.inf)[0]
     position = position[:, np.isfinite(position).all(axis=0)]
@@ -103,16 +104,16 @@ class Repair(Preparation):
 
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
         """Drop samples out of order, interpolate short runs of NaN."""
-        notes: list[str] = []
+        notes: list[Note] = []
         log, removed = with_increasing_time(log)
         if removed:
-            notes.append(f"Left out {plural(removed, 'sample')} whose time did not increase.")
+            notes.append(note("signals.unordered", count=removed))
         changed, total = {}, 0
         for name, values in log.channels.items():
             changed[name], filled = fill_missing(log.time, values, self.max_gap_s)
             total += filled
         if total:
-            notes.append(f"Filled {plural(total, 'missing value')} in holes of at most {self.max_gap_s:g} s.")
+            notes.append(note("signals.filled", count=total, max_gap_s=self.max_gap_s))
         return (log.with_channels(changed) if total else log), tuple(notes)
 
 
@@ -151,10 +152,10 @@ class Hampel(Preparation):
             spikes = marks & ~again
             if spikes.any():
                 changed[name] = mend_spikes(log[name], spikes)
-                counts = ", ".join(f"{joint} {n}" for joint, n in zip(log.joints, spikes.sum(axis=0), strict=True) if n)
-                notes.append(f"Replaced {plural(int(spikes.sum()), 'spike')} in {name} ({counts}).")
+                counts = {joint: int(n) for joint, n in zip(log.joints, spikes.sum(axis=0), strict=True) if n}
+                notes.append(note("signals.spikes_replaced", channel=name, joints=counts))
             if again.any():
-                notes.append(f"Left {plural(int(again.sum()), 'sharp sample')} in {name} alone that recur each period.")
+                notes.append(note("signals.sharp_kept", channel=name, count=int(again.sum())))
         return (log.with_channels(changed) if changed else log), tuple(notes)
 
 
@@ -183,12 +184,9 @@ class Resample(Preparation):
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
         """Interpolate."""
         part = resample(log, self.rate_hz, effort=self.effort, max_gap_s=self.max_gap_s)
-        gaps = find_gaps(log.time, 3.0)
-        note = f"Resampled to {part.rate_hz:.6g} Hz"
-        if count := len(gaps.rows):
-            stay = "stays" if count == 1 else "stay"
-            note += f"; {plural(count, 'gap')} of up to {gaps.lengths_s.max():.3g} s {stay} open"
-        return part, (f"{note}.",)
+        gaps = find_gaps(log.time, 3.0).lengths_s
+        longest = float(gaps.max(initial=0.0))
+        return part, (note("signals.resampled", rate_hz=part.rate_hz, gaps=len(gaps), longest_s=longest),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,9 +211,8 @@ class Shift(Preparation):
         if later + earlier + 2 > len(log):
             raise SignalError("Shift", f"delay_s is {self.delay_s!r}, longer than the log")
         changed = {name: shifted(log[name], samples) for name in ("effort", "current") if name in log}
-        words = ", ".join(f"{1e3 * value:.3g}" for value in delay)
         part = log.with_channels(changed).rows(slice(earlier, len(log) - later))
-        return part, (f"Moved the torque {words} ms ahead to meet the motion.",)
+        return part, (note("signals.shifted", delay_s=delay.tolist()),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +234,7 @@ class CurrentToTorque(Preparation):
             if robot is None or robot.current_gain is None:
                 raise LogError(log.info.source, "effort", NEEDS_GAIN)
             gains = robot.current_gain
-        return torque_from_current(log, gains), ("Torque is current times the drives' gains.",)
+        return torque_from_current(log, gains), (note("signals.from_current"),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +252,7 @@ class ToJointSide(Preparation):
         if log.info.side == "joint" and log.info.effort != "motor torque":
             return log, ()
         if self.ratio is not None:
-            return to_joint_side(log, self.ratio), ("Brought to the joint side by the given ratios.",)
+            return to_joint_side(log, self.ratio), (note("signals.joint_side", by="the given ratios"),)
         if robot is None:
             raise LogError(
                 log.info.source,
@@ -263,10 +260,10 @@ class ToJointSide(Preparation):
                 "is the motor's; give the ratios (step ToJointSide) or a robot with gear ratios or a coupling",
             )
         if robot.coupling is not None:
-            return to_joint_side(log, robot.coupling), ("Brought to the joint side by the robot's coupling matrix.",)
+            return to_joint_side(log, robot.coupling), (note("signals.joint_side", by="the robot's coupling matrix"),)
         ratios = [drive.gear_ratio for drive in robot.drives]
         if not ratios or all(ratio == 1.0 for ratio in ratios):
             raise LogError(
                 log.info.source, "side", f"is the motor's, and {robot.name} has no gear ratios; add drives.gear_ratio"
             )
-        return to_joint_side(log, ratios), ("Brought to the joint side by the robot's gear ratios.",)
+        return to_joint_side(log, ratios), (note("signals.joint_side", by="the robot's gear ratios"),)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices, Mask
 from armid.logs.log import Log
 from armid.signals.averaging import resolution
 from armid.signals.problems import SignalError
 
-Mask = NDArray[np.bool_]
 SMALL = 1e-6  # of a channel's range: spikes below are the arithmetic of whoever wrote it
 ALIKE = 0.5  # of a spike's height, by which other periods may differ where it recurs
 COMPARED = 16  # periods before and after a spike that are looked at
@@ -29,7 +27,7 @@ class Gaps:
         lengths_s: time without samples [s], (gaps,).
     """
 
-    rows: NDArray[np.int64]
+    rows: Indices
     lengths_s: Array
 
 

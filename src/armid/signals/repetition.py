@@ -6,12 +6,10 @@ Signals are (samples, columns), uniformly sampled, without mean and with unit va
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage, signal
 
-from armid.arrays import Array
-
-Mask = NDArray[np.bool_]
+from armid.arrays import Array, Mask
+from armid.notes import Note, note
 
 COARSE = 30_000  # samples of the first search
 ENOUGH = 100_000  # samples that the refined lag is computed from
@@ -21,7 +19,7 @@ SPAN = 5e-4  # mean square difference of position and velocity, relative, up to 
 EXACT = 1e-6  # differences below this (relative, squared) do not tell one lag from another
 
 
-def search_lag(scaled: Array, hint: float | None) -> float | str:
+def search_lag(scaled: Array, hint: float | None) -> float | Note:
     """Lag in samples, with a fraction, or why there is none."""
     stride = max(1, len(scaled) // COARSE)
     coarse = scaled if stride == 1 else _block_means(scaled, stride)
@@ -30,16 +28,16 @@ def search_lag(scaled: Array, hint: float | None) -> float | str:
         shortest = max(4, int(0.98 * hint / stride) - 1)
         longest = min(longest, int(np.ceil(1.02 * hint / stride)) + 1)
         if longest <= shortest:
-            return "the log is shorter than two of the expected periods"
+            return note("signals.too_short")
     lags = _candidates(coarse, shortest, longest)
     if not len(lags):
-        return "no lag makes the motion repeat"
+        return note("signals.no_lag")
     results = [_score(coarse, int(lag)) for lag in lags]
     scores = np.array([score for score, _ in results])
     lags = np.array([exact for _, exact in results])
     best = float(scores.min())
     if best > WORST:
-        return f"no part of the motion repeats: at the best lag periods still differ by {best**0.5:.0%} of the motion"
+        return note("signals.no_part", mismatch=best**0.5)
     good = np.flatnonzero(scores <= max(4.0 * best, EXACT))
     return float(lags[good].min()) * stride
 

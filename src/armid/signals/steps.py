@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armid.errors import UnknownNameError
+from armid.arrays import Array
+from armid.errors import DescriptionError, UnknownNameError
+from armid.files import checked, plain, shown
 from armid.logs.log import Log, LogError
+from armid.notes import Note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.problems import SignalError
 
-Notes = tuple[str, ...]
+Notes = tuple[Note, ...]
 NEEDS_GAIN = (
     "is a current; give the gains [N m/A] as current_gain in the recipe, as drives.current_gain of the robot, or as "
     "gains of the step CurrentToTorque"
@@ -36,7 +39,7 @@ class Step:
 
     def to_data(self) -> dict[str, Any]:
         """Name and options, ready for JSON or YAML."""
-        return {"step": type(self).__name__, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}
+        return {"step": type(self).__name__, **plain(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +73,14 @@ def step_from_data(data: Step | str | Mapping[str, Any]) -> Step:
 
     Raises:
         UnknownNameError: there is no such step or option; the message names the nearest.
+        SignalError: an option is of another type.
     """
     if isinstance(data, Step):
         return data
-    options = {"step": data} if isinstance(data, str) else dict(data)
+    options = {"step": data} if isinstance(data, str) else dict(data) if isinstance(data, Mapping) else {}
     name = options.pop("step", None)
     if not isinstance(name, str):
-        raise SignalError("pipeline", f"{data!r} names no step; write it as a mapping with the key 'step'")
+        raise SignalError("pipeline", f"{shown(data)} names no step; write a mapping such as {{step: LowPass}}")
     if name not in Step.registry:
         raise UnknownNameError("step", name, sorted(Step.registry))
     kind = Step.registry[name]
@@ -84,10 +88,13 @@ def step_from_data(data: Step | str | Mapping[str, Any]) -> Step:
     for key in options:
         if key not in valid:
             raise UnknownNameError(f"option of {name}", str(key), valid)
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+    try:
+        return checked(plain(options), kind, name)
+    except DescriptionError as error:
+        raise SignalError(name, f"{error.field} {error.problem}") from None
 
 
-def required_effort(log: Log) -> np.ndarray[Any, Any]:
+def required_effort(log: Log) -> Array:
     """Joint torque of the log, or an error that names what is missing."""
     effort, source = log.info.effort, log.info.source
     if effort == "joint torque" and log.info.side == "joint":
@@ -100,7 +107,7 @@ def required_effort(log: Log) -> np.ndarray[Any, Any]:
     raise LogError(source, "effort", ways.get(effort, moved))
 
 
-def required_position(log: Log) -> np.ndarray[Any, Any]:
+def required_position(log: Log) -> Array:
     """Joint positions of the log, or an error that names what is missing."""
     if "position" not in log:
         raise LogError(
@@ -111,10 +118,3 @@ def required_position(log: Log) -> np.ndarray[Any, Any]:
         if not np.isfinite(column).any():
             raise LogError(log.info.source, f"position.{name}", "holds no number; leave the joint out or add it")
     return positions
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists, NumPy numbers as numbers."""
-    if isinstance(value, (tuple, list, np.ndarray)):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value

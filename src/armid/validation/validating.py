@@ -134,7 +134,7 @@ def processed(fit: Fit, log: Log) -> Dataset:
 
 
 def _said(data: Dataset) -> str:
-    return next((note for note in data.notes if "low-passed" in note), data.notes[0] if data.notes else "")
+    return next((str(note) for note in data.notes if note.code == "signals.low_pass"), "")
 
 
 def own_pipeline(fit: Fit, low_pass_hz: float | None = None) -> Pipeline:

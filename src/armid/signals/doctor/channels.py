@@ -1,19 +1,19 @@
-"""Single channels: values that are missing, constant, zero or stand out."""
+"""Single channels: values that are missing, constant, zero or stand out of the noise, which is measured here."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices, Mask
 from armid.logs.log import Log
-from armid.signals.doctor.clock import Clock
-from armid.signals.doctor.finding import Finding, Where, at_rows, plural
-from armid.signals.doctor.noise import noise_level, quantum, spikes
+from armid.signals.doctor.clock import TimeColumn
+from armid.signals.doctor.finding import Finding, at_rows, found
+from armid.signals.repair import MAD
 
 EXAMINED = ("position", "velocity", "acceleration", "effort", "current")
 EFFORTS = ("effort", "current")
@@ -27,6 +27,12 @@ _JUMP = 5.0
 _RELEVANT = 2e-3  # height of a spike over the standard deviation of the channel
 # Neighbouring blocks of spikes are no single-sample spikes any more: above this share they are noise of another kind.
 _SPIKY = 0.05
+_BLOCK = 64  # samples over which the local noise is taken
+_SAMPLES = 20_000  # of these the step size of a signal is judged
+# A cubic through the neighbours at -2, -1, 1, 2 predicts the middle sample. White noise of deviation 1 makes a
+# difference of deviation sqrt(1 + 34/36).
+_NEIGHBOURS = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / 6.0
+_GAIN = float(np.sqrt(70.0) / 6.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,56 +45,67 @@ class Channels:
     """
 
     values: dict[str, Array]
-    bad: dict[str, NDArray[np.bool_]]
+    bad: dict[str, Mask]
 
-    def usable(self, channel: str) -> NDArray[np.bool_]:
+    def usable(self, channel: str) -> Mask:
         """Which joints have the channel."""
         return np.array(~np.isnan(self.values[channel]).any(axis=0))
 
 
-def examine_channels(log: Log, clock: Clock) -> tuple[Channels, list[Finding]]:
+def examine_channels(log: Log, clock: TimeColumn) -> tuple[Channels, list[Finding]]:
     """Look at each channel on its own and repair it as far as the later checks need."""
     findings: list[Finding] = []
     values: dict[str, Array] = {}
-    bad: dict[str, NDArray[np.bool_]] = {}
+    bad: dict[str, Mask] = {}
     for channel in (name for name in EXAMINED if name in log):
         table = log[channel][clock.rows]
         mask = np.zeros(table.shape, dtype=bool)
         least = _relevant(channel, table)
         for joint in range(table.shape[1]):
-            found, mask[:, joint] = _examine_column(log, clock, channel, joint, table[:, joint], least[joint])
-            findings += found
+            seen, mask[:, joint] = _examine_column(log, clock, channel, joint, table[:, joint], least[joint])
+            findings += seen
         values[channel], bad[channel] = _bridged(table, mask), mask
     return Channels(values, bad), findings
 
 
 def _examine_column(
-    log: Log, clock: Clock, channel: str, joint: int, x: Array, least: float
-) -> tuple[list[Finding], NDArray[np.bool_]]:
+    log: Log, clock: TimeColumn, channel: str, joint: int, x: Array, least: float
+) -> tuple[list[Finding], Mask]:
     """Findings, and the mask of values that are not to be used."""
-    name, time = log.joints[joint], clock.time
+    name = log.joints[joint]
+    findings: list[Finding] = []
+
+    def say(code: str, rows: Mask | Indices, **more: Any) -> None:
+        findings.append(found(code, name, at_rows(clock.time, clock.rows[rows]), channel=channel, **more))
+
     finite = np.isfinite(x)
     bad = ~finite
     if not finite.any():
-        return list(_missing(channel, name)), bad
-    findings: list[Finding] = []
+        if channel in ("position", *EFFORTS):
+            kind = "position" if channel == "position" else "effort"
+            findings.append(found(f"{kind}-missing", name, channel=channel))
+        return findings, bad
     if not finite.all():
-        findings.append(_nan(channel, name, at_rows(time, clock.rows[bad]), int(bad.sum()), len(x)))
+        say("not-a-number", bad, count=int(bad.sum()), share=float(bad.mean()))
     known = x[finite]
     if np.ptp(known) == 0.0:
-        findings += _dead(log, channel, joint, float(known[0]))
+        if _is_dead(log, channel, joint):
+            variant = "spare" if channel in ("velocity", "acceleration") else ""
+            findings.append(found("dead-channel", name, variant=variant, channel=channel, value=float(known[0])))
         return findings, np.ones(len(x), dtype=bool) if channel != "position" else bad
     zeros = _dropouts(log, clock, channel, joint, x) & finite
     if zeros.mean() >= _DROPOUTS:
-        findings.append(_zero(channel, name, at_rows(time, clock.rows[zeros]), float(zeros.mean())))
+        mostly = bool(zeros.mean() >= _MOSTLY)
+        severity = "warning" if channel == "velocity" else ""
+        say("mostly-zero" if mostly else "zero-dropouts", zeros, severity=severity, share=float(zeros.mean()))
         bad |= zeros
-        if zeros.mean() >= _MOSTLY:
+        if mostly:
             return findings, np.ones(len(x), dtype=bool)
     rows = np.flatnonzero(~bad)
-    found = rows[spikes(x[rows], least=least)]
-    if 0 < len(found) <= _SPIKY * len(x):
-        findings.append(_spikes(channel, name, at_rows(time, clock.rows[found]), _height(x, found), len(found)))
-        bad[found] = True
+    outlying = rows[spikes(x[rows], least=least)]
+    if 0 < len(outlying) <= _SPIKY * len(x):
+        say("spikes", outlying, count=len(outlying), height=_height(x, outlying))
+        bad[outlying] = True
     return findings, bad
 
 
@@ -104,7 +121,7 @@ def _relevant(channel: str, table: Array) -> Array:
     return np.asarray(_RELEVANT * (spread if channel in EFFORTS else np.full_like(spread, spread.max(initial=0.0))))
 
 
-def _bridged(table: Array, bad: NDArray[np.bool_]) -> Array:
+def _bridged(table: Array, bad: Mask) -> Array:
     """Straight lines over bad values; a column without two good ones becomes NaN."""
     result = table.copy()
     index = np.arange(len(table))
@@ -117,55 +134,14 @@ def _bridged(table: Array, bad: NDArray[np.bool_]) -> Array:
     return result
 
 
-def _missing(channel: str, joint: str) -> Iterator[Finding]:
-    if channel == "position" or channel in EFFORTS:
-        yield Finding(
-            f"{'position' if channel == 'position' else 'effort'}-missing",
-            "error" if channel == "position" else "warning",
-            joint,
-            Where(),
-            1.0,
-            f"There is no {channel} of {joint}.",
-            f"Check the recipe's columns; without it nothing can be learnt about the {channel} of this joint.",
-        )
-
-
-def _nan(channel: str, joint: str, where: Where, count: int, total: int) -> Finding:
-    return Finding(
-        "not-a-number",
-        "warning",
-        joint,
-        where,
-        1.0,
-        f"{plural(count, 'value')} ({count / total:.2%}) of the {channel} of {joint} "
-        f"{'is no number' if count == 1 else 'are not numbers'}.",
-        "Bridge short stretches by interpolation and leave long ones out; find out why the recorder lost them.",
-        {"channel": channel, "count": count, "share": count / total},
-    )
-
-
-def _dead(log: Log, channel: str, joint: int, value: float) -> Iterator[Finding]:
-    """A constant channel; a joint that is held still may well have a constant position and velocity."""
-    name = log.joints[joint]
+def _is_dead(log: Log, channel: str, joint: int) -> bool:
+    """Whether a constant channel is a fault: a joint that is held still may well have a constant motion."""
     if channel == "position":
-        if not _should_move(log, joint):
-            return
-    elif channel in ("velocity", "acceleration"):
-        position = log["position"][:, joint] if "position" in log else np.zeros(1)
-        if not np.isfinite(position).any() or not np.nanstd(position) > _TRAVEL:
-            return
-    yield Finding(
-        "dead-channel",
-        "error" if channel in ("position", *EFFORTS) else "warning",
-        name,
-        Where(),
-        1.0,
-        f"The {channel} of {name} is {value:.6g} in all rows.",
-        "Check the wiring, the recorder and the recipe's column; leave this channel out."
-        if channel in ("velocity", "acceleration")
-        else "Check the wiring, the recorder and the recipe's column; this joint cannot be identified from this log.",
-        {"channel": channel, "value": value},
-    )
+        return _should_move(log, joint)
+    if channel not in ("velocity", "acceleration"):
+        return True
+    position = log["position"][:, joint] if "position" in log else np.zeros(1)
+    return bool(np.isfinite(position).any() and np.nanstd(position) > _TRAVEL)
 
 
 def _should_move(log: Log, joint: int) -> bool:
@@ -178,7 +154,7 @@ def _should_move(log: Log, joint: int) -> bool:
     return bool(np.std(distance) > _TRAVEL)
 
 
-def _dropouts(log: Log, clock: Clock, channel: str, joint: int, x: Array) -> NDArray[np.bool_]:
+def _dropouts(log: Log, clock: TimeColumn, channel: str, joint: int, x: Array) -> Mask:
     """Exact zeros that the signal does not pass through but jumps to.
 
     Zero is a natural value where a joint rests, and of a quantised signal; then the way there and back leads over small
@@ -205,7 +181,7 @@ def _dropouts(log: Log, clock: Clock, channel: str, joint: int, x: Array) -> NDA
     return zero if jumps else np.zeros(len(x), dtype=bool)
 
 
-def _travelled(position: Array, zero: NDArray[np.bool_]) -> float:
+def _travelled(position: Array, zero: Mask) -> float:
     """Share of the way that a joint goes while a mask holds; over ten samples at a time, so that jitter is no way."""
     coarse, there = position[::10], zero[::10]
     way = np.abs(np.diff(coarse))
@@ -214,34 +190,77 @@ def _travelled(position: Array, zero: NDArray[np.bool_]) -> float:
     return float(np.nansum(way[both])) / total if total > _TRAVEL else 0.0
 
 
-def _zero(channel: str, joint: str, where: Where, share: float) -> Finding:
-    mostly = share >= _MOSTLY
-    return Finding(
-        "mostly-zero" if mostly else "zero-dropouts",
-        "error" if mostly and channel != "velocity" else "warning",
-        joint,
-        where,
-        1.0,
-        f"The {channel} of {joint} is exactly 0 in {share:.1%} of the rows and jumps to and from it.",
-        "The source was slower than the recorder or lost its link: keep only the rows with values, or record again.",
-        {"channel": channel, "share": share},
-    )
-
-
-def _height(x: Array, rows: NDArray[np.int64]) -> float:
+def _height(x: Array, rows: Indices) -> float:
     """Median distance of the outlying samples from their neighbours."""
     return float(np.median(np.abs(x[rows] - 0.5 * (x[np.maximum(rows - 1, 0)] + x[np.minimum(rows + 1, len(x) - 1)]))))
 
 
-def _spikes(channel: str, joint: str, where: Where, height: float, count: int) -> Finding:
-    return Finding(
-        "spikes",
-        "warning",
-        joint,
-        where,
-        0.99,
-        f"{plural(count, 'single sample')} of the {channel} of {joint} {'stands' if count == 1 else 'stand'} out of "
-        f"the noise, by {height:.3g}{'' if count == 1 else ' at the median'}.",
-        "Replace them before filtering (Hampel filter): a low-pass would spread them over their neighbours.",
-        {"channel": channel, "count": count, "height": height},
-    )
+def roughness(x: Array) -> Array:
+    """Difference of each sample and the cubic through its four neighbours, (samples,); 0 at the two ends of each side.
+
+    Smooth motion leaves next to nothing, noise of deviation s leaves s sqrt(70)/6.
+    """
+    result = np.zeros_like(x)
+    if len(x) >= 5:
+        result[2:-2] = np.convolve(x, _NEIGHBOURS, mode="valid")
+    return result
+
+
+def noise_level(x: Array) -> float:
+    """Standard deviation of white noise in a smooth signal: robust, blind to steps, spikes and slow change."""
+    rough = np.abs(roughness(x)[2:-2])
+    return MAD * float(np.median(rough)) / _GAIN if len(rough) else 0.0
+
+
+def quantum(x: Array) -> float:
+    """Step size of a quantised signal; 0 if its values do not lie on a grid that is coarse enough to be seen."""
+    values = np.unique(x[: len(x) // 2 + _SAMPLES // 2][-_SAMPLES:])
+    if len(values) < 3:
+        return float(values[-1] - values[0]) if len(values) == 2 else 0.0
+    steps = np.diff(values)
+    steps = steps[steps > 1e-9 * (values[-1] - values[0])]
+    if not len(steps):
+        return 0.0
+    # The smallest steps are one quantum if there is one; the mean of many takes out rounding.
+    least = float(np.percentile(steps, 2.0))
+    unit = float(np.mean(steps[steps < 1.5 * least]))
+    ratio = steps[steps < 20.0 * unit] / unit
+    on_grid = np.abs(ratio - np.round(ratio)) < 0.05
+    return unit if len(ratio) >= 2 and on_grid.mean() > 0.98 else 0.0
+
+
+def spikes(x: Array, factor: float = 8.0, least: float = 0.0) -> Indices:
+    """Indices of single samples that stand out of both neighbours and of the noise around them.
+
+    A sample counts if it lies on the same side of both neighbours, farther from the nearer one than `factor` standard
+    deviations of the noise (taken locally, from the roughness, or over the whole signal if that is more), five median
+    steps between samples (so that a sharp peak does not count), three quanta, and `least`, and if the neighbours are
+    twice as near to their own neighbours (so that the peak of a vibration does not count). Steps, as friction makes
+    them at reversals, do not count, since one neighbour is near. For Gaussian noise a false alarm with factor 8 has a
+    probability below 1e-9 per sample.
+    """
+    if len(x) < 2 * _BLOCK:
+        return np.zeros(0, dtype=np.int64)
+    change = np.diff(x)
+    height = np.minimum(change[:-1], -change[1:])  # of a peak
+    height = np.maximum(height, np.minimum(-change[:-1], change[1:]))  # or of a dip; negative where it is neither
+    rough = np.abs(roughness(x))
+    usual = MAD / _GAIN * float(np.median(rough[2:-2][:: 1 + len(x) // 100_000]))
+    least = max(factor * usual, least, 1e-12 * float(np.ptp(x)))
+    if height.max() <= least:
+        return np.zeros(0, dtype=np.int64)
+    slope = np.abs(np.append(change, 0.0))
+    threshold = np.maximum(factor * MAD / _GAIN * _local_median(rough), 5.0 * _local_median(slope))[1:-1]
+    threshold = np.maximum(threshold, max(3.0 * quantum(x), least))
+    # The neighbours themselves must be near to theirs: the peak of a vibration or a shock of several samples is real.
+    before_that, after_that = np.concatenate([[0.0], slope[:-3]]), slope[2:]
+    steady = np.maximum(before_that, after_that)
+    return np.flatnonzero((height > threshold) & (rough[1:-1] > threshold) & (steady < 0.5 * height)) + 1
+
+
+def _local_median(values: Array) -> Array:
+    """Median over blocks, the largest of three neighbouring blocks, one value per sample."""
+    blocks = len(values) // _BLOCK
+    medians = np.median(values[: blocks * _BLOCK].reshape(blocks, _BLOCK), axis=1)
+    largest = np.repeat(maximum_filter1d(medians, 3, mode="nearest"), _BLOCK)
+    return np.concatenate([largest, np.full(len(values) - len(largest), largest[-1])])

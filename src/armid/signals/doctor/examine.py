@@ -9,17 +9,20 @@ import numpy as np
 
 from armid.logs.log import Log
 from armid.robot.robot import Robot
-from armid.signals.doctor.amplitude import examine_amplitude
-from armid.signals.doctor.arm import examine_limits, matched
-from armid.signals.doctor.channels import Channels, examine_channels
-from armid.signals.doctor.clock import Clock, examine_clock
-from armid.signals.doctor.dynamics import examine_dynamics
-from armid.signals.doctor.finding import Facts, Finding, JointFacts, Report, Where, sorted_findings
-from armid.signals.doctor.motion import Track, track_of
-from armid.signals.doctor.noise import noise_level
+from armid.signals.doctor.channels import Channels, examine_channels, noise_level
+from armid.signals.doctor.clock import TimeColumn, examine_clock
+from armid.signals.doctor.finding import Examination, Facts, Finding, JointFacts, found, sorted_findings
+from armid.signals.doctor.motion import Track, Travel, track_of, travel_of
 from armid.signals.doctor.periodic import Repetition, examine_period, find_repetition
-from armid.signals.doctor.range import Travel, examine_standstill, examine_travel, examine_units, travel_of
-from armid.signals.doctor.time_unit import examine_time_unit, follows
+from armid.signals.doctor.range import (
+    examine_amplitude,
+    examine_standstill,
+    examine_time_unit,
+    examine_travel,
+    examine_units,
+    follows,
+)
+from armid.signals.doctor.robot import examine_dynamics, examine_limits, matched
 from armid.signals.doctor.velocity import examine_velocity
 from armid.signals.repair import recurring
 
@@ -27,7 +30,7 @@ from armid.signals.repair import recurring
 _ROOTS = ("time-unit", "degrees", "dead-channel", "mostly-zero", "saturated", "position-missing", "effort-missing")
 
 
-def examine(log: Log, robot: Robot | None = None) -> Report:
+def examine(log: Log, robot: Robot | None = None) -> Examination:
     """Look at a log as it was recorded, before anything is done to it.
 
     Checks build on each other: time first, then each channel on its own, then motion (period, transient, travel,
@@ -44,29 +47,32 @@ def examine(log: Log, robot: Robot | None = None) -> Report:
     """
     findings: list[Finding] = []
     if robot is not None:
-        fitting, found = matched(log, robot)
-        findings += found
+        fitting, seen = matched(log, robot)
+        findings += seen
         log, robot = (log, None) if fitting is None else (fitting, robot)
-    clock, found = examine_clock(log)
-    findings += found
+    clock, seen = examine_clock(log)
+    findings += seen
     if clock.step <= 0.0:
-        return Report(log.info.source, _facts(log, clock, None, None, None, None), sorted_findings(findings))
-    channels, found = examine_channels(_without_copy(log), clock)
-    findings += found
-    findings += _no_effort(log)
+        return Examination(log.info.source, _facts(log, clock, None, None, None, None), sorted_findings(findings))
+    channels, seen = examine_channels(_without_copy(log), clock)
+    findings += seen
+    if log.info.effort == "none":
+        findings.append(found("effort-missing", variant="log"))
     track = track_of(clock, channels)
     if track is None:
-        findings.append(_too_short(log, clock))
-        return Report(log.info.source, _facts(log, clock, channels, None, None, None), sorted_findings(findings))
+        missing = "position" not in log
+        code, variant = ("position-missing", "log") if missing else ("too-short", "")
+        findings.append(found(code, variant=variant, rows=len(clock.rows)))
+        return Examination(log.info.source, _facts(log, clock, channels, None, None, None), sorted_findings(findings))
     travel = travel_of(track)
     limits = None if robot is None else robot.limits
     held = {name for name, moves in zip(log.joints, travel.moving, strict=True) if not moves}
     findings = [finding for finding in findings if not _of_rest(finding, held)]
     dead = {finding.joint for finding in findings if finding.code == "dead-channel"}
     moved = examine_velocity(track, log.joints, travel.moving)
-    factor, found = examine_time_unit(log.info, clock, travel, limits, "velocity" in track.channels, moved)
+    factor, seen = examine_time_unit(log.info, clock, travel, limits, "velocity" in track.channels, moved)
     findings, moved = ([f for f in some if not follows(f, factor)] for some in (findings, moved))
-    findings += found
+    findings += seen
     truly = replace(travel, speed=travel.speed / factor)
     findings += [finding for finding in examine_travel(truly, log.joints, limits) if finding.joint not in dead]
     findings += examine_standstill(track, travel)
@@ -84,7 +90,7 @@ def examine(log: Log, robot: Robot | None = None) -> Report:
             beyond = examine_limits(log, robot, travel)
             findings += [f for f in beyond if f.code != "effort-out-of-range" or not scaled & {None, f.joint}]
     facts = _facts(log, clock, channels, track, travel, repetition, robot)
-    return Report(log.info.source, facts, sorted_findings(_once(findings)))
+    return Examination(log.info.source, facts, sorted_findings(_once(findings)))
 
 
 def _spoiled(findings: Iterable[Finding]) -> bool:
@@ -96,7 +102,7 @@ def _of_rest(finding: Finding, held: set[str]) -> bool:
     return finding.code == "spikes" and finding.joint in held and finding.values["channel"] not in ("effort", "current")
 
 
-def _recurs(finding: Finding, log: Log, clock: Clock, repetition: Repetition | None) -> bool:
+def _recurs(finding: Finding, log: Log, clock: TimeColumn, repetition: Repetition | None) -> bool:
     """Whether it is about spikes most of which other periods have as well: a sharp part of the motion."""
     if finding.code != "spikes" or repetition is None:
         return False
@@ -130,39 +136,9 @@ def _without_copy(log: Log) -> Log:
     return log.with_channels({"current": None}) if copied else log
 
 
-def _no_effort(log: Log) -> list[Finding]:
-    if log.info.effort != "none":
-        return []
-    return [
-        Finding(
-            "effort-missing",
-            "warning",
-            None,
-            Where(),
-            1.0,
-            "The log holds neither torque nor current.",
-            "Record effort or motor current: without it kinematics can be seen, dynamics cannot.",
-        )
-    ]
-
-
-def _too_short(log: Log, clock: Clock) -> Finding:
-    missing = "position" not in log
-    return Finding(
-        "position-missing" if missing else "too-short",
-        "error",
-        None,
-        Where(),
-        1.0,
-        "The log holds no positions." if missing else f"The log has {len(clock.rows)} usable rows, too few to judge.",
-        "Check the recipe's columns." if missing else "Record at least one period, or a few seconds of motion.",
-        {"rows": len(clock.rows)},
-    )
-
-
 def _facts(
     log: Log,
-    clock: Clock,
+    clock: TimeColumn,
     channels: Channels | None,
     track: Track | None,
     travel: Travel | None,

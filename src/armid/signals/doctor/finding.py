@@ -1,16 +1,21 @@
-"""What the log doctor says: findings, facts and the report that holds them."""
+"""What the log doctor says: findings, facts, and the examination that holds them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
-from armid.signals.problems import plural as plural
+from armid.notes import Note, note
+from armid.signals.problems import plural
+from armid.signals.words import sentence
 
 SEVERITIES = ("info", "warning", "error")
 _SHOWN = 20  # rows that a finding lists
@@ -36,7 +41,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing the doctor saw.
+    """One thing the doctor saw; `found` makes it.
 
     Attributes:
         code: stable name of the kind of finding, such as ``irregular-timestamps``.
@@ -44,9 +49,8 @@ class Finding:
         joint: name of the joint concerned; None if all are, or none.
         where: rows and time.
         confidence: how sure the doctor is, 0 to 1.
-        what: one sentence with numbers.
-        advice: what to do.
         values: the numbers of the sentence, by name, in SI units.
+        variant: which of the code's sentences in findings.yaml it takes; empty for the usual one.
     """
 
     code: str
@@ -54,9 +58,23 @@ class Finding:
     joint: str | None
     where: Where
     confidence: float
-    what: str
-    advice: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    variant: str = ""
+
+    @property
+    def what(self) -> str:
+        """One sentence with numbers."""
+        return text(self.code, self.variant, "what", {"joint": self.joint, **self.values})
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return text(self.code, self.variant, "advice", {"joint": self.joint, **self.values})
+
+    @property
+    def note(self) -> Note:
+        """The finding as a note on a data set."""
+        return note("signals.finding", finding=self.code, variant=self.variant, joint=self.joint, **self.values)
 
     def as_data(self) -> dict[str, Any]:
         """As plain data."""
@@ -70,6 +88,38 @@ class Finding:
             "advice": self.advice,
             "values": dict(self.values),
         }
+
+
+def found(
+    code: str,
+    joint: str | None = None,
+    where: Where | None = None,
+    *,
+    confidence: float = 1.0,
+    severity: str = "",
+    variant: str = "",
+    **values: Any,
+) -> Finding:
+    """A finding of a code that findings.yaml knows; the severity is that of the file unless given."""
+    severity = severity or _entry(code, variant, "severity")
+    return Finding(code, severity, joint, where or Where(), confidence, values, variant)
+
+
+def text(code: str, variant: str, part: str, values: Mapping[str, Any]) -> str:
+    """`what` or `advice` of a finding, in words."""
+    return sentence(_entry(code, variant, part), **values)
+
+
+@cache
+def _entries() -> dict[str, Any]:
+    source = resources.files("armid.signals.doctor") / "findings.yaml"
+    entries: dict[str, Any] = yaml.safe_load(source.read_text("utf-8"))
+    return entries
+
+
+def _entry(code: str, variant: str, part: str) -> str:
+    entry = _entries()[code]
+    return str(entry.get("variants", {}).get(variant, {}).get(part, entry[part]))
 
 
 @dataclass(frozen=True)
@@ -120,7 +170,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Report:
+class Examination:
     """Everything the doctor found in one log.
 
     Attributes:
@@ -188,7 +238,7 @@ def at_rows(time: Array, rows: ArrayLike) -> Where:
     return Where(words + span, tuple(int(row) for row in index[:_SHOWN]), count, start, stop)
 
 
-def _lines(report: Report) -> Iterable[str]:
+def _lines(report: Examination) -> Iterable[str]:
     facts = report.facts
     rate = "" if facts.rate_hz is None else f" at {facts.rate_hz:.5g} Hz"
     yield f"{report.source or 'log'}: {plural(facts.rows, 'row')}, {facts.duration_s:.4g} s{rate}"

@@ -1,19 +1,24 @@
-"""A quick fit of a robot's model to motion and effort, with delays and their uncertainty."""
+"""Quick fits of a robot's model to motion and effort: delays with their uncertainty, joints exchanged or reversed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import minimum_filter1d
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices, Mask
+from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import FRICTION
 from armid.dynamics.threads import one_blas_thread
-from armid.signals.doctor.motion import Track, derivative, low_pass
+from armid.signals.doctor.motion import Track
+from armid.signals.filters import central_differences, low_pass
 
 BLOCKS = 8  # contiguous parts of the log; leaving out one at a time tells the uncertainty
 FRICTION_TERMS = 4  # offset, direction, velocity, square root of speed with its direction
@@ -22,10 +27,13 @@ _REVERSAL = 0.1  # rows with less than this much of a joint's usual speed are le
 _REACH = 0.7  # and those around, as far as the low-pass smears, in units of its inverse cut-off
 _ROUNDS, _FARTHEST_S = 3, 0.05  # of the search for delays, and how far each goes
 _WEAK = 1e-9  # directions of the scaled normal matrix below this are not excited
+_FEW = 2000  # rows of each trial fit
+
+Trial = tuple[str, tuple[int, ...], str, Indices, Array]  # kind, joints, of, order and signs of the efforts
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FitRows:
     """Band-limited motion and effort, at a rate that suits them.
 
     Attributes:
@@ -43,20 +51,20 @@ class Rows:
     qdd: Array
     effort: Array
     step: float
-    block: NDArray[np.int64]
-    keep: NDArray[np.bool_]
+    block: Indices
+    keep: Mask
     cutoff_hz: float
     pieces: tuple[slice, ...]
 
-    def thinned(self, most: int) -> Rows:
+    def thinned(self, most: int) -> FitRows:
         """Every n-th row, so that at most `most` are left; for fits without filters."""
         every = slice(None, None, max(1, -(-len(self.q) // most)))
         q, qd, qdd, effort = (part[every] for part in (self.q, self.qd, self.qdd, self.effort))
-        return Rows(q, qd, qdd, effort, self.step, self.block[every], self.keep[every], self.cutoff_hz, ())
+        return FitRows(q, qd, qdd, effort, self.step, self.block[every], self.keep[every], self.cutoff_hz, ())
 
 
-def rows_of(track: Track, effort: Array) -> Rows:
-    """Rows for a fit; a long log is represented by eight stretches spread over it.
+def rows_of(track: Track, effort: Array) -> FitRows:
+    """FitRows for a fit; a long log is represented by eight stretches spread over it.
 
     Motion is low-passed at five times the track's cut-off, wide enough to show how joints really reverse; effort at the
     cut-off itself, and so are later the columns made of the motion.
@@ -64,10 +72,10 @@ def rows_of(track: Track, effort: Array) -> Rows:
     rate, cutoff = track.rate_hz, track.cutoff_hz
     wide = min(5.0 * cutoff, 0.2 * rate)
     thin = max(1, int(rate / (5.0 * wide)))
-    position = low_pass(track.channels["position"], wide, rate)
-    velocity = derivative(position, track.step)
-    acceleration = derivative(velocity, track.step)[::thin]
-    q, qd, tau = position[::thin], velocity[::thin], low_pass(effort, cutoff, rate)[::thin]
+    position = low_pass(track.channels["position"], rate, wide)
+    velocity = central_differences(position, rate)
+    acceleration = central_differences(velocity, rate)[::thin]
+    q, qd, tau = position[::thin], velocity[::thin], low_pass(effort, rate, cutoff)[::thin]
     samples = len(q)
     length = min(samples, _ROWS) // BLOCKS
     whole = samples <= _ROWS
@@ -81,7 +89,7 @@ def rows_of(track: Track, effort: Array) -> Rows:
     keep = np.abs(qd) > _REVERSAL * np.nanpercentile(np.abs(qd), 95.0, axis=0)
     for piece in pieces:
         keep[piece] = minimum_filter1d(keep[piece], 2 * reach + 1, axis=0, mode="constant", cval=0)
-    return Rows(q, qd, acceleration, tau, step, block, keep, cutoff, pieces)
+    return FitRows(q, qd, acceleration, tau, step, block, keep, cutoff, pieces)
 
 
 def friction_columns(qd: Array) -> Array:
@@ -91,20 +99,20 @@ def friction_columns(qd: Array) -> Array:
     return np.stack([np.ones_like(speed), direction, speed, direction * np.sqrt(np.abs(speed))], axis=2)
 
 
-def model_columns(model: Model, rows: Rows) -> Array:
+def model_columns(model: Model, rows: FitRows) -> Array:
     """Regressor of the robot's base parameters without friction, (rows, joints, columns)."""
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
     names = [name for name in model.base.kept if kinds[name] != FRICTION]
     return model.regressor(rows.q, rows.qd, rows.qdd, names)
 
 
-def known_torque(model: Model, rows: Rows) -> Array:
+def known_torque(model: Model, rows: FitRows) -> Array:
     """Torque of everything the description states as known: counterbalances, rotors, fixed parameters."""
     return model.inverse_dynamics(rows.q, rows.qd, rows.qdd, {})
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class EffortFit:
     """Result of a fit.
 
     Attributes:
@@ -124,80 +132,60 @@ class Fit:
     friction_error: Array
 
 
-class Problem:
-    """Normal equations of a fit: per block and joint the Gram matrix of its columns and effort.
+def factors(columns: Array, friction: Array, effort: Array, rows: FitRows, *, shared: bool) -> list[CompactFactor]:
+    """One compact factor for each contiguous block of the log.
 
     Args:
         columns: (rows, joints, columns) that share parameters between joints, or are private to each (`shared` False).
         friction: (rows, joints, terms), always private.
-        rows: effort, blocks and the rows to use.
+        effort: (rows, joints).
+        rows: blocks, and the rows to use.
         shared: whether joints share the parameters of `columns`.
     """
+    joints, common, private = columns.shape[1], columns.shape[2] if shared else 0, friction.shape[2]
+    own = private if shared else private + columns.shape[2]
+    places = tuple(np.r_[:common, common + j * own : common + (j + 1) * own] for j in range(joints))
+    names = tuple(map(str, range(common + joints * own)))
+    tables = [np.column_stack([columns[:, j], friction[:, j], effort[:, j]]) for j in range(joints)]
+    found = []
+    for b in range(BLOCKS):
+        parts = [table[(rows.block == b) & rows.keep[:, j]] for j, table in enumerate(tables)]
+        grams, counts = tuple(part.T @ part for part in parts), tuple(map(len, parts))
+        found.append(CompactFactor(names, places, grams, int((rows.block == b).sum()), counts=counts))
+    return found
 
-    def __init__(self, columns: Array, friction: Array, effort: Array, rows: Rows, *, shared: bool) -> None:
-        _, self.joints, self.common = columns.shape
-        self.private = friction.shape[2]
-        self.shared = shared
-        size = self.common + self.private + 1
-        self.grams = np.zeros((BLOCKS, self.joints, size, size))
-        self.counts = np.zeros((BLOCKS, self.joints))
-        for j in range(self.joints):
-            table = np.column_stack([columns[:, j], friction[:, j], effort[:, j]])
-            for b in range(BLOCKS):
-                part = table[(rows.block == b) & rows.keep[:, j]]
-                self.grams[b, j] = part.T @ part
-                self.counts[b, j] = len(part)
 
-    def solve(self, grams: Array) -> tuple[Array, Array]:
-        """Coefficients (joints, columns + terms) and sums of squared residuals (joints,), from Gram matrices by joint.
+def total(parts: Iterable[CompactFactor]) -> CompactFactor:
+    """Factors added up."""
+    return reduce(operator.add, parts)
 
-        Joints are weighted by their own residuals, in two rounds.
-        """
-        with one_blas_thread():
-            if not self.shared:
-                found = np.stack([_solve(gram[:-1, :-1], gram[:-1, -1]) for gram in grams])
-                return found, self._squares(grams, found)
-            power = np.maximum(grams[:, -1, -1], 1e-300)
-            found, squares = np.zeros((self.joints, self.common + self.private)), power
-            for _ in range(3):
-                found = self._shared(grams, 1.0 / np.maximum(squares, 1e-8 * power))
-                squares = self._squares(grams, found)
-            return found, squares
 
-    def _normal(self, grams: Array, weight: Array) -> tuple[Array, Array]:
-        p, f, n = self.common, self.private, self.joints
-        normal, right = np.zeros((p + n * f, p + n * f)), np.zeros(p + n * f)
-        for j in range(n):
-            index = np.concatenate([np.arange(p), p + j * f + np.arange(f)])
-            normal[np.ix_(index, index)] += weight[j] * grams[j, :-1, :-1]
-            right[index] += weight[j] * grams[j, :-1, -1]
-        return normal, right
+def solve(factor: CompactFactor) -> tuple[Array, Array]:
+    """Coefficients (joints, columns) and sums of squared residuals (joints,); joints weigh by their own residuals."""
+    power = np.maximum([matrix[-1, -1] for matrix in factor.matrices], 1e-300)
+    squares = power
+    with one_blas_thread():
+        for _ in range(3):
+            normal, right, _ = factor.normal_equations(1.0 / np.maximum(squares, 1e-8 * power))
+            solution = _inverse(normal) @ right
+            found = np.stack([solution[place] for place in factor.columns])
+            full = np.concatenate([found, -np.ones((len(found), 1))], axis=1)
+            squares = np.maximum(np.einsum("ji,jik,jk->j", full, np.stack(factor.matrices), full), 0.0)
+    return found, squares
 
-    def _shared(self, grams: Array, weight: Array) -> Array:
-        p, f = self.common, self.private
-        solution = _solve(*self._normal(grams, weight))
-        starts = p + f * np.arange(self.joints)
-        return np.stack([np.concatenate([solution[:p], solution[start : start + f]]) for start in starts])
 
-    def doubt(self, squares: Array) -> Array:
-        """Coefficient of each joint's last private column that would explain as much as the residual leaves over."""
-        grams, weight = self.grams.sum(axis=0), 1.0 / np.maximum(squares, 1e-300)
-        with one_blas_thread():
-            if self.shared:
-                inverse = np.diag(_inverse(self._normal(grams, weight)[0]))
-                return np.sqrt(inverse[self.common + self.private - 1 :: self.private])
-            return np.sqrt([_inverse(w * gram[:-1, :-1])[-1, -1] for w, gram in zip(weight, grams, strict=True)])
+def variance(factor: CompactFactor, ones: int) -> Array:
+    """Sum of squares of each joint's effort about its mean, given the place of the column of ones."""
+    grams = np.stack(factor.matrices)
+    count = np.maximum(grams[:, ones, ones], 1e-300)
+    return np.asarray(np.maximum(grams[:, -1, -1] - grams[:, ones, -1] ** 2 / count, 1e-300))
 
-    @staticmethod
-    def _squares(grams: Array, found: Array) -> Array:
-        full = np.concatenate([found, -np.ones((len(found), 1))], axis=1)
-        return np.maximum(np.einsum("ji,jik,jk->j", full, grams, full), 0.0)
 
-    def variance(self, offset: int) -> Array:
-        """Sum of squares of each joint's effort about its mean, given the column of ones."""
-        grams = self.grams.sum(axis=0)
-        count = np.maximum(grams[:, offset, offset], 1e-300)
-        return np.maximum(grams[:, -1, -1] - grams[:, offset, -1] ** 2 / count, 1e-300)
+def _doubt(factor: CompactFactor, squares: Array) -> Array:
+    """Coefficient of each joint's last column that would explain as much as the residual leaves over."""
+    with one_blas_thread():
+        inverse = np.diag(_inverse(factor.normal_equations(1.0 / np.maximum(squares, 1e-300))[0]))
+    return np.sqrt(inverse[[place[-1] for place in factor.columns]])
 
 
 def _inverse(normal: Array) -> Array:
@@ -209,11 +197,7 @@ def _inverse(normal: Array) -> Array:
     return np.asarray(half @ half.T)
 
 
-def _solve(normal: Array, right: Array) -> Array:
-    return np.asarray(_inverse(normal) @ right)
-
-
-def fit(rows: Rows, columns: Array, known: Array, *, shared: bool) -> Fit:
+def fit(rows: FitRows, columns: Array, known: Array, *, shared: bool) -> EffortFit:
     """Fit effort to motion, and how late the effort of each joint is.
 
     All columns pass the low-pass that the effort has passed. A late effort tau(t - d) differs from tau(t) by
@@ -229,32 +213,30 @@ def fit(rows: Rows, columns: Array, known: Array, *, shared: bool) -> Fit:
     """
     friction = friction_columns(rows.qd)
     columns, friction, known = (_low_passed(rows, x) for x in (columns, friction, known))
-    effort, delay = rows.effort, np.zeros(rows.q.shape[1])
-    problem = Problem(columns, friction, effort - known, rows, shared=shared)
-    found, squares = problem.solve(problem.grams.sum(axis=0))
-    scale = np.ones_like(delay)
+    effort, delay, count = rows.effort, np.zeros(rows.q.shape[1]), columns.shape[2]
+    found, squares = solve(total(factors(columns, friction, effort - known, rows, shared=shared)))
     for _ in range(_ROUNDS):
-        rigid = known + np.einsum("tjc,jc->tj", columns, found[:, : problem.common])
-        lost = np.einsum("tjc,jc->tj", friction, found[:, problem.common : problem.common + FRICTION_TERMS])
+        rigid = known + np.einsum("tjc,jc->tj", columns, found[:, :count])
+        lost = np.einsum("tjc,jc->tj", friction, found[:, count : count + FRICTION_TERMS])
         slopes = [_derivative(rows, part) for part in (lost, rigid)]
         scales = [np.maximum(slope.std(axis=0), 1e-12) for slope in slopes]
         late = [-(slope / size)[:, :, None] for slope, size in zip(slopes, scales, strict=True)]
         scale, extended = scales[-1], np.concatenate([friction, *late], axis=2)
-        problem = Problem(columns, extended, effort - known, rows, shared=shared)
-        found, squares = problem.solve(problem.grams.sum(axis=0))
+        parts = factors(columns, extended, effort - known, rows, shared=shared)
+        whole = total(parts)
+        found, squares = solve(whole)
         step = np.clip(found[:, -1] / scale, -_FARTHEST_S, _FARTHEST_S)
         delay = delay + step
         effort = _moved(rows, effort, step)
-    without = [problem.solve(problem.grams.sum(axis=0) - part)[0] for part in problem.grams]
-    error = _jackknife(np.stack([coefficients[:, -1] / scale for coefficients in without]))
-    powers = np.stack([_friction_power(problem, friction, rows, coefficients) for coefficients in without])
-    return Fit(
-        squares / problem.variance(problem.common),
+    without = [solve(total(part for part in parts if part is not left))[0] for left in parts]
+    power = partial(_friction_power, friction, rows, slice(count + 1, count + FRICTION_TERMS))
+    return EffortFit(
+        squares / variance(whole, count),
         delay,
-        error,
-        problem.doubt(squares) / scale,
-        _friction_power(problem, friction, rows, found),
-        _jackknife(powers),
+        _jackknife(np.stack([coefficients[:, -1] / scale for coefficients in without])),
+        _doubt(whole, squares) / scale,
+        power(found),
+        _jackknife(np.stack([power(coefficients) for coefficients in without])),
     )
 
 
@@ -264,27 +246,26 @@ def _jackknife(estimates: Array) -> Array:
     return np.asarray(np.sqrt((blocks - 1.0) * np.mean((estimates - estimates.mean(axis=0)) ** 2, axis=0)))
 
 
-def _friction_power(problem: Problem, friction: Array, rows: Rows, found: Array) -> Array:
+def _friction_power(friction: Array, rows: FitRows, here: slice, found: Array) -> Array:
     """Mean power of the fitted friction (without offset) over the mean magnitude of the effort times speed."""
     speed = rows.qd[:, :, None]
     share = np.where(rows.keep[:, :, None], friction[:, :, 1:] * speed, 0.0).sum(axis=0)
     scale = np.where(rows.keep, np.abs(rows.effort * rows.qd), 0.0).sum(axis=0)
-    here = slice(problem.common + 1, problem.common + FRICTION_TERMS)
     return np.asarray(np.einsum("jc,jc->j", share, found[:, here]) / np.maximum(scale, 1e-300))
 
 
-def _low_passed(rows: Rows, x: Array) -> Array:
+def _low_passed(rows: FitRows, x: Array) -> Array:
     flat = np.array(x.reshape(len(x), -1))
     for piece in rows.pieces:
-        flat[piece] = low_pass(flat[piece], rows.cutoff_hz, 1.0 / rows.step)
+        flat[piece] = low_pass(flat[piece], 1.0 / rows.step, rows.cutoff_hz)
     return flat.reshape(x.shape)
 
 
-def _derivative(rows: Rows, x: Array) -> Array:
-    return np.concatenate([derivative(x[piece], rows.step) for piece in rows.pieces])
+def _derivative(rows: FitRows, x: Array) -> Array:
+    return np.concatenate([central_differences(x[piece], 1.0 / rows.step) for piece in rows.pieces])
 
 
-def _moved(rows: Rows, effort: Array, delay: Array) -> Array:
+def _moved(rows: FitRows, effort: Array, delay: Array) -> Array:
     """Effort read `delay` later [s], by cubic interpolation."""
     result = np.empty_like(effort)
     for piece in rows.pieces:
@@ -292,3 +273,81 @@ def _moved(rows: Rows, effort: Array, delay: Array) -> Array:
         for j in range(effort.shape[1]):
             result[piece, j] = CubicSpline(time, effort[piece, j])(np.clip(time + delay[j], 0.0, time[-1]))
     return result
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A way to get the columns wrong, and how well the model fits once it is undone.
+
+    Attributes:
+        kind: ``none``, ``swap`` or ``flip``.
+        joints: indices of the joints concerned.
+        of: ``motion``, ``effort`` or ``both``.
+        misfit: log of the mean square residual over the variance of the effort, by joint.
+    """
+
+    kind: str
+    joints: tuple[int, ...]
+    of: str
+    misfit: Array
+
+    @property
+    def score(self) -> float:
+        """Sum of the misfits."""
+        return float(self.misfit.sum())
+
+
+def trials(model: Model, rows: FitRows, moving: Mask) -> Iterator[Mistake]:
+    """Fit the model to the rows as they are, and with each pair of moving joints exchanged and each reversed."""
+    few = rows.thinned(_FEW)
+    joints = few.q.shape[1]
+    motion = np.stack([few.q, few.qd, few.qdd])
+    one = np.arange(joints)
+
+    def fitted(order: Indices, sign: Array, mistakes: list[Trial]) -> list[Mistake]:
+        q, qd, qdd = motion[:, :, order] * sign
+        changed = replace(few, q=q, qd=qd, qdd=qdd, keep=few.keep[:, order])
+        columns, friction, known = model_columns(model, changed), friction_columns(qd), known_torque(model, changed)
+        found = []
+        for kind, pair, of, efforts, signs in mistakes:
+            whole = total(factors(columns, friction, few.effort[:, efforts] * signs - known, changed, shared=True))
+            misfit = np.log(np.maximum(solve(whole)[1] / variance(whole, columns.shape[2]), 1e-12))
+            found.append(Mistake(kind, pair, of, misfit))
+        return found
+
+    movers = [int(j) for j in np.flatnonzero(moving)]
+    pairs = list(combinations(movers, 2))
+    orders = [_exchanged(joints, *pair) for pair in pairs]
+    flips, plus = [_reversed(joints, j) for j in movers], np.ones(joints)
+    as_is: list[Trial] = [("none", (), "", one, plus)]
+    as_is += [("flip", (j,), "effort", one, sign) for j, sign in zip(movers, flips, strict=True)]
+    as_is += [("swap", pair, "effort", order, plus) for pair, order in zip(pairs, orders, strict=True)]
+    yield from fitted(one, plus, as_is)
+    for j, sign in zip(movers, flips, strict=True):
+        yield from fitted(one, sign, [("flip", (j,), "motion", one, plus), ("flip", (j,), "both", one, sign)])
+    for pair, order in zip(pairs, orders, strict=True):
+        yield from fitted(order, plus, [("swap", pair, "motion", one, plus), ("swap", pair, "both", order, plus)])
+
+
+def undone(rows: FitRows, mistake: Mistake) -> FitRows:
+    """The rows with a mistake corrected."""
+    joints = rows.q.shape[1]
+    swap = mistake.kind == "swap"
+    order = _exchanged(joints, *mistake.joints) if swap else np.arange(joints)
+    sign = np.ones(joints) if swap else _reversed(joints, *mistake.joints)
+    if mistake.of != "effort":
+        q, qd, qdd = (x[:, order] * sign for x in (rows.q, rows.qd, rows.qdd))
+        rows = replace(rows, q=q, qd=qd, qdd=qdd, keep=rows.keep[:, order])
+    return rows if mistake.of == "motion" else replace(rows, effort=rows.effort[:, order] * sign)
+
+
+def _exchanged(joints: int, a: int, b: int) -> Indices:
+    order = np.arange(joints)
+    order[[a, b]] = b, a
+    return order
+
+
+def _reversed(joints: int, joint: int) -> Array:
+    sign = np.ones(joints)
+    sign[joint] = -1.0
+    return sign

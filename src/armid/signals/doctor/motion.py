@@ -1,18 +1,26 @@
-"""The motion behind a log: on a regular grid, band-limited, with derivatives."""
+"""The motion behind a log: on a regular grid, band-limited, and how far and fast each joint went."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 
-from armid.arrays import Array
-from armid.signals.doctor.channels import Channels
-from armid.signals.doctor.clock import Clock
+from armid.arrays import Array, Mask
+from armid.robot.robot import Limits
+from armid.signals.doctor.channels import Channels, noise_level, quantum
+from armid.signals.doctor.clock import TimeColumn
+from armid.signals.filters import central_differences, low_pass, velocity_bandwidth
+from armid.signals.problems import SignalError
 
 _SHORT = 200  # samples that are needed to say anything about motion
-_SPECTRUM = 1 << 17  # samples of which the bandwidth is taken
+# Less travel or speed than this (rad, rad/s; m, m/s) shows little but friction at reversals and gravity at one place.
+TRAVEL, SPEED = 0.1, 0.03
+_REST = 2e-3  # travel below which a joint is held [rad or m]
+_TURNS = 4.0 * np.pi  # more travel than two turns is no joint of an arm, unless its limits say so [rad]
+_FAST = 15.0  # nor is more speed [rad/s]
+BEYOND = 1.5  # times the range between the limits, to be sure that it is exceeded
+DEGREES = 180.0 / np.pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +49,23 @@ class Track:
     def smooth(self, channel: str) -> Array:
         """The channel low-passed at the cut-off, without shifting it in time."""
         if channel not in self._smoothed:
-            self._smoothed[channel] = low_pass(self.channels[channel], self.cutoff_hz, self.rate_hz)
+            self._smoothed[channel] = low_pass(self.channels[channel], self.rate_hz, self.cutoff_hz)
         return self._smoothed[channel]
+
+    def speed(self) -> Array:
+        """Derivative of the low-passed position; NaN for a joint without one."""
+        position = self.smooth("position")
+        known = np.isfinite(position).all(axis=0)
+        result = np.full_like(position, np.nan)
+        result[:, known] = central_differences(position[:, known], self.rate_hz)
+        return result
 
     def time(self, index: int) -> float:
         """Time of a sample of the grid [s]."""
         return self.start + index * self.step
 
 
-def track_of(clock: Clock, channels: Channels) -> Track | None:
+def track_of(clock: TimeColumn, channels: Channels) -> Track | None:
     """Put the repaired channels on a regular grid; None if the log is too short or has no positions."""
     if "position" not in channels.values or len(clock.rows) < _SHORT:
         return None
@@ -70,39 +86,62 @@ def track_of(clock: Clock, channels: Channels) -> Track | None:
     return Track(float(time[0]), step, dict(on_grid), band, float(np.clip(6.0 * band, 2.0, 0.2 / step)))
 
 
-def low_pass(x: Array, cutoff_hz: float, rate_hz: float) -> Array:
-    """Fourth-order Butterworth, forth and back; columns of NaN stay so."""
-    if cutoff_hz >= 0.45 * rate_hz or len(x) < 64:
-        return x
-    sections = butter(4, cutoff_hz, fs=rate_hz, output="sos")
-    pad = min(len(x) - 1, int(3.0 * rate_hz / cutoff_hz))
-    return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad), dtype=float)
-
-
-def derivative(x: Array, step: float) -> Array:
-    """Five-point central difference, exact for cubics; the two samples at each end are one-sided."""
-    result = np.gradient(x, step, axis=0)
-    result[2:-2] = (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:]) / (12.0 * step)
-    return np.asarray(result, dtype=float)
-
-
 def _bandwidth(position: Array, rate_hz: float) -> float:
-    """Frequency below which 99 % of the velocity's power lies, noise taken off [Hz]."""
-    usable = position[:, ~np.isnan(position).any(axis=0)]
-    thin = max(1, len(usable) // _SPECTRUM)
-    x = usable[::thin]
-    rate = rate_hz / thin
-    moving = np.ptp(x, axis=0) > 0.0 if x.size else np.zeros(0, dtype=bool)
-    if not moving.any():
+    """Frequency below which 99 % of the velocity's power lies [Hz]; 1 where nothing moves."""
+    usable = position[:, np.isfinite(position).all(axis=0)]
+    try:
+        band = velocity_bandwidth(usable, rate_hz)
+    except SignalError:
         return 1.0
-    x = x[:, moving] - np.linspace(x[0, moving], x[-1, moving], len(x))
-    power = np.abs(np.fft.rfft(x * np.hanning(len(x))[:, None], axis=0)) ** 2
-    frequency = np.fft.rfftfreq(len(x), 1.0 / rate)
-    floor = np.median(power[len(power) // 2 :], axis=0)
-    signal = np.where(power > 30.0 * floor, power, 0.0) * frequency[:, None] ** 2
-    share = np.cumsum(signal, axis=0)
-    total = share[-1]
-    if not (total > 0.0).any():
-        return 1.0
-    bands = [frequency[np.searchsorted(share[:, j], 0.99 * total[j])] for j in np.flatnonzero(total > 0.0)]
-    return float(np.clip(np.median(bands), 2.0 / (len(x) / rate), 0.1 * rate_hz))
+    return float(np.clip(band, 2.0 * rate_hz / len(position), 0.1 * rate_hz))
+
+
+@dataclass(frozen=True, eq=False)
+class Travel:
+    """Motion of each joint, outliers left out, (joints,) each.
+
+    Attributes:
+        lower, upper: position, 0.1st and 99.9th percentile [rad or m].
+        speed: 99th percentile [rad/s or m/s].
+        moving: whether the joint moves at all.
+    """
+
+    lower: Array
+    upper: Array
+    speed: Array
+    moving: Mask
+
+    @property
+    def far(self) -> Mask:
+        """Whether the joint moves far and fast enough to learn from."""
+        return self.moving & (self.distance >= TRAVEL) & (self.speed >= SPEED)
+
+    @property
+    def distance(self) -> Array:
+        """Upper less lower."""
+        return self.upper - self.lower
+
+
+def travel_of(track: Track) -> Travel:
+    """How far each joint moved."""
+    position = track.smooth("position")
+    speed = np.abs(track.speed())
+    known = np.array(~np.isnan(position).any(axis=0))
+    lower, upper, fast = np.full((3, position.shape[1]), np.nan)
+    lower[known], upper[known] = np.percentile(position[:, known], [0.1, 99.9], axis=0)
+    fast[known] = np.percentile(speed[:, known], 99.0, axis=0)
+    raw = track.channels["position"]
+    for joint in np.flatnonzero(known):
+        # Rounding or noise of an encoder is no motion.
+        jitter = max(3.0 * quantum(raw[:, joint]), 10.0 * noise_level(raw[:, joint]))
+        known[joint] = upper[joint] - lower[joint] > max(_REST, min(jitter, 0.5 * TRAVEL))
+    return Travel(lower, upper, fast, known)
+
+
+def bounds(joints: int, limits: Limits | None) -> tuple[Array, Array]:
+    """Travel [rad or m] and speed [rad/s or m/s] that joints of the arm, or of any arm, do not exceed."""
+    room, fast = np.full(joints, _TURNS), np.full(joints, _FAST)
+    if limits is not None:
+        room = np.where(np.isnan(limits.upper - limits.lower), room, limits.upper - limits.lower)
+        fast = np.where(np.isnan(limits.velocity), fast, 3.0 * limits.velocity)
+    return room, fast

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.logs.log import Log, LogInfo
-from armid.signals.doctor.finding import Finding, Where
+from armid.signals.doctor.finding import Finding, Where, found
 from armid.signals.doctor.motion import Track
 from armid.signals.period import find_period
 
@@ -40,7 +39,7 @@ class Repetition:
     mismatch: float
 
 
-def find_repetition(track: Track, moving: NDArray[np.bool_], info: LogInfo) -> Repetition | None:
+def find_repetition(track: Track, moving: Mask, info: LogInfo) -> Repetition | None:
     """The period common to all joints that move, and where its first repetition begins."""
     if not moving.any():
         return None
@@ -50,47 +49,36 @@ def find_repetition(track: Track, moving: NDArray[np.bool_], info: LogInfo) -> R
     names = tuple(name for name, moves in zip(info.joints, moving, strict=True) if moves)
     time = track.start + thin * track.step * np.arange(len(x), dtype=np.float64)
     plain = LogInfo(joints=names, effort="none", period_s=info.period_s)
-    found = find_period(Log(time, {"position": x}, plain)).period
-    if found is None:
+    period = find_period(Log(time, {"position": x}, plain)).period
+    if period is None:
         return None
     # The search leaves out what does not repeat. A run-in does not, but belongs to the first period, so that whole
     # periods are added in front as long as the arm moves there.
     speed = np.abs(np.diff(x, axis=0)).max(axis=1) / np.percentile(np.abs(np.diff(x, axis=0)), 95.0)
     moves = np.flatnonzero(speed > 0.05)
     active, rest = (track.start + thin * track.step * row for row in (moves[0], moves[-1] + 2))
-    start, slack = found.start_s, 0.05 * found.seconds
+    start, slack = period.start_s, 0.05 * period.seconds
     while start > active + slack:
-        start -= found.seconds
-    start = max(start, track.start) if start > track.start - slack else start + found.seconds
+        start -= period.seconds
+    start = max(start, track.start) if start > track.start - slack else start + period.seconds
     index = round((start - track.start) / track.step)
-    repeats = int((max(found.stop_s, rest) - start) / found.seconds + 0.02)
-    return Repetition(found.seconds, index, repeats, found.mismatch) if repeats >= 2 else None
+    repeats = int((max(period.stop_s, rest) - start) / period.seconds + 0.02)
+    return Repetition(period.seconds, index, repeats, period.mismatch) if repeats >= 2 else None
 
 
-def examine_period(
-    track: Track, joints: tuple[str, ...], moving: NDArray[np.bool_], period: Repetition | None
-) -> Iterator[Finding]:
+def examine_period(track: Track, joints: tuple[str, ...], moving: Mask, period: Repetition | None) -> Iterator[Finding]:
     """Say what the period is, and whether the first one is still settling."""
     if period is None:
         return
     start = track.time(period.start)
-    yield Finding(
-        "periodic",
-        "info",
-        None,
-        Where(f"from {start:.6g} s on", (), 0, start, start + period.repeats * period.length_s),
-        float(np.clip(1.0 - 5.0 * period.mismatch, 0.5, 0.99)),
-        f"The motion repeats every {period.length_s:.6g} s, {period.repeats} times.",
-        "Average over periods and differentiate in the frequency domain.",
-        {"period_s": period.length_s, "periods": period.repeats},
-    )
+    where = Where(f"from {start:.6g} s on", (), 0, start, start + period.repeats * period.length_s)
+    sure = float(np.clip(1.0 - 5.0 * period.mismatch, 0.5, 0.99))
+    yield found("periodic", None, where, confidence=sure, period_s=period.length_s, periods=period.repeats)
     if period.repeats >= 3:
         yield from _transients(track, joints, moving, period)
 
 
-def _transients(
-    track: Track, joints: tuple[str, ...], moving: NDArray[np.bool_], period: Repetition
-) -> Iterator[Finding]:
+def _transients(track: Track, joints: tuple[str, ...], moving: Mask, period: Repetition) -> Iterator[Finding]:
     worst: dict[int, tuple[float, str, float]] = {}
     for channel in ("position", "velocity", "effort", "current"):
         if channel not in track.channels:
@@ -107,17 +95,16 @@ def _transients(
     ratio, channel, _ = worst[joint]
     length = max(settle for _, _, settle in worst.values())
     start = track.time(period.start)
-    names = ", ".join(joints[j] for j in sorted(worst))
-    yield Finding(
+    yield found(
         "transient",
-        "warning",
         None,
         Where(f"the first {length:.3g} s", (), 0, start, start + length),
-        float(np.clip(1.0 - 1.0 / ratio**2, 0.5, 0.99)),
-        f"The start of the first period differs from the later ones, for about {length:.3g} s, in {names}; most in "
-        f"{channel} of {joints[joint]}, {ratio:.3g} times as much as later periods differ among each other.",
-        "Leave the first period out, and let the arm run one period before recording.",
-        {"settling_s": length, "ratio": ratio, "joints": [joints[j] for j in sorted(worst)]},
+        confidence=float(np.clip(1.0 - 1.0 / ratio**2, 0.5, 0.99)),
+        settling_s=length,
+        ratio=ratio,
+        joints=[joints[j] for j in sorted(worst)],
+        channel=channel,
+        worst=joints[joint],
     )
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armid.arrays import Array
-from armid.signals.doctor.finding import Finding, Where
-from armid.signals.doctor.motion import Track, derivative, low_pass
+from armid.arrays import Array, Mask
+from armid.signals.doctor.finding import Finding, found
+from armid.signals.doctor.motion import DEGREES, Track
+from armid.signals.filters import central_differences, low_pass
 
-DEGREES = 180.0 / np.pi
 _ENOUGH = 200_000  # samples from the middle of the log that are compared
 _SEGMENTS = 8  # the lag is estimated on each, and its uncertainty from their scatter
 # Below this correlation velocity and position tell different stories; above the higher one they tell the same.
@@ -22,14 +22,14 @@ _SCALE = 0.1  # factors nearer to one than this are left to calibration
 _DROOP = 0.03  # loss of amplitude at the bandwidth that counts
 
 
-def examine_velocity(track: Track, joints: tuple[str, ...], moving: NDArray[np.bool_]) -> list[Finding]:
+def examine_velocity(track: Track, joints: tuple[str, ...], moving: Mask) -> list[Finding]:
     """Compare the velocity channel with the derivative of position, joint by joint, where the joint moves."""
     if "velocity" not in track.channels:
         return []
     middle = len(track.channels["velocity"]) // 2
     part = slice(max(0, middle - _ENOUGH // 2), middle + _ENOUGH // 2)
-    rate = derivative(track.smooth("position")[part], track.step)
-    stated = low_pass(track.channels["velocity"][part], track.cutoff_hz, track.rate_hz)
+    rate = track.speed()[part]
+    stated = low_pass(track.channels["velocity"][part], track.rate_hz, track.cutoff_hz)
     usable = moving & ~np.isnan(stated).any(axis=0) & ~np.isnan(rate).any(axis=0)
     edge = min(len(rate) // 10, int(track.rate_hz / track.cutoff_hz) + 2)
     rate, stated = rate[edge : len(rate) - edge], stated[edge : len(stated) - edge]
@@ -44,9 +44,12 @@ def examine_velocity(track: Track, joints: tuple[str, ...], moving: NDArray[np.b
             other = int(np.argmax(np.abs(related[a])))
             if other != a and abs(related[a, other]) > 0.97 and abs(related[other, other]) < _RELATED:
                 swapped |= {int(a), other}
-                findings += _swapped(joints[a], joints[other], float(abs(related[a, other])), float(own))
+                cross = float(abs(related[a, other]))
+                values: dict[str, Any] = {"channel": "velocity", "correlation": cross, "own": float(own)}
+                for first, second in ((joints[a], joints[other]), (joints[other], joints[a])):
+                    findings.append(found("swapped-joints", first, confidence=0.99, **values | {"with": second}))
             elif abs(own) < _UNRELATED:
-                findings.append(_unrelated(joints[a], float(own)))
+                findings.append(found("velocity-unrelated", joints[a], confidence=0.9, correlation=float(own)))
     return findings
 
 
@@ -65,41 +68,13 @@ def _correlation(x: Array, y: Array) -> Array:
 def _same_story(track: Track, joint: str, stated: Array, rate: Array) -> Iterator[Finding]:
     gain = float(stated @ rate / (rate @ rate))
     if gain < 0.0:
-        yield Finding(
-            "sign-flipped",
-            "error",
-            joint,
-            Where(),
-            0.99,
-            f"The velocity of {joint} has the opposite sign of the change of its position (factor {gain:.3g}).",
-            "Change the sign of the velocity or of the position in the recipe; the torque tells which.",
-            {"channel": "velocity", "factor": gain},
-        )
+        yield found("sign-flipped", joint, confidence=0.99, channel="velocity", factor=gain)
     size = abs(gain)
     if abs(size / DEGREES - 1.0) < 0.2 or abs(size * DEGREES - 1.0) < 0.2:
         channel = "velocity" if size > 1.0 else "position"
-        yield Finding(
-            "degrees",
-            "error",
-            joint,
-            Where(),
-            0.99,
-            f"The {channel} of {joint} is in degrees: velocity over the change of position is {size:.4g}, "
-            f"and 180/π is {DEGREES:.4g}.",
-            f"State the unit of {channel} (deg) in the recipe.",
-            {"channel": channel, "factor": size},
-        )
+        yield found("degrees", joint, confidence=0.99, variant="velocity", channel=channel, factor=size)
     elif abs(size - 1.0) > _SCALE:
-        yield Finding(
-            "velocity-scale",
-            "warning",
-            joint,
-            Where(),
-            0.95,
-            f"The velocity of {joint} is {size:.4g} times the change of its position.",
-            "Check units, gear ratio and sample rate of the two channels.",
-            {"factor": size},
-        )
+        yield found("velocity-scale", joint, confidence=0.95, factor=size)
     yield from _lag(track, joint, stated * np.sign(gain), rate)
 
 
@@ -108,11 +83,11 @@ def _lag(track: Track, joint: str, stated: Array, rate: Array) -> Iterator[Findi
 
     On each of eight segments, so that their scatter tells the uncertainty without a model of the noise.
     """
-    acceleration = derivative(rate, track.step)
+    acceleration = central_differences(rate, track.rate_hz)
     parts = [np.array_split(x, _SEGMENTS) for x in (stated, rate, acceleration)]
-    found = [np.linalg.lstsq(np.column_stack([r, -a]), v, rcond=None)[0] for v, r, a in zip(*parts, strict=True)]
+    pairs = [np.linalg.lstsq(np.column_stack([r, -a]), v, rcond=None)[0] for v, r, a in zip(*parts, strict=True)]
     weight = np.array([float(a @ a) for a in parts[2]])
-    slope = np.array([late / gain if gain > 0.0 else 0.0 for gain, late in found])
+    slope = np.array([late / gain if gain > 0.0 else 0.0 for gain, late in pairs])
     delay = float(weight @ slope / weight.sum())
     spread = float(np.sqrt((weight**2) @ (slope - delay) ** 2)) / float(weight.sum())
     spread *= float(np.sqrt(_SEGMENTS / (_SEGMENTS - 1.0)))
@@ -120,29 +95,18 @@ def _lag(track: Track, joint: str, stated: Array, rate: Array) -> Iterator[Findi
     late = abs(delay) > max(_SAMPLES * track.step, _SIGMAS * spread) and effect > _EFFECT
     droop, droop_error = _droop(track, stated, rate)
     if late:
-        word = "lags behind" if delay > 0.0 else "is ahead of"
-        filtered = f", and has lost {droop:.1%} of its amplitude in the upper half of the band" if droop > 0.01 else ""
-        yield Finding(
+        yield found(
             "velocity-lag",
-            "warning",
             joint,
-            Where(),
-            float(np.clip(1.0 - (2.0 * spread / abs(delay)) ** 2, 0.5, 0.99)),
-            f"The velocity of {joint} {word} its position by {1e3 * abs(delay):.2g} ± {1e3 * spread:.1g} ms{filtered}.",
-            "Do not mix it with the position: differentiate the position instead, or shift the velocity.",
-            {"lag_s": delay, "uncertainty_s": spread, "droop": droop},
+            confidence=float(np.clip(1.0 - (2.0 * spread / abs(delay)) ** 2, 0.5, 0.99)),
+            lag_s=delay,
+            uncertainty_s=spread,
+            droop=droop,
+            word="lags behind" if delay > 0.0 else "is ahead of",
+            filtered=f", and has lost {droop:.1%} of its amplitude in the upper half of the band" * (droop > 0.01),
         )
     elif droop > max(_DROOP, _SIGMAS * droop_error):
-        yield Finding(
-            "velocity-filtered",
-            "warning",
-            joint,
-            Where(),
-            0.9,
-            f"The velocity of {joint} has lost {droop:.1%} of its amplitude in the upper half of the motion's band.",
-            "It was low-passed: differentiate the position instead.",
-            {"droop": droop},
-        )
+        yield found("velocity-filtered", joint, confidence=0.9, droop=droop)
 
 
 def _droop(track: Track, stated: Array, rate: Array) -> tuple[float, float]:
@@ -168,31 +132,3 @@ def _droop(track: Track, stated: Array, rate: Array) -> tuple[float, float]:
         gains.append(np.where(part, cross, 0.0).sum(axis=0) / np.where(part, power, 0.0).sum(axis=0))
     ratio = gains[0] / gains[1]
     return 1.0 - float(ratio.mean()), float(ratio.std() / np.sqrt(_SEGMENTS - 1.0))
-
-
-def _swapped(a: str, b: str, cross: float, own: float) -> Iterator[Finding]:
-    for first, second in ((a, b), (b, a)):
-        yield Finding(
-            "swapped-joints",
-            "error",
-            first,
-            Where(),
-            0.99,
-            f"The velocity of {first} belongs to the position of {second} (correlation {cross:.3f}, "
-            f"with its own {own:.2f}).",
-            f"Exchange the velocity (or position) columns of {a} and {b} in the recipe.",
-            {"channel": "velocity", "with": second},
-        )
-
-
-def _unrelated(joint: str, correlation: float) -> Finding:
-    return Finding(
-        "velocity-unrelated",
-        "error",
-        joint,
-        Where(),
-        0.9,
-        f"The velocity of {joint} does not follow the change of its position (correlation {correlation:.2f}).",
-        "Check the recipe's columns; leave the velocity out and differentiate the position.",
-        {"correlation": correlation},
-    )

@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
-from armid.signals.differentiation import f_limit
+from armid.logs.log import Log
+from armid.notes import note
+from armid.signals.averaging import f_limit
+from armid.signals.dataset import Dataset
+from armid.signals.period import find_period
 from armid.signals.problems import SignalError
+from armid.signals.repair import second_difference_noise, with_increasing_time
+from armid.signals.steps import Notes, Strategy, required_effort, required_position
+
+if TYPE_CHECKING:
+    from armid.excitation.fourier import FourierSeries
 
 BLOCK = 4096  # samples per block of the fit, so that memory stays constant
 
 
 @dataclass(frozen=True, eq=False)
-class FourierSeries:
-    """Sum over harmonics k of a_k cos(kωt) + b_k sin(kωt), and a constant, for each joint.
+class FittedSeries:
+    """A Fourier series fitted to samples.
 
     Attributes:
-        frequency_hz: base frequency ω / 2π.
-        origin: time at which t = 0 [s].
-        harmonics: their numbers k, (harmonics,).
-        offset: constant of each joint, (joints,).
-        cosine, sine: a and b, (harmonics, joints); 0 where a joint's harmonic was not kept.
+        series: the trajectory, for t = 0 at `origin`; a coefficient is 0 where a joint's harmonic was not kept.
+        origin: time at which the series' own time starts [s].
         residual: standard deviation of what the series leaves, (joints,).
     """
 
-    frequency_hz: float
+    series: FourierSeries
     origin: float
-    harmonics: Array
-    offset: Array
-    cosine: Array
-    sine: Array
     residual: Array
+
+    @property
+    def harmonics(self) -> Array:
+        """How many harmonics each joint has, (joints,)."""
+        return np.asarray(((self.series.sine != 0.0) | (self.series.cosine != 0.0)).sum(axis=1))
 
     def motion(self, time: Array) -> Motion:
         """Value and first two derivatives, exact, at any times [s]; each (samples, joints)."""
-        omega = 2.0 * np.pi * self.frequency_hz * self.harmonics
-        parts = [np.empty((len(time), len(self.offset))) for _ in range(3)]
-        for start in range(0, len(time), BLOCK):
-            rows = slice(start, start + BLOCK)
-            phase = np.outer(time[rows] - self.origin, omega)
-            cosines, sines = np.cos(phase), np.sin(phase)
-            parts[0][rows] = self.offset + cosines @ self.cosine + sines @ self.sine
-            parts[1][rows] = (cosines * omega) @ self.sine - (sines * omega) @ self.cosine
-            parts[2][rows] = -(cosines * omega**2) @ self.cosine - (sines * omega**2) @ self.sine
-        return Motion(*parts)
+        blocks = [self.series.at(time[start : start + BLOCK] - self.origin) for start in range(0, len(time), BLOCK)]
+        return Motion(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def fit_fourier(
@@ -60,7 +60,7 @@ def fit_fourier(
     refine: bool = False,
     false_alarm: float = 0.01,
     highest: int = 20,
-) -> FourierSeries:
+) -> FittedSeries:
     """Fit a Fourier series to samples at any times (ER-16, section 3.3; there on averaged positions).
 
     Args:
@@ -100,10 +100,11 @@ def fit_fourier(
     if automatic:
         keep = _significant(solution, triangle, variance, len(time), false_alarm)
         solution, variance = _solve_kept(elapsed, values, frequency_hz, numbers, keep)
-    count = len(numbers)
-    return FourierSeries(
-        frequency_hz, origin, numbers, solution[0], solution[1 : count + 1], solution[count + 1 :], np.sqrt(variance)
-    )
+    from armid.excitation.fourier import FourierSeries  # here: whoever fits no series need not wait for its package
+
+    offset, cosine, sine = solution[0], solution[1 : len(numbers) + 1].T, solution[len(numbers) + 1 :].T
+    series = FourierSeries(frequency_hz, tuple(map(int, numbers)), sine, cosine, offset)
+    return FittedSeries(series, origin, np.sqrt(variance))
 
 
 def refine_frequency(elapsed: Array, values: Array, frequency_hz: float, numbers: Array, iterations: int = 12) -> float:
@@ -199,3 +200,70 @@ def _significant(solution: Array, triangle: Array, variance: Array, samples: int
     statistic /= np.maximum(variance, 1e-28 * scale + np.finfo(float).tiny)
     limit = f_limit(false_alarm / count, samples - len(solution))
     return np.asarray(statistic > limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourierFit(Strategy):
+    """Fourier series fitted to the positions at their own times, differentiated analytically (ER-16, section 3.3).
+
+    For irregular timestamps, for periods that are no whole number of samples, and for a single period. The torque is
+    left as it is; its noise is taken from second differences, as if it were white.
+
+    Attributes:
+        frequency_hz: base frequency; None to find it.
+        harmonics: ``auto``, a number N for 1 ... N, or a list.
+        refine: estimate the base frequency from the data; it is always where `frequency_hz` is None.
+        highest: with ``auto``, the largest harmonic to try.
+    """
+
+    frequency_hz: float | None = None
+    harmonics: str | int | tuple[int, ...] = "auto"
+    refine: bool = False
+    highest: int = 20
+
+    def dataset(self, log: Log) -> Dataset:
+        """Fit and evaluate."""
+        required_position(log)
+        required_effort(log)
+        log, _ = with_increasing_time(log)
+        notes: Notes = ()
+        frequency, refine = self.frequency_hz, self.refine
+        if frequency is None:
+            search = find_period(log)
+            if search.period is None:
+                raise SignalError("FourierFit", f"found no period ({search.reason}); give frequency_hz")
+            frequency, refine = 1.0 / search.period.seconds, True
+            log = log.between(search.period.start_s, search.period.stop_s)
+            notes = (note("signals.periodic", reason=search.reason),)
+        good = np.isfinite(log["position"]).all(axis=1)
+        series = fit_fourier(
+            log.time[good],
+            log["position"][good],
+            frequency_hz=frequency,
+            harmonics=self.harmonics,
+            refine=refine,
+            highest=self.highest,
+        )
+        motion = series.motion(log.time)
+        effort = log["effort"]
+        use = np.isfinite(effort)
+        kept = series.harmonics
+        noise = second_difference_noise(np.where(use, effort, 0.0))
+        frequency = series.series.base_frequency_hz
+        said = note("signals.fourier", frequency_hz=frequency, samples=int(good.sum()), harmonics=kept.tolist())
+        return Dataset(
+            joints=log.joints,
+            time=log.time,
+            q=motion.q,
+            qd=motion.qd,
+            qdd=motion.qdd,
+            torque=np.where(use, effort, 0.0),
+            rows=np.arange(len(log)),
+            use=None if use.all() else use,
+            torque_noise=noise if (noise > 0.0).all() else None,
+            position_noise=series.residual * np.sqrt((1 + 2 * kept) / len(log)),
+            pipeline=(self.to_data(),),
+            notes=(*notes, said),
+            gravity=log.info.gravity,
+            history=log.info.history,
+        )

@@ -1,0 +1,314 @@
+"""Log and robot side by side: names, limits, and effort against the model: late, reversed, exchanged, out of scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import Array, Mask
+from armid.dynamics.model import Model
+from armid.dynamics.threads import one_blas_thread
+from armid.logs.convert import to_joint_side, torque_from_current
+from armid.logs.log import Log
+from armid.robot.robot import Robot, inertial_names
+from armid.signals.doctor.channels import noise_level
+from armid.signals.doctor.finding import Finding, found
+from armid.signals.doctor.fit import (
+    EffortFit,
+    FitRows,
+    Mistake,
+    fit,
+    friction_columns,
+    known_torque,
+    model_columns,
+    rows_of,
+    trials,
+    undone,
+)
+from armid.signals.doctor.motion import Track, Travel
+
+_OUTSIDE = 0.02  # of the range, beyond the limits
+_STRONG = 1.5  # times the torque limit
+# Undoing a mistake must divide the product of all joints' mean square residuals by at least exp(1.5). On clean logs
+# the best of a hundred trials gains 0.3; exchanged efforts gain 10 and more.
+_GAIN = 1.5
+_ROUNDS = 3  # mistakes that are looked for, one after the other
+# Friction that feeds power: this share of the effort's own, and this many standard errors.
+_FEEDS, _SIGMAS = 0.1, 5.0
+_POOR = 0.16  # mean square residual over variance, from which on the model does not explain the effort
+# The doubt in a delay: a model that is wrong by its residual may shift the delay by about half of what the residual is
+# worth; and the scatter between parts of the log. Over 70 clean logs of the virtual robot the common delay over its
+# doubt has an rms of 0.8, as it should. A common delay must be 3.5 times its doubt; that of a single joint, where the
+# error of the model does not average out and several joints are asked, six times.
+_DOUBT, _SURE, _ALONE, _LEAST_S = 0.5, 3.5, 6.0, 2e-3
+# A description's masses are off by a factor of two or three where they are guesses, and rotors may multiply inertia;
+# wrong units and gains start at 100.
+_OFF = 20.0
+_HEAVY = 0.1  # stated torque over the largest of all joints, moving or held; below, friction and rotors decide
+_WEIGHT = 0.3  # share of gravity in it, from which on rotors that nobody has stated cannot multiply it
+_LEFT = 0.2  # of the stated torque's deviation that must be left when what friction could explain is taken off
+_ALIKE = 0.5  # correlation with the stated torque that an effort far larger than it must have
+_FEW = 2000  # rows that are enough
+
+
+def matched(log: Log, robot: Robot) -> tuple[Log | None, list[Finding]]:
+    """The log with the robot's joints, in its order and on the joint side; None if it is a log of another robot."""
+    missing = [name for name in robot.joint_names if name not in log.joints]
+    if missing:
+        counts: dict[str, Any] = {"count": len(missing), "of": robot.n_joints, "robot": robot.name}
+        return None, [found("other-robot", confidence=0.95, **counts, missing=missing, joints=list(log.joints))]
+    findings = []
+    if log.info.robot and robot.name and log.info.robot != robot.name:
+        name = log.info.robot
+        findings.append(found("other-robot", confidence=0.5, variant="name", name=name, robot=robot.name))
+    picked = log.for_joints(robot.joint_names)
+    if picked.info.effort == "current" and robot.current_gain is not None:
+        picked = torque_from_current(picked, robot.current_gain)
+    if picked.info.side == "motor" or picked.info.effort == "motor torque":
+        ratios = np.array([drive.gear_ratio for drive in robot.drives])
+        picked = to_joint_side(picked, ratios if robot.coupling is None else robot.coupling)
+    return picked, findings
+
+
+def examine_limits(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
+    """Positions and efforts against what the robot can do."""
+    limits = robot.limits
+    room = _OUTSIDE * (limits.upper - limits.lower)
+    for joint, name in enumerate(robot.joint_names):
+        low, high = travel.lower[joint], travel.upper[joint]
+        if not (low < limits.lower[joint] - room[joint] or high > limits.upper[joint] + room[joint]):
+            continue
+        least, most = float(limits.lower[joint]), float(limits.upper[joint])
+        yield found("outside-limits", name, confidence=0.8, lower=float(low), upper=float(high), least=least, most=most)
+    if log.info.effort == "joint torque":
+        yield from _strength(log, robot, travel)
+
+
+def _strength(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
+    """Torques beyond the limits, or so far below all of them that the gear must be missing."""
+    size = np.nanpercentile(np.abs(log["effort"]), 99.0, axis=0) if len(log) else np.zeros(robot.n_joints)
+    limit, ratio = robot.limits.torque, np.abs([drive.gear_ratio for drive in robot.drives])
+    for joint in np.flatnonzero(size > _STRONG * limit):
+        name = robot.joint_names[joint]
+        reached, most = float(size[joint]), float(limit[joint])
+        yield found("effort-out-of-range", name, confidence=0.8, effort=reached, limit=most)
+    known = travel.moving & np.isfinite(limit) & (ratio >= 10.0)
+    if known.sum() >= 2 and (size[known] < limit[known] / ratio[known]).all():
+        yield found("effort-kind", confidence=0.7)
+
+
+def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iterator[Finding]:
+    """Fit the model to the log as it is, and with every single mistake undone.
+
+    Args:
+        log: with the robot's joints, on the joint side.
+        robot: the robot.
+        track: the same log on a regular grid.
+        moving: joints that move enough; the effort of others is left out.
+    """
+    channel = "effort" if "effort" in track.channels else "current"
+    if channel not in track.channels or moving.sum() < 1:
+        return
+    effort = track.channels[channel]
+    if np.isnan(effort).any() or np.isnan(track.channels["position"]).any():
+        return
+    if log.info.gravity is not None and not np.array_equal(log.info.gravity, robot.gravity):
+        robot = robot.with_gravity(log.info.gravity)
+    model = _model(robot)
+    if not model.unknown:
+        return
+    rows = rows_of(track, effort)
+    rows.keep[:, ~moving] = False
+    if rows.keep[:, moving].sum(axis=0).min() < 20 * robot.n_joints:
+        return
+    shared = channel == "effort"
+    names = robot.joint_names
+    if shared:
+        for _ in range(_ROUNDS):
+            best, gain = _best(list(trials(model, rows, moving)))
+            if best is None:
+                break
+            yield from mistaken(best, gain, names)
+            rows = undone(rows, best)
+        yield from examine_scale(model, rows, moving)
+    found_fit = fit(rows, model_columns(model, rows), known_torque(model, rows), shared=shared)
+    flipped = shared & moving & (found_fit.friction_power < -_FEEDS)
+    flipped &= found_fit.friction_power < -_SIGMAS * found_fit.friction_error
+    for joint in np.flatnonzero(flipped):
+        power = float(found_fit.friction_power[joint])
+        shares: dict[str, Any] = {"of": "effort", "friction_power": power, "fed": -power}
+        yield found("sign-flipped", names[joint], confidence=0.95, variant="friction", **shares)
+    if flipped.any():
+        return
+    yield from _poor(names, found_fit, moving)
+    yield from _late(names, found_fit, _doubt(track, effort, rows, found_fit), moving, track.step)
+
+
+@lru_cache(maxsize=4)
+def _model(robot: Robot) -> Model:
+    """The model, kept for the next log of the same robot: its base parameters take a second to find."""
+    return Model(robot)
+
+
+def _best(tried: list[Mistake]) -> tuple[Mistake | None, float]:
+    as_is = tried[0]
+    best = min(tried, key=lambda mistake: mistake.score)
+    gain = as_is.score - best.score
+    return (best, gain) if gain > _GAIN and best.kind != "none" else (None, 0.0)
+
+
+def mistaken(mistake: Mistake, gain: float, names: tuple[str, ...]) -> Iterator[Finding]:
+    """What to say of a mistake whose undoing lowers the score by `gain`."""
+    values: dict[str, Any] = {
+        "of": mistake.of,
+        "gain": gain,
+        "words": {"both": "all channels", "motion": "position and velocity", "effort": "the effort"}[mistake.of],
+        "one": mistake.of == "effort",
+        "better": float(np.exp(gain / len(names))),
+    }
+    sure = float(np.clip(1.0 - np.exp(-gain), 0.5, 0.99))
+    if mistake.kind == "flip":
+        yield found("sign-flipped", names[mistake.joints[0]], confidence=sure, variant="model", **values)
+        return
+    for first, second in (mistake.joints, mistake.joints[::-1]):
+        other = values | {"with": names[second]}
+        yield found("swapped-joints", names[first], confidence=sure, variant="model", **other)
+
+
+def _poor(names: tuple[str, ...], fitted: EffortFit, moving: Mask) -> Iterator[Finding]:
+    for joint in np.flatnonzero(moving & (fitted.residual > _POOR)):
+        share = float(np.sqrt(fitted.residual[joint]))
+        yield found("model-misfit", names[joint], confidence=0.7, unexplained=share)
+
+
+def _doubt(track: Track, effort: Array, rows: FitRows, fitted: EffortFit) -> Array:
+    """Uncertainty of each delay: scatter between parts of the log, and error of the model [s].
+
+    The residual is part noise, which averages out and shows in the scatter, and part error of the model, which does
+    not. White noise of the level between neighbouring samples leaves 2 cut-off / rate of its power after the low-pass.
+    """
+    noise = np.array([noise_level(column) for column in effort.T])
+    passed = noise**2 * 2.0 * rows.cutoff_hz / track.rate_hz
+    pairs = zip(rows.effort.T, rows.keep.T, strict=True)
+    power = np.array([np.var(column[keep]) if keep.any() else 0.0 for column, keep in pairs])
+    wrong = np.clip(1.0 - passed / np.maximum(fitted.residual * power, 1e-300), 0.05, 1.0)
+    return np.asarray(np.sqrt(fitted.delay_error_s**2 + _DOUBT**2 * wrong * fitted.delay_doubt_s**2))
+
+
+def _late(names: tuple[str, ...], fitted: EffortFit, doubt: Array, moving: Mask, step: float) -> Iterator[Finding]:
+    """One finding if all joints agree on a delay, otherwise one for each joint that is late."""
+    usable = moving & (fitted.residual < _POOR)
+    least = max(_LEAST_S, 0.5 * step)
+    if not usable.any():
+        return
+    weight = np.where(usable, 1.0 / np.maximum(doubt, 1e-9) ** 2, 0.0)
+    mean = float(weight @ fitted.delay_s / weight.sum())
+    scatter = float(weight @ (fitted.delay_s - mean) ** 2 / weight.sum() / max(usable.sum() - 1, 1))
+    error = float(np.sqrt(max(1.0 / float(weight.sum()), scatter)))
+    agree = bool((np.abs(fitted.delay_s - mean) < 3.0 * doubt)[usable].all())
+    if agree and abs(mean) > max(least, _SURE * error):
+        only = names[int(np.argmax(usable))] if usable.sum() == 1 else None
+        yield _delay(only, mean, error, {name: float(d) for name, d in zip(names, fitted.delay_s, strict=True)})
+        return
+    for joint in np.flatnonzero(usable & (np.abs(fitted.delay_s) > np.maximum(least, _ALONE * doubt))):
+        yield _delay(names[joint], float(fitted.delay_s[joint]), float(doubt[joint]), {})
+
+
+def _delay(joint: str | None, delay: float, error: float, by_joint: dict[str, float]) -> Finding:
+    return found(
+        "effort-delay",
+        joint,
+        confidence=float(np.clip(1.0 - (2.0 * error / delay) ** 2, 0.5, 0.99)),
+        delay_s=delay,
+        uncertainty_s=error,
+        joints=by_joint,
+        whose=joint or "all joints",
+        word="late against" if delay > 0.0 else "ahead of",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """Effort and stated torque of each joint, what friction could explain taken off, (joints,) each.
+
+    Attributes:
+        stated: standard deviation of the stated torque itself [N m or N].
+        left: the same, with friction taken off.
+        effort: standard deviation of the effort, with friction taken off.
+        alike: correlation of the two.
+    """
+
+    stated: Array
+    left: Array
+    effort: Array
+    alike: Array
+
+
+def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding]:
+    """Effort that is far smaller or larger than the inertias stated by a URDF or MJCF file call for.
+
+    Light joints are left out: their effort is friction and rotors, which such files seldom state. So are joints without
+    gravity where the effort is large.
+
+    Args:
+        model: of the robot; without stated inertias nothing is said.
+        rows: motion and joint torque.
+        moving: joints to look at.
+    """
+    nominal = model.robot.nominal_inertia
+    if nominal is None or not np.any(nominal):
+        return
+    values = {
+        name: float(value)
+        for link, phi in enumerate(nominal, start=1)
+        for name, value in zip(inertial_names(link), phi, strict=True)
+    }
+    few = rows.thinned(_FEW)
+    stated = model.inverse_dynamics(few.q, few.qd, few.qdd, values)
+    sizes = _sizes(few, stated)
+    most = float(np.sqrt(np.mean(stated**2, axis=0)).max())
+    heavy = moving & (sizes.stated > _HEAVY * most) & (sizes.left > _LEFT * sizes.stated)
+    weighs = model.gravity_torque(few.q, values).std(axis=0) > _WEIGHT * sizes.stated
+    ratio = sizes.effort / np.maximum(sizes.left, 1e-300)
+    small = heavy & (ratio * _OFF < 1.0)
+    large = heavy & weighs & (ratio * sizes.alike > _OFF) & (sizes.alike > _ALIKE)
+    for off in (small, large):
+        if 2 * off.sum() > heavy.sum():
+            yield _scaled(model, None, float(np.median(ratio[off])))
+            return
+    for joint in np.flatnonzero(small | large):
+        yield _scaled(model, int(joint), float(ratio[joint]))
+
+
+def _sizes(rows: FitRows, stated: Array) -> _Sizes:
+    friction = friction_columns(rows.qd)
+    sizes = np.zeros((4, rows.q.shape[1]))
+    with one_blas_thread():
+        for joint in range(rows.q.shape[1]):
+            keep = rows.keep[:, joint]
+            if keep.sum() < 20:
+                continue
+            both = np.column_stack([stated[keep, joint], rows.effort[keep, joint]])
+            left = both - friction[keep, joint] @ np.linalg.lstsq(friction[keep, joint], both, rcond=None)[0]
+            size = np.sqrt(np.mean(left**2, axis=0))
+            alike = abs(np.mean(left[:, 0] * left[:, 1])) / max(size[0] * size[1], 1e-300)
+            sizes[:, joint] = both[:, 0].std(), size[0], size[1], alike
+    return _Sizes(*sizes)
+
+
+def _scaled(model: Model, joint: int | None, ratio: float) -> Finding:
+    name = None if joint is None else model.robot.joint_names[joint]
+    times = 1.0 / max(ratio, 1e-12) if ratio < 1.0 else ratio
+    return found(
+        "effort-scale",
+        name,
+        confidence=float(np.clip(1.0 - _OFF / times * 0.5, 0.5, 0.95)),
+        factor=ratio,
+        whose=name or "all joints",
+        times=float(f"{times:.1g}"),
+        word="smaller" if ratio < 1.0 else "larger",
+    )

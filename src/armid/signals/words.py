@@ -1,0 +1,183 @@
+"""Sentences of the notes that signal processing leaves; the doctor's stand in doctor/findings.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from string import Formatter
+from typing import Any
+
+from armid.notes import Note
+from armid.signals.problems import plural
+
+SHOWN = 10  # numbers of periods that a note lists
+
+
+class _Words(Formatter):
+    """`str.format` with five more kinds of fields, for sentences about numbers.
+
+    ``{x:n sample}`` is "1 sample" or "3 samples"; ``{x:is|are}`` the first word for 1 and true, else the second;
+    ``{x:ms.3g}`` the magnitude in milliseconds; ``{x:plain}`` three digits (``plain2``: two) without powers of ten;
+    ``{x:list}`` items with commas between them; ``{x:told}`` the sentence of a note.
+    """
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """One field."""
+        if format_spec.startswith("n "):
+            return plural(value, format_spec[2:])
+        if "|" in format_spec:
+            return format_spec.split("|")[0 if value == 1 else 1]
+        if format_spec.startswith("ms"):
+            return format(1e3 * abs(value), format_spec[2:])
+        if format_spec.startswith("plain"):
+            return f"{float(format(value, f'.{format_spec[5:] or 3}g')):.12g}"
+        if format_spec == "list":
+            return ", ".join(map(str, value))
+        return _told(value) if format_spec == "told" else str(super().format_field(value, format_spec))
+
+
+def sentence(template: str, /, **values: Any) -> str:
+    """A template with its fields filled in; see `_Words`."""
+    return _Words().vformat(template, (), values)
+
+
+def _told(inner: Note | Mapping[str, Any]) -> str:
+    """The sentence of a note inside a note, which is plain data once it has been in a file."""
+    return str(inner if isinstance(inner, Note) else Note(inner["code"], inner["values"]))
+
+
+def _other_period(stated_s: float, reason: Any, found: Any) -> str:
+    other = "" if found is None else f"; {_told(found)}"
+    return f"the log states a period of {stated_s:g} s, but with that {_told(reason)}{other}"
+
+
+def _low_pass(cutoff_hz: float, bandwidth_hz: float | None, step: int, motion_cutoff_hz: float) -> str:
+    because = "" if bandwidth_hz is None else f", because 99 % of the velocity's power lies below {bandwidth_hz:.3g} Hz"
+    every = f"; every {_ordinal(step)} row is kept" if step > 1 else ""
+    return (
+        f"Torque and regressor are low-passed alike at {cutoff_hz:.3g} Hz (zero-phase Butterworth){because}{every}. "
+        f"Positions are low-passed at {motion_cutoff_hz:.3g} Hz before they are differentiated."
+    )
+
+
+def _ordinal(number: int) -> str:
+    """2nd, 3rd, 4th, 11th, 21st."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _periods_left_out(numbers: Sequence[int], periods: int) -> str:
+    if len(numbers) == 1:
+        return f"Period {numbers[0]} of {periods} has missing samples or values and is left out."
+    shown = ", ".join(map(str, numbers[:SHOWN])) + (", …" if len(numbers) > SHOWN else "")
+    return f"{len(numbers)} of {periods} periods have missing samples or values and are left out (number {shown})."
+
+
+def _transient_periods(periods: int, left_out: bool) -> str:
+    which = "first period differs" if periods == 1 else f"first {periods} periods differ"
+    end = ": left out." if left_out else ", but too few would remain without."
+    return f"The {which} from the rest (transient){end}"
+
+
+def _chosen_low_pass(because: str, **values: Any) -> str:
+    return f"Chosen because {sentence(_WHY_NOT[because], **values)}: low-pass."
+
+
+def _unsettled(until_s: float, cut_s: float, needed: int) -> str:
+    left = f": the first {cut_s:.4g} s are left out."
+    kept = f", but without it fewer than {needed} periods would be left: kept."
+    end = left if cut_s else kept
+    return f"The start of the motion has not settled (finding transient, until {until_s:.4g} s){end}"
+
+
+def _uneven(finding: Any) -> str:
+    if finding is None:
+        return "Samples are not equidistant: resampled."
+    return f"{_told(finding)[:-1]} (finding {_code(finding)}): resampled."
+
+
+def _code(finding: Note | Mapping[str, Any]) -> str:
+    values = finding.values if isinstance(finding, Note) else finding["values"]
+    return str(values["finding"])
+
+
+def _finding(finding: str, variant: str, **values: Any) -> str:
+    """What one of the doctor's findings says."""
+    from armid.signals.doctor.finding import text
+
+    return text(finding, variant, "what", values)
+
+
+def _resampled(rate_hz: float, gaps: int, longest_s: float) -> str:
+    stay = "stays" if gaps == 1 else "stay"
+    rest = f"; {plural(gaps, 'gap')} of up to {longest_s:.3g} s {stay} open" if gaps else ""
+    return f"Resampled to {rate_hz:.6g} Hz{rest}."
+
+
+def _spikes_replaced(channel: str, joints: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{joint} {count}" for joint, count in joints.items())
+    return f"Replaced {plural(sum(joints.values()), 'spike')} in {channel} ({counts})."
+
+
+_EVERY = "({seen:finding periodic: |}every {period_s:.6g} s, {periods} times"
+_WHY_NOT = {
+    "no period": "the motion does not repeat ({reason:told})",
+    "few periods": f"the motion does not repeat often enough {_EVERY}, and {{needed}} are needed)",
+    "holes": f"the periods of the motion have holes {_EVERY}, but {{intact}} of {{of}} have all samples and values, "
+    "and {needed} are needed)",
+}
+_TEMPLATES = {
+    # what a search for a period found
+    "repeats": "a period of {period_s:.6g} s repeats {periods} times, to {mismatch:.1e} of the motion",
+    "few_samples": "the log has {samples} samples, too few to look for a period",
+    "no_motion": "no joint moves",
+    "not_in_full": "a motion of {period_s:.4g} s does not repeat in full",
+    "roughly": "a motion of {period_s:.4g} s repeats only roughly, to {mismatch:.0%}",
+    "too_short": "the log is shorter than two of the expected periods",
+    "no_lag": "no lag makes the motion repeat",
+    "no_part": "no part of the motion repeats: at the best lag periods still differ by {mismatch:.0%} of the motion",
+    # what preparations did
+    "rest_cut": "Left out {before_s:.3g} s of standstill at the start and {after_s:.3g} s at the end.",
+    "unordered": "Left out {count:n sample} whose time did not increase.",
+    "filled": "Filled {count:n missing value} in holes of at most {max_gap_s:g} s.",
+    "sharp_kept": "Left {count:n sharp sample} in {channel} alone that recur each period.",
+    "from_current": "Torque is current times the drives' gains.",
+    "joint_side": "Brought to the joint side by {by}.",
+    # what strategies did
+    "made_uniform": "Samples are {from_s:ms.3g} to {to_s:ms.3g} ms apart, so the log is resampled to {rate_hz:.6g} Hz.",
+    "polynomials": "Positions are differentiated, torque and regressor smoothed, by polynomials of degree {degree} "
+    "over {window} samples ({window_s:ms.3g} ms).",
+    "smoothed": "Position, torque and regressor are smoothed by five-point cubics, {passes} passes.",
+    "rows_at_holes": "{share:.1%} of the rows are left out: a value near them was not measured.",
+    "rows_at_rest": "{share:.1%} of the rows are left out: the joint is no faster than {speed:g} rad/s there.",
+    "periodic": "The motion is periodic: {reason:told}.",
+    "given_period": "Averaged over the given period of {period_s:g} s, though {reason:told}.",
+    "interpolated": "A period is {samples:.2f} samples, so the log is interpolated to {per_period} per period.",
+    "bridged": "Bridged holes of one or two samples in {count} of {periods} periods.",
+    "periods_refused": "{count:n period} {count:is|are} left out: values are missing, or the motion is another.",
+    "averaged": "Averaged {periods} periods of {samples} samples and differentiated exactly on the harmonics of "
+    "{frequency_hz:.4g} Hz that {chosen:stand above the noise|were given}: per joint {harmonics:list}, up to number "
+    "{highest:list}.",
+    "fourier": "Positions are a Fourier series of {frequency_hz:.6g} Hz fitted to {samples} samples; harmonics per "
+    "joint: {harmonics:list}.",
+    # why steps were chosen
+    "chosen_average": f"Chosen because the motion repeats {_EVERY}): averaging over periods and exact differentiation.",
+    "spikes_seen": "Single samples stand out of the noise (finding spikes: {where:list}): replaced by Hampel's test.",
+}
+WORDS: dict[str, Callable[..., str]] = {
+    **{name: partial(sentence, template) for name, template in _TEMPLATES.items()},
+    "other_period": _other_period,
+    "spikes_replaced": _spikes_replaced,
+    "resampled": _resampled,
+    "shifted": lambda delay_s: (
+        f"Moved the torque {', '.join(f'{1e3 * value:.3g}' for value in delay_s)} ms ahead to meet the motion."
+    ),
+    "low_pass": _low_pass,
+    "periods_left_out": _periods_left_out,
+    "transient_periods": _transient_periods,
+    "chosen_low_pass": _chosen_low_pass,
+    "unsettled": _unsettled,
+    "uneven": _uneven,
+    "beware": lambda finding: f"Beware (finding {_code(finding)}): {_told(finding)}",
+    "finding": _finding,
+}
