@@ -61,8 +61,7 @@ def test_motion_figure_says_when_limits_are_broken():
     assert "all limits are kept" in sentence(pictures.motion_figure(times, motion, robot, what="A"))
     fast = motion._replace(qd=3.0 * motion.qd)
     assert "LIMITS OF VELOCITY ARE BROKEN" in sentence(pictures.motion_figure(times, fast, robot, what="A"))
-    both = pictures.motion_figure(times, motion, robot, what="A", commanded=motion)
-    assert len(both.axes) == 9
+    assert len(pictures.motion_figure(times, motion, robot, what="A").axes) == 9
 
 
 def test_tool_paths_tell_their_lengths():
@@ -70,7 +69,7 @@ def test_tool_paths_tell_their_lengths():
     ring = np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
     assert "travels 6.28 m" in sentence(pictures.tool_path_figure({"a": ring}, what="Arm"))
     six = {name: (k + 1) * ring for k, name in enumerate("abcdef")}
-    figure = pictures.tool_path_figure(six, what="Arm", arm=[[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    figure = pictures.tool_path_figure(six, what="Arm")
     assert len(figure.axes) == 6
     assert "from 6.28 m (a) to 37.7 m (f)" in sentence(figure)
 
@@ -88,7 +87,7 @@ def test_spectrum_tells_how_far_lines_stand_out():
     f = np.arange(0.0, 5.0, 0.1)
     amplitude = np.full((len(f), 3), 1e-3)
     amplitude[[1, 2, 3]] = 1.0
-    figure = pictures.spectrum_figure(f, amplitude, JOINTS, what="Arm", lines_hz=(0.1, 0.2, 0.3), floor=[1e-3] * 3)
+    figure = pictures.spectrum_figure(f, amplitude, JOINTS, what="Arm", lines_hz=(0.1, 0.2, 0.3))
     assert "3 excited lines (dots) stand a factor 1000 above the rest" in sentence(figure)
 
 

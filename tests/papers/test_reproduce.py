@@ -9,18 +9,19 @@ from armid.cli import main
 from armid.errors import UnknownNameError
 from armid.papers import reproduce as runner
 from armid.papers.bench import (
+    PAPERS,
     Experiment,
     ExperimentTemplate,
     PaperBench,
     PaperOutcome,
     PaperRow,
     RowTemplate,
+    experiments_of,
     load_outcome,
     paper_file,
     save_outcome,
     verdict,
 )
-from armid.papers.reproduce import PAPERS
 
 
 @pytest.fixture
@@ -74,9 +75,10 @@ def test_other_options_are_run_anew(calls, tmp_path, change):
     assert calls == ["R1", "R2"] * 2
 
 
-def test_other_code_or_a_damaged_outcome_is_run_anew(calls, tmp_path, monkeypatch):
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"rows": 3}'])
+def test_other_code_or_a_damaged_outcome_is_run_anew(calls, tmp_path, monkeypatch, text):
     runner.reproduce(["rx60"], tmp_path)
-    (tmp_path / "rx60" / "R1" / "outcome.json").write_text("{")
+    (tmp_path / "rx60" / "R1" / "outcome.json").write_text(text)
     runner.reproduce(["rx60"], tmp_path)
     assert calls == ["R1", "R2", "R1"]
     monkeypatch.setattr(runner, "code_hash", lambda: "changed")
@@ -153,7 +155,7 @@ def test_files_are_whole(paper):
     assert not set(file.rows) & set(paper_file("common").rows)
     names = list(file.experiments)
     assert all(names.index(need) < names.index(name) for name, one in file.experiments.items() for need in one.needs)
-    assert [experiment.name for experiment in runner.experiments(paper)] == names
+    assert [experiment.name for experiment in experiments_of(paper)] == names
 
 
 def test_outcomes_survive_the_disk(tmp_path):

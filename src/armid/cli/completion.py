@@ -132,7 +132,7 @@ def _names(place: str, plain: list[argparse.Action]) -> list[str]:
 
         return list(public_logs())
     if place == "reproduce":
-        from armid.papers.reproduce import PAPERS
+        from armid.papers.bench import PAPERS
 
         return [*PAPERS, "all"]
     if any(action.dest in ("robot", "name") for action in plain):

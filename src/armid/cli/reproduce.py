@@ -43,7 +43,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.papers.reproduce import PAPERS, reproduce
+    from armid.papers.bench import PAPERS
+    from armid.papers.reproduce import reproduce
 
     check_folder(options.output)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
@@ -67,9 +68,9 @@ class _Display:
     """One line per finished experiment, and what is being done where the terminal can show it."""
 
     def __init__(self, papers: list[str]) -> None:
-        from armid.papers.reproduce import experiments
+        from armid.papers.bench import experiments_of
 
-        self._left = {(paper, e.name): e.about.seconds for paper in papers for e in experiments(paper)}
+        self._left = {(paper, e.name): e.about.seconds for paper in papers for e in experiments_of(paper)}
         self._live = sys.stderr.isatty()
 
     def __call__(self, news: News) -> None:

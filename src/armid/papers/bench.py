@@ -29,11 +29,14 @@ import numpy as np
 
 from armid import theme
 from armid.arrays import Array
+from armid.errors import UnknownNameError
 from armid.files import checked, parse_yaml, plain, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: The papers by the short name of their arm, in the order of the experiments R1 to R15.
+PAPERS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
 VERDICTS = ("better", "match", "worse", "not comparable")
 NOT = "not comparable"
 Rule = Literal["at most", "at least", "near", "same", "not comparable"]
@@ -319,7 +322,13 @@ class Experiment:
 
 
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
-    """The experiments of a paper, in its order."""
+    """The experiments of a paper, in its order.
+
+    Raises:
+        UnknownNameError: there is no such paper.
+    """
+    if paper not in PAPERS:
+        raise UnknownNameError("paper", paper, [*PAPERS, "all"])
     about = paper_file(paper).experiments
     return tuple(
         Experiment(name, paper, one, resolve_name(f"armid.papers.{paper}:{one.function}"))
@@ -336,5 +345,5 @@ def save_outcome(outcome: PaperOutcome, path: Path, **about: Any) -> None:
 def load_outcome(path: Path) -> tuple[PaperOutcome, dict[str, Any]]:
     """Read `save_outcome`'s file: the outcome and what it was made with."""
     data = json.loads(path.read_text(encoding="utf-8"))
-    outcome = msgspec.convert(data, PaperOutcome)
+    outcome = checked(data, PaperOutcome, str(path))
     return outcome, {name: value for name, value in data.items() if name not in outcome.__dataclass_fields__}

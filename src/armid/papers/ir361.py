@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armid import theme
 from armid.arrays import Array
 from armid.dynamics.kinematics import link_frames, tool_frame
 from armid.dynamics.model import Motion
@@ -27,6 +26,7 @@ from armid.experiment.excite import point_to_point
 from armid.experiment.settings import DriveLoop, Presliding, Sensors
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
+from armid.figures import Block, Figure, Panel, line
 from armid.logs.log import Log
 from armid.papers.bench import PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure
@@ -50,7 +50,7 @@ from armid.signals.pipeline import process
 from armid.torque.model import model_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
 
 STAND = stand_of("ir361")
 PRINTED = published_of("ir361")
@@ -281,38 +281,30 @@ def _compare_differentiation(bench: PaperBench) -> None:
 
 def _differentiation_figure(
     time: Array, position: Array, exact: Array, differences: Array, true: Array, by_dft: float, by_hand: float
-) -> Figure:
+) -> Picture:
     """A noisy sinusoid, its spectrum with the window, and its velocity in two ways (Fig. 3)."""
-    figure = theme.new_figure(5.2)
-    axes = figure.subplots(2, 2)
-    (measured, spectrum), (velocity, error) = axes
-    labels = ("position [rad]", "amplitude [rad]", "velocity [rad/s]", "error of the exact one [rad/s]")
-    for axis, label in zip(axes.flat, labels, strict=True):
-        theme.style(axis)
-        axis.set_ylabel(label)
-        axis.set_xlabel("frequency [Hz]" if axis is spectrum else "time [s]")
-    measured.plot(time, position, **theme.LINES["measured"])
     amplitude = 2.0 / len(position) * np.abs(np.fft.rfft(position))
     lines = np.arange(len(amplitude)) / (time[1] - time[0]) / len(time)
-    shown = (lines > 0.0) & (lines <= 10.0)
-    spectrum.vlines(lines[shown], 1e-6, amplitude[shown], color=theme.MEASURED, linewidth=1.0)
-    kept = int(np.argmin(np.abs(lines - STAND.sinusoid.frequency_hz)))
-    spectrum.plot(lines[kept], amplitude[kept], "o", color=theme.PREDICTED, markersize=5.0)
-    place = {"xytext": (8.0, -2.0), "textcoords": "offset points", "fontsize": theme.LABEL, "color": theme.PREDICTED}
-    spectrum.annotate("kept, times jω", (lines[kept], amplitude[kept]), **place)
-    theme.log_scale(spectrum)
-    spectrum.set_ylim(0.3 * float(np.median(amplitude[shown])), 2.5 * float(amplitude[kept]))
-    velocity.plot(time, differences, color=theme.NOMINAL, linewidth=0.5)
-    velocity.plot(time, exact, **theme.LINES["predicted"])
-    theme.corner(velocity, "grey: central differences; blue: exact")
-    error.plot(time, exact - true, **theme.LINES["residual"])
-    theme.corner(error, f"RMS {by_dft:.2g} rad/s")
-    theme.say(
-        figure,
+    shown, kept = (lines > 0.0) & (lines <= 10.0), int(np.argmin(np.abs(lines - STAND.sinusoid.frequency_hz)))
+    thin = {"linewidth": 0.5, "linestyle": "-"}
+    spectrum = [
+        line("measured", lines[shown], amplitude[shown]),
+        line("predicted", lines[[kept]], amplitude[[kept]], mode="markers", size=10.0),
+    ]
+    velocity = [line("nominal", time, differences, style=thin), line("predicted", time, exact)]
+    panels = {
+        "position over time": Panel("rad", [line("measured", time, position)]),
+        "its spectrum up to 10 Hz": Panel("rad", spectrum, corner="dot: kept, times jω", log="y"),
+        "velocity": Panel("rad/s", velocity, corner="grey: central differences; blue: exact", x_title="time [s]"),
+        "error of the exact one": Panel(
+            "rad/s", [line("residual", time, exact - true)], corner=f"RMS {by_dft:.2g} rad/s", x_title="time [s]"
+        ),
+    }
+    blocks = [Block(name, [[panel]], (190.0,)) for name, panel in panels.items()]
+    return Figure("differentiation", blocks, across=2).draw(
         f"Exact differentiation: noise outside the one line that holds motion is cut off, so that the velocity's error "
-        f"is {by_dft:.2g} rad/s instead of {by_hand:.2g} rad/s by central differences.",
+        f"is {by_dft:.2g} rad/s instead of {by_hand:.2g} rad/s by central differences."
     )
-    return figure
 
 
 def _draw_spectrum(bench: PaperBench, log: Log, plan: Plan) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armid import theme
 from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
@@ -20,6 +19,7 @@ from armid.excitation.design import Fourier, design
 from armid.excitation.plan import Plan, load_plan
 from armid.experiment.settings import DriveLoop, Presliding, Sensors
 from armid.experiment.virtual import VirtualRobot
+from armid.figures import Block, Figure, Panel, band, bars, level
 from armid.logs.log import Log
 from armid.papers.bench import PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure
@@ -34,7 +34,7 @@ from armid.robot.robot import Robot
 from armid.signals.pipeline import process
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
 
 STAND = stand_of("kr15")
 PRINTED = published_of("kr15")
@@ -231,7 +231,7 @@ def _compare_other_motion(bench: PaperBench, fit: Fit, first: PayloadEstimate, l
         bench.compare("other_motion", other.rms()[j], joint=j + 1, alone=bare.rms()[j])
 
 
-def table_figure(values: Array, sigmas: Array, told: TableThree) -> Figure:
+def table_figure(values: Array, sigmas: Array, told: TableThree) -> Picture:
     """Each experiment's estimate with its 95 % interval, beside the reference and the published mean and spread.
 
     Args:
@@ -239,34 +239,22 @@ def table_figure(values: Array, sigmas: Array, told: TableThree) -> Figure:
         sigmas: the same.
         told: Table 3.
     """
-    from matplotlib.ticker import MaxNLocator
-
-    figure = theme.new_figure(6.4)
-    axes = figure.subplots(4, 3)
-    runs = np.arange(1, len(values) + 1)
-    for axis, i in zip(axes.flat, (0, None, None, 1, 2, 3, 4, 5, 6, 7, 8, 9), strict=True):
-        if i is None:
-            axis.set_visible(False)
-            continue
-        theme.style(axis)
-        name, unit = QUANTITIES[i]
-        width = 2.0 * told.sigma[i]
-        axis.axhspan(told.mean[i] - width, told.mean[i] + width, color=theme.FAINT, alpha=0.6, linewidth=0)
-        axis.axhline(told.mean[i], color="white", linewidth=1.4)
-        axis.axhline(told.reference[i], **theme.LINES["nominal"])
-        bars = {"fmt": ".", "color": theme.PREDICTED, "markersize": 4.0, "elinewidth": 0.8, "capsize": 0}
-        axis.errorbar(runs, values[:, i], 1.96 * sigmas[:, i], **bars)
-        axis.set_title(f"{name} [{unit}]".replace("^2", "²"), loc="left", fontsize=theme.LABEL, color=theme.TEXT)
-        theme.corner(axis, f"σ {values[:, i].std(ddof=1):.2g}, published {told.sigma[i]:g}")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.yaxis.set_major_locator(MaxNLocator(4))
-    for axis in axes[-1]:
-        axis.set_xlabel("experiment")
-    away = np.abs(values.mean(axis=0) - told.reference) / values.std(axis=0, ddof=1)
-    ratio = float(np.median(told.sigma / values.std(axis=0, ddof=1)))
-    theme.say(
-        figure,
+    runs, blocks = np.arange(1, len(values) + 1), []
+    spread = values.std(axis=0, ddof=1)
+    for i, (name, unit) in enumerate(QUANTITIES):
+        ends = [0.5, len(values) + 0.5]
+        low, high = (np.full(2, told.mean[i] + side * 2.0 * told.sigma[i]) for side in (-1.0, 1.0))
+        traces = [
+            band("nominal", ends, low, high),
+            level(told.reference[i], "nominal"),
+            bars("predicted", runs, values[:, i], 1.96 * sigmas[:, i]),
+        ]
+        corner = f"σ {spread[i]:.2g}, published {told.sigma[i]:g}"
+        panel = Panel(unit.replace("^2", "²"), traces, corner=corner, x_range=ends, x_title="experiment")
+        blocks.append(Block(name, [[panel]], (120.0,)))
+    away = np.abs(values.mean(axis=0) - told.reference) / spread
+    return Figure("table-3", blocks, across=3).draw(
         f"KR 15, Table 3: {int(np.sum(away <= 2.0))} of 10 reference values (dashed) are within 2 σ of single "
-        f"experiments, which spread {ratio:.2g} times less than the published ones (grey: mean ± 2 σ).",
+        f"experiments, which spread {float(np.median(told.sigma / spread)):.2g} times less than the published ones "
+        "(grey: mean ± 2 σ)."
     )
-    return figure

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.errors import ArmidError, UnknownNameError
+from armid.errors import ArmidError
 from armid.files import code_hash, write_text
 from armid.papers.bench import (
     VERDICTS,
@@ -25,9 +25,6 @@ from armid.papers.bench import (
     load_outcome,
     save_outcome,
 )
-
-#: The papers by the short name of their arm, in the order of the experiments R1 to R15.
-PAPERS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
 
 
 @dataclass(frozen=True)
@@ -88,17 +85,6 @@ class Reproduction:
         }
 
 
-def experiments(paper: str) -> tuple[Experiment, ...]:
-    """The experiments of a paper.
-
-    Raises:
-        UnknownNameError: there is no such paper.
-    """
-    if paper not in PAPERS:
-        raise UnknownNameError("paper", paper, [*PAPERS, "all"])
-    return experiments_of(paper)
-
-
 def reproduce(
     papers: Sequence[str],
     folder: Path,
@@ -120,7 +106,7 @@ def reproduce(
         progress: hears what happens.
     """
     for paper in papers:
-        experiments(paper)  # unknown names before any work
+        experiments_of(paper)  # unknown names before any work
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -142,7 +128,7 @@ def _run_in_processes(
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(processes, mp_context=context) as pool:
         news = manager.Queue()
-        order = sorted(papers, key=lambda paper: -sum(one.about.seconds for one in experiments(paper)))
+        order = sorted(papers, key=lambda paper: -sum(one.about.seconds for one in experiments_of(paper)))
         running = [pool.submit(_work, paper, folder, seed, as_printed, news) for paper in order]
         try:
             for item in _hear(news, running):
@@ -176,7 +162,7 @@ def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Calla
     """Run one paper's experiments in order; each is saved when it has ended."""
     done: dict[str, PaperOutcome] = {}
     code = code_hash()
-    for experiment in experiments(paper):
+    for experiment in experiments_of(paper):
         place = folder / paper / experiment.name
         key = {"armid": __version__, "code_sha256": code, "seed": seed, "as_printed": as_printed}
         kept = _kept(place / "outcome.json", key)
@@ -203,7 +189,7 @@ def _kept(path: Path, key: dict[str, Any]) -> PaperOutcome | None:
     """An earlier outcome made in the same way, or None."""
     try:
         outcome, about = load_outcome(path)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, ArmidError):
         return None
     return outcome if all(about.get(name) == value for name, value in key.items()) else None
 
@@ -212,7 +198,7 @@ def _collect(papers: Sequence[str], folder: Path, seed: int) -> Reproduction:
     rows: list[PaperRow] = []
     notes: dict[str, tuple[str, ...]] = {}
     for paper in papers:
-        for experiment in experiments(paper):
+        for experiment in experiments_of(paper):
             outcome, _ = load_outcome(folder / paper / experiment.name / "outcome.json")
             rows += outcome.rows
             notes[f"{paper} {experiment.name}"] = outcome.notes

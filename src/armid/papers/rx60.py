@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from armid.arrays import Array
 from armid.dynamics.base import random_motion
@@ -187,18 +188,11 @@ def _combinations_of_fit(fit: Fit, known: Mapping[int, float]) -> dict[str, floa
     v = dict(zip(fit.columns, fit.values, strict=True))
     # about the frames' origins; known parts of alpha1 and alpha7 hold Steiner's terms, which v holds already
     mass = PRINTED["link_parameters"]["a2"] ** 2 * SHEET["m3"]
+    added = {"alpha1 - alpha2": mass, "alpha1 + alpha13": mass, "alpha2 + alpha7 + alpha8": known[8]}
+    added |= {"alpha10": known[10], "alpha11": known[11]}
     return {
-        "alpha1 - alpha2": mass - v["Ixx2"],
-        "alpha1 + alpha13": mass + v["Izz2"],
-        "alpha3 - alpha7": -v["Ixx3"],
-        "alpha7 + alpha14": v["Izz3"],
-        "alpha2 + alpha7 + alpha8": v["Izz1"] + v["Ixx2"] + v["Ixx3"] + known[8],
-        "alpha5": v["Ixy2"],
-        "alpha6": v["Ixy3"],
-        "alpha9": -v["Iyz2"],
-        "alpha10": known[10] - v["Ixz2"],
-        "alpha11": known[11] - v["Iyz3"],
-        "alpha12": -v["Ixz3"],
+        name: added.get(name, 0.0) + sum(sign * v[one] for one, sign in parts.items())
+        for name, parts in paper_file("rx60").stand["base_combinations"].items()
     }
 
 
@@ -431,7 +425,7 @@ def tool_paths() -> dict[str, ToolPath]:
     frame[:3, 3] = STAND.centre
     found: dict[str, ToolPath] = {}
     for name, size in sizes.items():
-        tilted = {} if name in ("ellipsoid", "helix") else {"plane": _tilted(*STAND.tilt)}
+        tilted = {} if name in ("ellipsoid", "helix") else {"plane": Rotation.from_euler("xy", STAND.tilt).as_matrix()}
         found[name] = getattr(tool_path_shapes, name)(size.pop("centre", STAND.centre), **size, **tilted)
     sine, cosine = np.random.default_rng(free["seed"]).normal(scale=free["size"], size=(2, 3, len(free["harmonics"])))
     series = FourierSeries(1.0 / free["period"], tuple(free["harmonics"]), sine, cosine, np.zeros(3))
@@ -478,11 +472,3 @@ def estimate_alpha(data: Dataset, known: Mapping[int, float], as_printed: Collec
         scaled = matrix[:, free] / np.linalg.norm(matrix[:, free], axis=0)
         singular = np.linalg.svd(scaled, compute_uv=False)
     return AlphaEstimate(alpha, singular)
-
-
-def _tilted(about_x: float, about_y: float) -> Array:
-    """Rotation about x, then about y of the base frame [rad]."""
-    c, s = np.cos(about_x), np.sin(about_x)
-    first = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-    c, s = np.cos(about_y), np.sin(about_y)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]) @ first
