@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from xml.etree.ElementTree import Element, ParseError
 
 import msgspec
@@ -91,7 +91,7 @@ def read_result(path: str | Path, kind: type[Kind], what: str, form: str, comman
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ArmidError(f"{path}: is not JSON ({reason}); write it with {command}") from None
+        raise ArmidError(f"{path}: is not JSON ({reason}), so it is not {what}; write it with {command}") from None
     if not isinstance(data, dict) or data.get("format") != form:
         raise ArmidError(f'{path}: is not {what} with format "{form}"; write it with {command}')
     entries = {name: value for name, value in data.items() if name not in ("format", "armid")}
@@ -137,8 +137,23 @@ class FieldError(ValueError):
         super().__init__(f"{problem}{_AT}`#.{field}`")
 
 
+if TYPE_CHECKING:
+    Unbounded = float
+else:
+
+    class Unbounded(float):
+        """A number of a result that may be infinite: JSON has no infinity, null stands for it."""
+
+        @classmethod
+        def from_plain(cls, value: object) -> Unbounded:
+            """Read it."""
+            return cls(np.inf if value is None else convert(value, float))
+
+
 def plain(value: Any) -> Any:
     """Data that JSON can hold: dataclasses as mappings, arrays and sets as lists, null for what is not finite."""
+    if hasattr(value, "to_plain"):
+        return plain(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.repr}
     if isinstance(value, msgspec.Struct):
@@ -267,9 +282,11 @@ def _from_plain(kind: Any, value: Any) -> Any:
         raise NotImplementedError(f"{kind} has no plain form")
     dtype = get_args(get_args(kind)[1])[0]
     try:
-        return np.array(value, dtype=dtype)
+        if np.asarray(value).dtype.kind not in "US":
+            return np.array(value, dtype=dtype)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("must be a list of numbers, all rows of one length") from None
+        pass
+    raise ValueError("must be a list of numbers, all rows of one length")
 
 
 def _field_and_problem(message: str, data: Any, kind: Any) -> tuple[str, str]:

@@ -92,5 +92,5 @@ def test_damaged_fit(fit, tmp_path):
     content = json.loads(path.read_text())
     content["robot"] = {"type": "Robot"}
     path.write_text(json.dumps(content))
-    with pytest.raises(ArmidError, match="robot.name: is missing"):
+    with pytest.raises(ArmidError, match=r"robot\.name: is missing"):
         load_fit(path)

@@ -12,7 +12,6 @@ import armid
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError
 from armid.excitation import (
-    Certificate,
     ConditionAndSigma,
     ConditionNumber,
     DOptimal,
@@ -395,7 +394,7 @@ def test_plans_of_any_content_can_be_saved(robot, tmp_path):
     made = design(robot, starts=1, workers=1, joints=np.array([1, 2, 3]), posture=np.zeros(3) - 0.5)
     empty = Margin("self-collision", 0, np.inf, "nothing there to check", "m")
     blind = replace(made.conditioning, condition=np.inf, condition_raw=np.inf, log_det=-np.inf)
-    made = replace(made, certificate=Certificate((*made.certificate.margins, empty)), conditioning=blind)
+    made = replace(made, margins=(*made.margins, empty), conditioning=blind)
     made.save(tmp_path / "plan.json")
     text = (tmp_path / "plan.json").read_text()
     assert "Infinity" not in text

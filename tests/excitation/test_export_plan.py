@@ -33,7 +33,7 @@ def plan_for(name, harmonics=(1, 2, 5), size=0.3, **changes):
         value=0.0,
         parameters=("fv1",),
         conditioning=Conditioning(0.0, 1.0, 1.0, 1.0, (1.0,)),
-        certificate=certify(series, robot.limits),
+        margins=certify(series, robot.limits).margins,
         seconds=0.0,
     )
     return replace(plan, **changes)

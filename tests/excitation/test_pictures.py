@@ -42,7 +42,7 @@ def drawn(name, joints=None):
         value=0.0,
         parameters=armid.Model(robot).base.kept,
         conditioning=Conditioning(0.0, 1.0, 1.0, 1.0, (1.0,)),
-        certificate=certify(series, robot.limits),
+        margins=certify(series, robot.limits).margins,
         seconds=0.0,
         options={"joints": joints},
     )

@@ -17,10 +17,10 @@ from armid.excitation import (
     quintic,
     rx60_verification,
     save_trajectory,
-    trajectory_from_data,
     trapezoidal,
 )
 from armid.excitation.trajectory import Trajectory
+from armid.files import checked, plain
 
 
 def series(frequency=0.1, joints=2):
@@ -48,7 +48,7 @@ def test_json_keeps_every_digit(name, tmp_path):
     save_trajectory(one, tmp_path / "trajectory.json")
     other = load_trajectory(tmp_path / "trajectory.json")
     assert type(other) is type(one)
-    assert other.to_data() == one.to_data() == json.loads(json.dumps(one.to_data()))
+    assert plain(other) == plain(one) == json.loads(json.dumps(plain(one)))
     times = np.linspace(-1, one.duration + 1, 57)
     for before, after in zip(one.at(times), other.at(times), strict=True):
         assert np.array_equal(before, after)
@@ -119,32 +119,30 @@ def test_bad_rate(rate):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"type": "furier"}, "did you mean 'fourier'"),
-        ({"type": 3}, "type must name"),
-        ({"sine": None}, "sine must be a table"),
-        ({"sine": [[1, 2, 3], [1, 2]]}, "sine must be a table"),
-        ({"sine": [["1", "2", "3"]] * 2}, "sine must be a table"),
+        ({"type": "furier"}, r"trajectory\.type: is 'furier', did you mean 'fourier'"),
+        ({"type": 3}, r"trajectory\.type: is '3'; valid: fourier"),
+        ({"sine": None}, r"trajectory: sine must be a table"),
+        ({"sine": [[1, 2, 3], [1, 2]]}, r"trajectory\.sine: must be a list of numbers, all rows of one length"),
+        ({"sine": [["1", "2", "3"]] * 2}, r"trajectory\.sine: must be a list of numbers"),
         ({"sine": [[1, 2]] * 2}, r"sine has shape \(2, 2\); it must be \(2, 3\)"),
         ({"offset": [0, float("nan")]}, "offset must be finite"),
         ({"offset": []}, "offset is empty"),
         ({"harmonics": [1, 2, 2]}, "harmonics must be different"),
-        ({"harmonics": 3}, "harmonics must be"),
+        ({"harmonics": 3}, r"trajectory\.harmonics: must be a list, not 3"),
         ({"base_frequency_hz": -0.1}, "base_frequency_hz is -0.1; it must be greater than 0"),
-        ({"base_frequency_hz": True}, "base_frequency_hz must be a number"),
-        ({"cosines": []}, "cosines is not a field of fourier, did you mean 'cosine'"),
-        ({"cosine": ...}, "cosine is missing"),
-        ({"offset": {"type": "fourier"}}, "base_frequency_hz is missing"),
+        ({"base_frequency_hz": True}, r"trajectory\.base_frequency_hz: must be a number, not True"),
+        ({"cosines": []}, r"trajectory\.cosines: is not a known key, did you mean 'cosine'"),
+        ({"cosine": ...}, r"trajectory\.cosine: is missing"),
+        ({"offset": {"type": "fourier"}}, r"trajectory\.offset: must be a list of numbers"),
     ],
 )
 def test_bad_data_names_the_field(change, message, tmp_path):
-    """Each fault is one sentence naming the field, from data and from a file alike."""
-    data = {**series().to_data(), **change}
+    """Each fault is one sentence naming file and field."""
+    data = {**plain(series()), **change}
     data = {key: value for key, value in data.items() if value is not ...}
-    with pytest.raises(ArmidError, match=message):
-        trajectory_from_data(data)
     path = tmp_path / "bad.json"
     path.write_text(json.dumps({"format": "armid trajectory 1", "trajectory": data}))
-    with pytest.raises(TrajectoryError, match=f"bad.json: .*{message}"):
+    with pytest.raises(ArmidError, match=f"bad.json: .*{message}"):
         load_trajectory(path)
 
 
@@ -156,29 +154,27 @@ def test_bad_data_names_the_field(change, message, tmp_path):
 def test_malformed_files(content, tmp_path):
     path = tmp_path / "bad.json"
     path.write_bytes(content)
-    with pytest.raises(TrajectoryError, match=r"bad\.json") as info:
+    with pytest.raises(ArmidError, match=r"bad\.json") as info:
         load_trajectory(path)
     assert "\n" not in str(info.value)
 
 
 def test_files_that_are_not_there(tmp_path):
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(TrajectoryError, match="cannot be read"):
+    for path, problem in ((tmp_path / "none.json", "no such file"), (tmp_path, "is a folder")):
+        with pytest.raises(ArmidError, match=problem):
             load_trajectory(path)
     with pytest.raises(ArmidError, match="cannot be written"):
         save_trajectory(series(), tmp_path / "no" / "folder.json")
 
 
 def test_nested_faults_are_found():
-    data = programme(series(), periods=2).to_data()
+    data = plain(programme(series(), periods=2))
+    assert isinstance(checked(data, Trajectory, "plan"), Programme)
     data["parts"][1]["trajectory"]["sine"] = "x"
-    with pytest.raises(TrajectoryError, match="sine"):
-        trajectory_from_data(data)
-    with pytest.raises(TrajectoryError, match="parts must be trajectories"):
-        trajectory_from_data({"type": "programme", "parts": [1, 2], "main": 0})
-    with pytest.raises(TrajectoryError, match="mapping"):
-        trajectory_from_data([])
-    assert isinstance(trajectory_from_data(programme(series()).to_data()), Programme)
+    with pytest.raises(ArmidError, match=r"plan: parts\[2\]\.trajectory\.sine: must be a list of numbers"):
+        checked(data, Trajectory, "plan")
+    with pytest.raises(ArmidError, match=r"plan: parts\[1\]: must be a mapping with a type, not 1"):
+        checked({"type": "programme", "parts": [1, 2], "main": 0}, Trajectory, "plan")
 
 
 def test_trajectories_cannot_be_changed():

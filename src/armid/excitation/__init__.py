@@ -66,6 +66,5 @@ from armid.excitation.trajectory import Trajectory as Trajectory
 from armid.excitation.trajectory import TrajectoryError as TrajectoryError
 from armid.excitation.trajectory import load_trajectory as load_trajectory
 from armid.excitation.trajectory import save_trajectory as save_trajectory
-from armid.excitation.trajectory import trajectory_from_data as trajectory_from_data
 from armid.excitation.trapezoid import random_points as random_points
 from armid.excitation.trapezoid import trapezoidal as trapezoidal

@@ -11,6 +11,7 @@ from armid.arrays import Array
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.trajectory import Extrema
+from armid.files import Unbounded
 from armid.robot.robot import Limits
 
 #: The extremes come from the roots of the derivatives: no instant is left out.
@@ -45,7 +46,7 @@ class Margin:
 
     quantity: str
     joint: int
-    margin: float
+    margin: Unbounded
     guarantee: str
     unit: str = ""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import UnknownNameError
+from armid.files import Unbounded
 
 # Eigenvalues of an information matrix below this share of the largest are round-off.
 _RANK = 1e-15
@@ -154,11 +155,16 @@ class Conditioning:
         singular_values: of W with unit columns, largest first.
     """
 
-    log_det: float
-    condition: float
-    condition_raw: float
+    log_det: Unbounded
+    condition: Unbounded
+    condition_raw: Unbounded
     sigma_min: float
     singular_values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """A file does not say which infinity it means."""
+        if self.log_det == np.inf:
+            object.__setattr__(self, "log_det", -np.inf)
 
 
 def conditioning(information: Array, samples: int) -> Conditioning:

@@ -23,6 +23,7 @@ from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem
 from armid.excitation.search import Progress, best_of, binding_constraint, unseen
 from armid.excitation.trajectory import SamplingError
+from armid.files import plain
 from armid.robot.robot import Limits, Robot, inertial_names
 
 _NAMED = 8  # parameters that a message names at most
@@ -112,9 +113,9 @@ def design(
         value=problem.value(x),
         parameters=problem.parameters,
         conditioning=conditioning(information, samples),
-        certificate=certify(trajectory, options.get("limits") or robot.limits, problem.constraints),
+        margins=certify(trajectory, options.get("limits") or robot.limits, problem.constraints).margins,
         seconds=time.monotonic() - began,
-        options={"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(used)},
+        options=plain({"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(used)}),
     )
 
 

@@ -73,8 +73,6 @@ class Ramp(Trajectory, type_name="ramp"):
         """Check the fields."""
         _need_periodic(self.trajectory)
         object.__setattr__(self, "length", number("length", self.length, above=0.0))
-        if not isinstance(self.rising, bool):
-            raise TrajectoryError("rising", "must be true or false")
 
     @property
     def joints(self) -> int:

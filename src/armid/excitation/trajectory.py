@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid._version import __version__
 from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.errors import ArmidError, UnknownNameError, nearest
-from armid.files import write_text
+from armid.errors import ArmidError, nearest
+from armid.files import FieldError, convert, read_result, shown, write_result
 
 FORMAT = "armid trajectory 1"
 
 
-class TrajectoryError(ArmidError):
+class TrajectoryError(ArmidError, ValueError):
     """A trajectory cannot be made from what was given.
 
     Attributes:
@@ -139,56 +138,42 @@ class Trajectory(ABC):
         times = np.arange(samples, dtype=np.float64) * (self.duration / samples)
         return times, self.at(times)
 
-    def to_data(self) -> dict[str, Any]:
-        """The trajectory as plain data for JSON, its kind under "type"."""
+    def to_plain(self) -> dict[str, Any]:
+        """The trajectory as data for JSON, its kind under "type"."""
         content: Any = self  # every subclass is a data class
-        return {"type": self.type_name, **{f.name: _plain(getattr(self, f.name)) for f in fields(content)}}
+        return {"type": self.type_name, **{entry.name: getattr(self, entry.name) for entry in fields(content)}}
+
+    @classmethod
+    def from_plain(cls, data: object) -> Trajectory:
+        """The trajectory that `to_plain` described, for `armid.files.checked`."""
+        if not isinstance(data, Mapping):
+            raise ValueError(f"must be a mapping with a type, not {shown(data)}")
+        name = str(data.get("type"))[:80]
+        if name not in Trajectory.types:
+            valid = ", ".join(sorted(Trajectory.types))
+            raise FieldError("type", f"is {shown(name)}{nearest(name, Trajectory.types)}; valid: {valid}")
+        kind: Any = Trajectory.types[name]
+        known = [entry.name for entry in fields(kind)]
+        for key in data:
+            if key not in ("type", *known):
+                raise FieldError(str(key), f"is not a known key{nearest(str(key), known)}; valid: {', '.join(known)}")
+        result = convert({key: value for key, value in data.items() if key != "type"}, kind)
+        assert isinstance(result, Trajectory)
+        return result
 
 
-def trajectory_from_data(data: Any) -> Trajectory:
-    """The trajectory that `Trajectory.to_data` described."""
-    if not isinstance(data, Mapping):
-        raise TrajectoryError("", f"a trajectory must be a mapping with a type, not {type(data).__name__}")
-    name = data.get("type")
-    if not isinstance(name, str):
-        raise TrajectoryError("type", f"must name the kind of trajectory: {', '.join(sorted(Trajectory.types))}")
-    if name not in Trajectory.types:
-        raise UnknownNameError("type of trajectory", name, sorted(Trajectory.types))
-    kind: Any = Trajectory.types[name]
-    known = {f.name: f.default is MISSING and f.default_factory is MISSING for f in fields(kind)}
-    for key in data:
-        if key != "type" and key not in known:
-            raise TrajectoryError(str(key), f"is not a field of {name}{nearest(str(key), known)}")
-    for key, needed in known.items():
-        if needed and key not in data:
-            raise TrajectoryError(key, f"is missing; {name} needs {', '.join(known)}")
-    result = kind(**{key: _rebuilt(value) for key, value in data.items() if key != "type"})
-    assert isinstance(result, Trajectory)
-    return result
+class _File(msgspec.Struct):
+    trajectory: Trajectory
 
 
 def save_trajectory(trajectory: Trajectory, path: str | Path) -> None:
     """Write a trajectory to a JSON file; the file is either complete or not there."""
-    content = {"format": FORMAT, "armid": __version__, "trajectory": trajectory.to_data()}
-    write_text(Path(path), json.dumps(content, allow_nan=False, indent=1) + "\n")
+    write_result(path, FORMAT, {"trajectory": trajectory})
 
 
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read a trajectory that `save_trajectory` wrote."""
-    try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise TrajectoryError("", f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise TrajectoryError("", f"{path}: is not JSON ({error}); write it with save_trajectory") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT or "trajectory" not in content:
-        raise TrajectoryError("", f'{path}: is not a trajectory file with format "{FORMAT}"; use save_trajectory')
-    try:
-        return trajectory_from_data(content["trajectory"])
-    except ArmidError as error:
-        raise TrajectoryError("", f"{path}: {error}") from None
-    except RecursionError:
-        raise TrajectoryError("", f"{path}: trajectories are nested too deeply") from None
+    return read_result(path, _File, "a trajectory", FORMAT, "save_trajectory").trajectory
 
 
 def number(field: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
@@ -239,22 +224,3 @@ def per_joint(field: str, value: ArrayLike, joints: int) -> Array:
     """One number for each joint; a single number serves all."""
     array = np.asarray(value)
     return numbers(field, np.full(joints, array) if array.ndim == 0 else array, 1, (joints,))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Trajectory):
-        return value.to_data()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _rebuilt(value: Any) -> Any:
-    """Nested trajectories as objects; everything else as it is, to be checked by the constructor."""
-    if isinstance(value, Mapping):
-        return trajectory_from_data(value)
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return tuple(trajectory_from_data(item) for item in value)
-    return value
