@@ -42,7 +42,7 @@ def calls(monkeypatch):
     one = ExperimentTemplate(title="first", function="first", seconds=1.0)
     other = ExperimentTemplate(title="second", function="second", seconds=1.0, needs=("R1",), notes=("a finding",))
     two = (Experiment("R1", "rx60", one, first), Experiment("R2", "rx60", other, second))
-    monkeypatch.setattr(runner, "experiments_of", lambda paper: two)
+    monkeypatch.setattr(runner, "experiments_of", lambda paper: two if paper == "rx60" else experiments_of(paper))
     monkeypatch.setattr(runner, "code_hash", lambda: "same")
     return calls
 
