@@ -67,4 +67,4 @@ def test_six_lines(capsys):
     assert not check.same_as_training
     assert "pa10" in capsys.readouterr().out
     assert "pa10" in Path("report.html").read_text()
-    assert all("velocity" in line for line in check.advice)
+    assert all("velocity" in line for line in map(str, check.advice))

@@ -138,7 +138,7 @@ class FieldError(ValueError):
 
 
 if TYPE_CHECKING:
-    Unbounded = float
+    MaybeNaN = Unbounded = float
 else:
 
     class Unbounded(float):
@@ -148,6 +148,14 @@ else:
         def from_plain(cls, value: object) -> Unbounded:
             """Read it."""
             return cls(np.inf if value is None else convert(value, float))
+
+    class MaybeNaN(float):
+        """A number of a result that is NaN where it has no meaning, for which null stands."""
+
+        @classmethod
+        def from_plain(cls, value: object) -> MaybeNaN:
+            """Read it."""
+            return cls(np.nan if value is None else convert(value, float))
 
 
 def plain(value: Any) -> Any:

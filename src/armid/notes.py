@@ -42,7 +42,7 @@ class Note:
             given = ", ".join(f"{key} {value}" for key, value in values.items())
             return about + (f"{self.code}: {given}" if given else self.code)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """For JSON: code, values (notes in them likewise), and the sentence for those who only read."""
         values = {key: value.to_data() if isinstance(value, Note) else value for key, value in self.values.items()}
         return {"code": self.code, "values": values, "text": str(self)}

@@ -76,4 +76,4 @@ def test_damaged_fit(armid, tmp_path):
     path.write_text('{"format": "armid fit 1"}', encoding="utf-8")
     result = armid("audit", path)
     assert result.code == 2
-    assert "damaged" in result.err
+    assert "is missing" in result.err

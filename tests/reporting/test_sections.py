@@ -7,6 +7,7 @@ import pytest
 
 import armid
 from armid.estimation import identify
+from armid.notes import as_note
 from armid.reporting import Evidence, build
 from armid.reporting.sections.friction import curve
 from armid.reporting.sections.motion import stick_figure
@@ -193,7 +194,9 @@ def test_files_that_were_not_kept_are_named(whole):
 
 def test_a_poor_verdict_is_said_first(whole):
     """Where the validation says poor, so does the page, with reasons and advice among the warnings."""
-    poor = replace(whole.check, good=False, reasons=("Joint joint1: too large.",), advice=("Warm it up.",))
+    poor = replace(
+        whole.check, good=False, reasons=(as_note("Joint joint1: too large."),), advice=(as_note("Warm it up."),)
+    )
     bad = replace(whole, check=poor)
     assert 'class="stamp poor"' in section(bad, "verdict").body
     assert {"Joint joint1: too large.", "Warm it up."} <= set(warnings(bad))

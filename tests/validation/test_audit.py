@@ -72,7 +72,7 @@ def test_distance_in_parameters_depends_on_the_groups():
     choices of 19 of the 29 printed entries as names the distance is 0.02 to 0.66, a quarter of them 0.37 to 0.66.
     """
     from armid.validation.audit_claims import claims_of_published, typical_sizes
-    from armid.validation.audit_distance import groups_of, nearest, relative
+    from armid.validation.auditing import groups_of, nearest, relative
 
     (claim,) = claims_of_published(armid.load_robot("powerball"))
     groups = groups_of(claim)
@@ -120,7 +120,7 @@ def test_virtual_arms_are_possible(name):
 
 def test_certificates_are_true_for_every_possible_arm():
     """The limits that certificates quote hold for random possible arms: they prove something."""
-    from armid.validation.audit_certificates import simple_limits
+    from armid.validation.audit_claims import simple_limits
 
     robot = armid.load_robot("pa10")
     unknowns = Unknowns(armid.dynamics.Model(robot))

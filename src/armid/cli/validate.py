@@ -36,18 +36,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.fit import load_fit
-    from armid.validation import TrainingDataError, validate
+    from armid.validation import validate
 
     check_output(options.output, [options.fit, *options.logs])
     fit = load_fit(options.fit)
-    files = hashes(options.logs)
-    same = set(files.values()) & set(dict(fit.history.get("files_sha256", {})).values())
-    if same and not options.allow_training:
-        names = ", ".join(name for name, digest in files.items() if digest in same)
-        raise TrainingDataError(
-            f"{names}: the fit was made from it, so that it proves nothing about other motion; give another log, or "
-            "--allow-training"
-        )
     thresholds = _thresholds(options)
     with progress_part(0.0, 0.3):
         logs = logs_from(options)
@@ -58,8 +50,7 @@ def run(options: argparse.Namespace) -> int:
     report_progress("done", 1.0)
     check = replace(
         check,
-        same_as_training=check.same_as_training or bool(same),
-        options={**kept_options(options), "files_sha256": {**files, **hashes([options.fit])}},
+        options={**kept_options(options), "files_sha256": hashes([*options.logs, options.fit])},
     )
     written = [options.output] if options.output else []
     if options.output:

@@ -223,7 +223,7 @@ class Fit:
             "factor": self.factor,
             "options": self.options,
             "pipeline": self.pipeline,
-            "notes": [note.to_data() for note in self.notes],
+            "notes": self.notes,
             "history": self.history,
             "robot": self.robot,
         }

@@ -9,13 +9,13 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import ArmidError
+from armid.notes import note
 from armid.robot.inertia import change_of_frame
 from armid.robot.robot import Robot, inertial_names
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
-    from armid.notes import note
-from armid.payload.estimate import PayloadEstimate
+    from armid.payload.estimate import PayloadEstimate
 
 
 def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:

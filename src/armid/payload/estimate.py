@@ -13,11 +13,10 @@ import numpy as np
 from armid._version import __version__
 from armid.arrays import Array
 from armid.errors import ArmidError
-from armid.files import write_text
+from armid.files import plain, write_text
 from armid.payload.reference import ReferenceValue
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, tensor, to_com
 from armid.robot.schema import read_result
-from armid.validation.metrics import plain
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
-from armid.files import read_text
+from armid.files import plain, read_text
 from armid.payload.body import QUANTITIES, described, undescribed
 from armid.robot.inertia import impossibility
 from armid.robot.schema import Fields, read_fields
-from armid.validation.metrics import plain
 
 _TENSOR = ("xx", "yy", "zz", "xy", "xz", "yz")
 

@@ -139,3 +139,8 @@ def advice_for(payload: PayloadEstimate, had_empty: bool) -> tuple[str, ...]:
     elif payload.reasons and not open_:
         advice.append("average more periods, or use several trajectories")
     return tuple(advice)
+
+
+WORDS = {
+    "attached": "With a payload of {mass:.4g} kg attached; factor and identifiability are those of the arm alone.",
+}

@@ -10,14 +10,13 @@ from typing import Any
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.excitation.plan import Plan
-from armid.files import write_text
+from armid.files import plain, write_text
 from armid.logs.log import Log
 from armid.progress import report_progress
 from armid.reporting.evidence import Evidence
 from armid.reporting.html import Section
 from armid.reporting.page import plotly_script, render
 from armid.reporting.sections import SECTIONS
-from armid.validation.metrics import plain
 from armid.validation.result import Validation
 
 # Of a fit and a validation: what no reader of a page needs, and what is large.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armid.arrays import Array
+from armid.files import MaybeNaN
 
 MOVING = 0.02  # a joint moves above this speed [rad/s or m/s]
 
@@ -34,21 +33,17 @@ class JointMetrics:
     """
 
     name: str
-    rms: float
-    rms_moving: float
-    mse: float
-    nrms: float
-    nrms_moving: float
-    r2: float
-    correlation: float
-    relative_error: float
-    noise: float
-    noise_ratio: float
-    nominal_nrms_moving: float = float("nan")
-
-    def to_data(self) -> dict[str, Any]:
-        """For JSON; null where a figure has no meaning."""
-        return {key: plain(value) for key, value in asdict(self).items()}
+    rms: MaybeNaN
+    rms_moving: MaybeNaN
+    mse: MaybeNaN
+    nrms: MaybeNaN
+    nrms_moving: MaybeNaN
+    r2: MaybeNaN
+    correlation: MaybeNaN
+    relative_error: MaybeNaN
+    noise: MaybeNaN
+    noise_ratio: MaybeNaN
+    nominal_nrms_moving: MaybeNaN = float("nan")
 
 
 def joint_metrics(
@@ -103,12 +98,3 @@ def root_mean_square(values: Array) -> float:
 def ratio(value: float, by: float) -> float:
     """NaN where it would be infinite."""
     return value / by if by > 0.0 else float("nan")
-
-
-def plain(value: Any) -> Any:
-    """Data that JSON can hold: null for what is not finite."""
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

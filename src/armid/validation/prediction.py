@@ -17,7 +17,9 @@ from armid.errors import ArmidError, DataShapeError
 from armid.estimation.fit import Fit
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
+from armid.files import plain
 from armid.logs.log import Log
+from armid.notes import Note, note
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass, SavitzkyGolay, Smoothed
 from armid.signals.pipeline import Pipeline, process
@@ -26,7 +28,6 @@ from armid.signals.problems import plural
 from armid.signals.repair import increasing_rows
 from armid.signals.steps import Step
 from armid.validation.comparison import delayed
-from armid.validation.metrics import plain
 
 FORMAT = "armid prediction 1"
 DEFAULT_RATE_HZ = 150.0
@@ -48,7 +49,7 @@ class TorquePrediction:
             the interval [N m]; NaN where the fit does not tell.
         measured: torque that a log or data set holds [N m]; None without.
         source: what was predicted.
-        notes: what was left out, in words.
+        notes: what was left out.
         history: hashes and versions.
     """
 
@@ -62,7 +63,7 @@ class TorquePrediction:
     sample_rms: Array
     measured: Array | None = None
     source: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Array]:
@@ -92,14 +93,7 @@ class TorquePrediction:
         return {
             "format": FORMAT,
             "armid": __version__,
-            "joints": list(self.joints),
-            "level": self.level,
-            "residual_rms": plain(self.residual_rms),
-            "sample_rms": plain(self.sample_rms),
-            "source": self.source,
-            "notes": list(self.notes),
-            "history": dict(self.history),
-            **{key: plain(getattr(self, key)) for key in ("time", "torque", "lower", "upper", "measured")},
+            **plain(self),
         }
 
 
@@ -184,7 +178,7 @@ def _result(
     return _wrapped(fit, time[keep], arrays[0], arrays[1], level, held, source, notes)
 
 
-def _settled(data: Dataset, time: Array, known: Array, delay_s: Array) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+def _settled(data: Dataset, time: Array, known: Array, delay_s: Array) -> tuple[NDArray[np.bool_], tuple[Note, ...]]:
     """Instants at which the motion is not touched by an end or a hole, and what to say about the others.
 
     Args:
@@ -204,14 +198,11 @@ def _settled(data: Dataset, time: Array, known: Array, delay_s: Array) -> tuple[
         moment, slack = time - delay, 1e-6 / data.rate_hz
         place = np.searchsorted(last + reach_s - slack, moment, side="right")  # the hole that is not over yet
         keep &= moment <= first[np.minimum(place, len(first) - 1)] - reach_s + slack
-    words = f"within {reach_s:.2g} s of an end or a hole the filter on the positions feels it"
     rows = np.flatnonzero(keep)
-    if not len(rows):
-        return keep, (words,)
-    parts = [f"{rows[0]} at the start", f"{len(time) - 1 - rows[-1]} at the end"]
-    if inside := int((~keep[rows[0] : rows[-1] + 1]).sum()):
-        parts.append(f"{inside} around {plural(len(first) - 2, 'hole')}")
-    return keep, (f"Left out {int((~keep).sum())} samples ({', '.join(parts)}): {words}.",)
+    start, end = (int(rows[0]), len(time) - 1 - int(rows[-1])) if len(rows) else (len(time), 0)
+    lost = {"samples": int((~keep).sum()), "start": start, "end": end}
+    inside = {"inside": lost["samples"] - start - end, "holes": len(first) - 2}
+    return keep, (note("validation.left_out", **lost, **inside, reach_s=reach_s),)
 
 
 def _holes(known: Array) -> tuple[Array, Array]:
@@ -238,7 +229,7 @@ def _wrapped(
     level: float,
     measured: Array | None,
     source: str,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> TorquePrediction:
     reach = float(norm.ppf(0.5 + 0.5 * level)) * sigma
     return TorquePrediction(

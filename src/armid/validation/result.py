@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from armid._version import __version__
 from armid.arrays import Array, Indices
-from armid.files import write_text
-from armid.robot.schema import read_result
-from armid.validation.metrics import JointMetrics, plain
-from armid.validation.reference import ReferenceRow
+from armid.display import html_table, short
+from armid.errors import ArmidError
+from armid.files import MaybeNaN, plain, read_result, write_result
+from armid.notes import Note
+from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
 from armid.validation.verdict import Thresholds
 
@@ -41,12 +40,28 @@ class Series:
     predicted: Array
     sigma: Array
 
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {item.name: plain(getattr(self, item.name)) for item in fields(self)}
+
+@dataclass(frozen=True)
+class ReferenceRow:
+    """One parameter beside its reference.
+
+    Attributes:
+        name: of the parameter.
+        value, sigma: estimate and its standard deviation.
+        reference: what others say.
+        accuracy: 100 (1 - |difference| / |reference|) [%], PA-10; NaN for a reference of zero.
+        within_2_sigma: whether the reference lies within two standard deviations.
+    """
+
+    name: str
+    value: float
+    sigma: float
+    reference: float
+    accuracy: MaybeNaN
+    within_2_sigma: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Validation:
     """What `validate` returns.
 
@@ -59,8 +74,8 @@ class Validation:
         relative_error_raw: the same over all rows, before any filter; NaN if that torque was not kept.
         same_as_training: whether some of the data are those the fit was made from; then it proves nothing.
         good: the verdict.
-        reasons: for the verdict, in sentences.
-        advice: what to change next, in sentences.
+        reasons: for the verdict.
+        advice: what to change next.
         thresholds: by which it was judged.
         references: estimates beside reference values.
         series: the compared torques.
@@ -74,13 +89,13 @@ class Validation:
     robot: str
     joints: tuple[JointMetrics, ...]
     residuals: tuple[ResidualAnalysis, ...]
-    relative_error: float
-    relative_error_moving: float
-    relative_error_raw: float
+    relative_error: MaybeNaN
+    relative_error_moving: MaybeNaN
+    relative_error_raw: MaybeNaN
     same_as_training: bool
     good: bool
-    reasons: tuple[str, ...]
-    advice: tuple[str, ...]
+    reasons: tuple[Note, ...]
+    advice: tuple[Note, ...]
     thresholds: Thresholds
     references: tuple[ReferenceRow, ...]
     series: Series
@@ -106,98 +121,65 @@ class Validation:
         lines = [f"{head}, {self.relative_error:.2%} on all rows{_percent(', {} unfiltered', self.relative_error_raw)}"]
         if self.same_as_training:
             lines.append("THESE ARE TRAINING DATA: the figures prove nothing about other motion.")
-        nominal = any(np.isfinite(joint.nominal_nrms_moving) for joint in self.joints)
-        header = ["joint", "rms N m", "NRMS", "moving", "R2", "corr.", "× noise", *(["nominal"] if nominal else [])]
-        rows = [header] + [_row(joint, nominal) for joint in self.joints]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(header))]
+        rows = self._rows()
+        widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
         lines += ["  " + "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
-        if nominal:
+        if "nominal" in rows[0]:
             lines.append("nominal: NRMS moving of the file's own inertia with the friction that suits it best here")
         if self.references:
             inside, count = self.within_2_sigma
             good = [row.accuracy for row in self.references if np.isfinite(row.accuracy)]
             middle = f"; median accuracy {np.median(good):.1f} %" if good else ""
             lines.append(f"{inside} of {count} reference values lie within two standard deviations{middle}")
-        return "\n".join([*lines, *self.reasons, *self.advice])
+        return "\n".join([*lines, *map(str, self.reasons), *map(str, self.advice)])
+
+    def _rows(self) -> list[list[str]]:
+        """The table of joints, its header first."""
+        nominal = any(np.isfinite(joint.nominal_nrms_moving) for joint in self.joints)
+        header = ["joint", "rms N m", "NRMS", "moving", "R2", "corr.", "× noise", *(["nominal"] if nominal else [])]
+        return [header, *(_row(joint, nominal) for joint in self.joints)]
+
+    def __repr__(self) -> str:
+        """One line."""
+        error = f"error {self.relative_error_moving:.2%} of the torque while moving"
+        return short(self, self.robot, self.verdict, error)
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        rows = self._rows()
+        return html_table(f"{self.robot}: {self.verdict}", rows[0], rows[1:], [*self.reasons, *self.advice])
+
+    def plot(self) -> Any:
+        """Measured and predicted torque of each joint, the error below the torque; a matplotlib figure."""
+        from armid.figures import ROLES, Figure, torque_block
+
+        first = self.series.dataset == 0
+        time, measured, predicted = (getattr(self.series, key)[first] for key in ("time", "measured", "predicted"))
+        blocks = [
+            torque_block(joint.name, "N m", time, measured[:, j], predicted[:, j], corner=f"NRMS {joint.nrms:.1%}")
+            for j, joint in enumerate(self.joints)
+        ]
+        legend = {role: ROLES[role] for role in ("measured", "predicted", "residual")}
+        return Figure("torque", blocks, legend=legend, held_out=True).draw()
 
     def to_data(self) -> dict[str, Any]:
         """Everything, for JSON; ratios and errors are fractions."""
-        return {
-            "format": FORMAT,
-            "armid": __version__,
-            "robot": self.robot,
-            "verdict": self.verdict,
-            "relative_error": plain(self.relative_error),
-            "relative_error_moving": plain(self.relative_error_moving),
-            "relative_error_raw": plain(self.relative_error_raw),
-            "joints": [joint.to_data() for joint in self.joints],
-            "same_as_training": self.same_as_training,
-            "reasons": list(self.reasons),
-            "advice": list(self.advice),
-            "thresholds": self.thresholds.to_data(),
-            "references": [row.to_data() for row in self.references],
-            "within_2_sigma": list(self.within_2_sigma),
-            "residuals": [look.to_data() for look in self.residuals],
-            "series": self.series.to_data(),
-            "pipeline": [dict(step) for step in self.pipeline],
-            "data_sha256": list(self.data_sha256),
-            "sources": list(self.sources),
-            "fit_sha256": list(self.fit_sha256),
-            "options": dict(self.options),
-        }
+        return {**plain(self), "verdict": self.verdict, "within_2_sigma": list(self.within_2_sigma)}
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file."""
-        write_text(Path(path), json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n")
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Validation:
-        """Inverse of `to_data`."""
-        return cls(
-            robot=data["robot"],
-            joints=tuple(JointMetrics(**_numbers(joint)) for joint in data["joints"]),
-            residuals=tuple(ResidualAnalysis(**_numbers(look)) for look in data["residuals"]),
-            relative_error=_number(data["relative_error"]),
-            relative_error_moving=_number(data["relative_error_moving"]),
-            relative_error_raw=_number(data["relative_error_raw"]),
-            same_as_training=bool(data["same_as_training"]),
-            good=data["verdict"] == "good",
-            reasons=tuple(data["reasons"]),
-            advice=tuple(data["advice"]),
-            thresholds=Thresholds(**data["thresholds"]),
-            references=tuple(ReferenceRow(**_numbers(row)) for row in data["references"]),
-            series=_series(data["series"]),
-            pipeline=tuple(data["pipeline"]),
-            data_sha256=tuple(data["data_sha256"]),
-            sources=tuple(data["sources"]),
-            fit_sha256=tuple(data["fit_sha256"]),
-            options=data["options"],
-        )
+        write_result(path, FORMAT, self.to_data())
 
 
 def load_validation(path: str | Path) -> Validation:
     """Read a validation that `Validation.save` wrote."""
-    return read_result(path, "a validation", FORMAT, "armid validate", Validation.from_data)
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _numbers(data: Mapping[str, Any]) -> dict[str, Any]:
-    """NaN for null, arrays for lists."""
-    result = dict(data)
-    for key, value in data.items():
-        if value is None:
-            result[key] = float("nan")
-        elif isinstance(value, list):
-            result[key] = np.array([_number(item) for item in value])
-    return result
-
-
-def _series(data: Mapping[str, Any]) -> Series:
-    arrays = {name: np.array(values, dtype=np.float64) for name, values in data.items() if name != "dataset"}
-    return Series(dataset=np.array(data["dataset"], dtype=np.int64), **arrays)
+    check = read_result(path, Validation, "a validation", FORMAT, "armid validate")
+    names = [joint.name for joint in check.joints]
+    rows = {len(getattr(check.series, field.name)) for field in fields(Series)}
+    shapes = {getattr(check.series, key).shape[1:] for key in ("velocity", "measured", "predicted", "sigma")}
+    if [look.name for look in check.residuals] != names or len(rows) != 1 or shapes != {(len(names),)}:
+        raise ArmidError(f"{path}: its joints, residuals and series differ; write it again with armid validate")
+    return check
 
 
 def _percent(text: str, value: float) -> str:

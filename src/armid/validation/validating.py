@@ -5,29 +5,31 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armid.arrays import Array
-from armid.errors import ArmidError
+from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.files import file_hash
 from armid.logs.log import Log
 from armid.progress import report_progress
+from armid.robot.robot import inertial_names
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import Pipeline, process
 from armid.signals.problems import SignalError
 from armid.signals.steps import Step
-from armid.validation.carried import payload_in_error
 from armid.validation.comparison import Comparison, compare
-from armid.validation.metrics import MOVING, JointMetrics, joint_metrics, relative_error
-from armid.validation.reference import against_reference, nominal_fit
-from armid.validation.residuals import analyse
-from armid.validation.result import Series, Validation
+from armid.validation.metrics import MOVING, JointMetrics, joint_metrics, percentage_accuracy, relative_error
+from armid.validation.residuals import analyse, payload_in_error
+from armid.validation.result import ReferenceRow, Series, Validation
 from armid.validation.verdict import Thresholds, advice_for, failing, reasons_for
 
 _log = logging.getLogger(__name__)
@@ -71,11 +73,11 @@ def validate(
     for number, item in enumerate(given):
         report_progress("processing the log", 0.5 * number / len(given))
         sets.append(item if isinstance(item, Dataset) else processed(fit, item))
-    seen = any(fingerprint(item) in fit.history.get("data_sha256", ()) for item in sets)
-    if seen and not allow_training:
+    trained = _training(fit, given, sets)
+    if trained and not allow_training:
         raise TrainingDataError(
-            "these are the data the fit was made from, which prove nothing about other motion; give other data "
-            "(`armid validate --allow-training`, or allow_training=True, accepts them all the same)"
+            f"{', '.join(trained)}: the fit was made from it, so that it proves nothing about other motion; give other "
+            "data (`armid validate --allow-training`, or allow_training=True, accepts them all the same)"
         )
     if low_pass_hz is not None:
         steps = own_pipeline(fit, low_pass_hz)
@@ -106,7 +108,7 @@ def validate(
         relative_error=relative_error(error, torque, use),
         relative_error_moving=relative_moving,
         relative_error_raw=_raw(parts, use),
-        same_as_training=seen,
+        same_as_training=bool(trained),
         good=good,
         reasons=tuple(reasons_for(joints, limits, relative_moving)),
         advice=tuple(advice_for(fit, joints, looks, bad)),
@@ -120,6 +122,19 @@ def validate(
     )
 
 
+def _training(fit: Fit, given: Sequence[Data], sets: Sequence[Dataset]) -> list[str]:
+    """Which of the data the fit was made from: by their values, or by their files."""
+    prints = set(fit.history.get("data_sha256", ()))
+    files = set(dict(fit.history.get("files_sha256", {})).values())
+    found = []
+    for number, (item, data) in enumerate(zip(given, sets, strict=True), start=1):
+        source = _source(item)
+        same = bool(files) and Path(source).is_file() and file_hash(Path(source)) in files
+        if same or fingerprint(data) in prints:
+            found.append(source or f"data set {number}")
+    return found
+
+
 def processed(fit: Fit, log: Log) -> Dataset:
     """A log through the fit's own pipeline; one that does not repeat cannot be averaged and takes the usual way."""
     steps = own_pipeline(fit)
@@ -129,12 +144,9 @@ def processed(fit: Fit, log: Log) -> Dataset:
         if not isinstance(steps.strategy, PeriodicAverage):
             raise
     data = process(log, robot=fit.robot)
-    _log.warning("%s does not repeat as the training data did, so it is not averaged: %s", log.info.source, _said(data))
+    said = next((str(one) for one in data.notes if one.code == "signals.low_pass"), "")
+    _log.warning("%s does not repeat as the training data did, so it is not averaged: %s", log.info.source, said)
     return data
-
-
-def _said(data: Dataset) -> str:
-    return next((str(note) for note in data.notes if note.code == "signals.low_pass"), "")
 
 
 def own_pipeline(fit: Fit, low_pass_hz: float | None = None) -> Pipeline:
@@ -201,3 +213,62 @@ def _series(parts: Sequence[Comparison]) -> Series:
 
 def _source(item: Data) -> str:
     return item.info.source if isinstance(item, Log) else str(item.history.get("source", ""))
+
+
+def against_reference(fit: Fit, reference: Mapping[str, float]) -> tuple[ReferenceRow, ...]:
+    """Estimates beside reference values.
+
+    Args:
+        fit: the estimates.
+        reference: values by the names of the fit's parameters (``Izz1R``, or the column ``Izz1``); or of all inertial
+            parameters, from which the groups are made.
+    """
+    base = fit.torque_model.model.base
+    columns = dict(zip(fit.names, fit.columns, strict=True))
+    values = {columns.get(name, name): value for name, value in reference.items()}
+    if not set(values) <= set(fit.columns):
+        unknown = set(values) - set(fit.torque_model.model.names) - set(fit.columns)
+        if unknown:
+            raise UnknownNameError("parameter", sorted(unknown)[0], fit.names)
+        values = {
+            kept: sum(coefficient * reference[name] for name, coefficient in group.terms)
+            for kept, group in zip(base.kept, base.groups, strict=True)
+            if all(name in reference for name, _ in group.terms)
+        }
+    rows = []
+    for index, (name, column) in enumerate(columns.items()):
+        if column in values:
+            value, sigma, told = float(fit.values[index]), float(fit.sigma[index]), float(values[column])
+            accuracy = float(percentage_accuracy(np.array([value]), np.array([told]))[0])
+            rows.append(ReferenceRow(name, value, sigma, told, accuracy, abs(value - told) <= 2.0 * sigma))
+    return tuple(rows)
+
+
+def nominal_values(fit: Fit) -> dict[str, float] | None:
+    """Inertial parameters that the robot's own file states; None if it states none."""
+    if fit.robot.nominal_inertia is None:
+        return None
+    values: dict[str, float] = {}
+    for link, inertia in enumerate(fit.robot.nominal_inertia, start=1):
+        values |= dict(zip(inertial_names(link), inertia.tolist(), strict=True))
+    return values
+
+
+def nominal_fit(fit: Fit, data: Sequence[Dataset]) -> Fit | None:
+    """The nominal inertia with the rotors and the friction that suit it best on these very data; None without one.
+
+    That is more than the nominal model could know, so that it is no straw man.
+    """
+    values = nominal_values(fit)
+    if values is None:
+        return None
+    inertia = {name: value for name, value in values.items() if name not in fit.robot.zero}
+    known = {name: value for name, value in fit.robot.known.items() if name not in inertia}
+    terms = tuple(term for term in fit.terms if not term.loaded)
+    estimator = WeightedLeastSquares(
+        known=inertia, terms=terms, delay_s=tuple(fit.delay_s), known_torque=fit.known_torque
+    )
+    try:
+        return estimator.fit(replace(fit.robot, known=known), data)
+    except ArmidError:
+        return None

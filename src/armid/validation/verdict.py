@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from armid.estimation.fit import Fit
+from armid.notes import Note, note
 from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
 
 TELLING = 0.15  # share of the squared error from which a cause is named
+Cause = tuple[float, str, dict[str, Any]]  # how much it counts, the name of its note, the note's values
 WARMING_S = 60.0  # a shorter record cannot show that grease warms up
 
 
@@ -34,10 +36,6 @@ class Thresholds:
     noise_ratio: float = 2.0
     relative_error: float | None = None
 
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 def failing(joints: Sequence[JointMetrics], limits: Thresholds) -> list[int]:
     """Indices of the joints that miss both limits; a joint that never moves is not judged."""
@@ -50,139 +48,72 @@ def failing(joints: Sequence[JointMetrics], limits: Thresholds) -> list[int]:
     ]
 
 
-def reasons_for(joints: Sequence[JointMetrics], limits: Thresholds, relative: float) -> list[str]:
-    """Why the verdict is what it is, in sentences."""
-    bad = failing(joints, limits)
+def reasons_for(joints: Sequence[JointMetrics], limits: Thresholds, relative: float) -> list[Note]:
+    """Why the verdict is what it is."""
     result = []
-    for index in bad:
+    for index in failing(joints, limits):
         joint = joints[index]
-        noise = "its noise is unknown" if not np.isfinite(joint.noise_ratio) else f"{joint.noise_ratio:.1f}× the noise"
-        result.append(
-            f"{joint.name}: the error is {joint.nrms_moving:.1%} of the torque's spread while moving, above "
-            f"{limits.nrms_moving:.0%}, and {noise}."
-        )
+        noise = joint.noise_ratio if np.isfinite(joint.noise_ratio) else None
+        given = {"nrms_moving": joint.nrms_moving, "limit": limits.nrms_moving, "noise_ratio": noise}
+        result.append(note("validation.poor_joint", joint=joint.name, **given))
     if limits.relative_error is not None and not relative <= limits.relative_error:
-        result.append(f"The error of all joints is {relative:.1%} of their torque, above {limits.relative_error:.1%}.")
+        result.append(note("validation.poor_arm", relative_error=relative, limit=limits.relative_error))
     if not result:
-        moving = [joint.nrms_moving for joint in joints if np.isfinite(joint.nrms_moving)]
-        worst = f"; the largest is {max(moving):.1%}" if moving else ""
-        result.append(
-            f"The error of every joint is at most {limits.nrms_moving:.0%} of its torque's spread while moving, or "
-            f"{limits.noise_ratio:g}× the noise{worst}."
-        )
+        largest = max((joint.nrms_moving for joint in joints if np.isfinite(joint.nrms_moving)), default=None)
+        given = {"limit": limits.nrms_moving, "noise_ratio": limits.noise_ratio, "largest": largest}
+        result.append(note("validation.good", **given))
     return result
 
 
 def advice_for(
     fit: Fit, joints: Sequence[JointMetrics], looks: Sequence[ResidualAnalysis], bad: Sequence[int]
-) -> list[str]:
+) -> list[Note]:
     """What to change next (Swevers Fig. 2), the most telling cause of each failing joint first."""
-    advice: list[str] = []
+    advice: list[Note] = []
     for index in bad:
         look = looks[index]
-        causes = [*_causes(fit, look, index), *_circumstances(joints[index], look)]
-        causes = sorted(causes, key=lambda cause: -cause[0])
-        for words in _named(causes) or [_unexplained(look)]:
-            advice.append(f"{look.name}: {words}")
+        causes = sorted(_causes(fit, joints[index], look, index), key=lambda cause: -cause[0])
+        found = telling(causes) or [(0.0, "unexplained", {"memory_s": look.memory_s})]
+        advice += [note(f"validation.{name}", joint=look.name, **values) for _, name, values in found]
     if bad and fit.identifiability.poor:
-        advice.append(
-            f"The training data were poor (condition number {fit.identifiability.condition:.3g}): record a trajectory "
-            "designed for this robot (armid design --given FIT), or give a prior (--prior)."
-        )
+        advice.append(note("validation.poor_training", condition=fit.identifiability.condition))
     return advice
 
 
-def _named(causes: Sequence[tuple[float, str]]) -> list[str]:
-    """Words of the largest cause and of the next, unless that is the smaller name of what the first explains already.
+def telling(causes: Sequence[Cause]) -> list[Cause]:
+    """The largest cause and the next, unless that is the smaller name of what the first explains already.
 
     Causes overlap: with 92 % a function of velocity, 24 % that also look like a payload are no second finding.
     """
-    telling = [cause for cause in causes if cause[0] >= TELLING][:2]
-    if len(telling) == 2 and telling[1][0] > 1.0 - telling[0][0] and telling[1][0] < 0.5 * telling[0][0]:
-        del telling[1]
-    return [words for _, words in telling]
+    found = [cause for cause in causes if cause[0] >= TELLING][:2]
+    if len(found) == 2 and found[1][0] > 1.0 - found[0][0] and found[1][0] < 0.5 * found[0][0]:
+        del found[1]
+    return found
 
 
-def _causes(fit: Fit, look: ResidualAnalysis, joint: int) -> list[tuple[float, str]]:
-    """Pairs of the share explained and what to do about it."""
-    richer = any(term.joint == joint for term in fit.terms)
-    law = (
-        "its friction has changed since the training data; train on data of the same day, after a warm-up"
-        if richer or fit.options.get("friction") == "auto"
-        else "let armid choose a richer friction law (--friction auto)"
-    )
-    excess = look.reversal_share - look.reversal_rows
-    remedy = "zero the sensors" if _has_offset(fit, joint) else "add an offset to the friction law"
+def _causes(fit: Fit, joint: JointMetrics, look: ResidualAnalysis, index: int) -> list[Cause]:
+    """What may explain the error."""
+    richer = fit.options.get("friction") == "auto" or any(term.joint == index for term in fit.terms)
+    offset = bool(fit.robot.friction) and fit.robot.friction[index].offset
     lasting = float(look.time_s[-1] - look.time_s[0]) >= WARMING_S
-    return [
-        (
-            look.velocity_share - look.bias_share,
-            f"{look.velocity_share:.0%} of the error is a function of velocity: {law}.",
-        ),
-        (
-            look.load_share,
-            f"{look.load_share:.0%} of the error grows with the load along the motion: allow load-dependent friction "
-            "(--friction auto), or check the torque's gain.",
-        ),
-        (
-            look.bias_share,
-            f"{look.bias_share:.0%} of the error is a constant {look.bias:+.3g} N m: the torque's zero or the payload "
-            f"differs; {remedy}, or check what the arm carries.",
-        ),
-        (
-            look.drift_share if lasting else 0.0,
-            f"friction changes by {look.drift:+.3g} N m during the record ({look.drift_share:.0%} of the error): warm "
-            "the arm up first (armid warmup).",
-        ),
-        (
-            look.delay_share,
-            f"{look.delay_share:.0%} of the error is a delay of {1e3 * look.delay_s:+.3g} ms: let armid estimate it "
-            "(--friction auto), or shift the torque (step Shift).",
-        ),
-        (
-            look.parameter_share,
-            f"{look.parameter_share:.0%} of the error is expected from the parameters' own uncertainty: this motion "
-            "needs parameters that the training data hardly show; design a new trajectory (armid design --given FIT).",
-        ),
-        (
-            excess if look.reversal_rms > 1.5 * look.elsewhere_rms else 0.0,
-            f"the error is {look.reversal_rms / max(look.elsewhere_rms, 1e-300):.1f}× larger near changes of direction "
-            f"({look.reversal_share:.0%} of it lies there): no static friction law follows those; use trajectories "
-            "with fewer reversals, or judge the moving parts alone.",
-        ),
-    ]
-
-
-def _circumstances(joint: JointMetrics, look: ResidualAnalysis) -> list[tuple[float, str]]:
-    """The same for what is not the model's: noise, payload, temperature."""
+    at_reversals = look.reversal_rms > 1.5 * look.elsewhere_rms
+    times = look.reversal_rms / max(look.elsewhere_rms, 1e-300)
     noise = min(joint.noise_ratio**-2, 1.0) if joint.noise_ratio > 0.0 else 0.0
-    mass = f" of {look.payload_mass:+.2g} kg" if np.isfinite(look.payload_mass) else ""
+    mass = look.payload_mass if np.isfinite(look.payload_mass) else None
     warm = look.temperature_share if np.isfinite(look.temperature_share) else 0.0
     return [
+        (look.velocity_share - look.bias_share, "velocity", {"share": look.velocity_share, "richer": richer}),
+        (look.load_share, "load", {"share": look.load_share}),
+        (look.bias_share, "bias", {"share": look.bias_share, "bias": look.bias, "offset": offset}),
+        (look.drift_share if lasting else 0.0, "drift", {"share": look.drift_share, "drift": look.drift}),
+        (look.delay_share, "delay", {"share": look.delay_share, "delay_s": look.delay_s}),
+        (look.parameter_share, "parameters", {"share": look.parameter_share}),
         (
-            noise,
-            f"{noise:.0%} of the error is the noise of the torque itself, which no model predicts: average more "
-            "periods, or compare at a lower frequency (--low-pass).",
+            look.reversal_share - look.reversal_rows if at_reversals else 0.0,
+            "reversals",
+            {"share": look.reversal_share, "times": times},
         ),
-        (
-            look.payload_share,
-            f"{look.payload_share:.0%} of the error is what another payload{mass} at the flange would cause: check "
-            "what the arm carried in both records (armid payload FIT LOG tells it).",
-        ),
-        (
-            warm,
-            f"{warm:.0%} of the error goes with the temperature: train and validate on a warm arm (armid warmup).",
-        ),
+        (noise, "noise", {"share": noise}),
+        (look.payload_share, "payload", {"share": look.payload_share, "mass": mass}),
+        (warm, "temperature", {"share": warm}),
     ]
-
-
-def _has_offset(fit: Fit, joint: int) -> bool:
-    return bool(fit.robot.friction) and fit.robot.friction[joint].offset
-
-
-def _unexplained(look: ResidualAnalysis) -> str:
-    slow = f"lasts {look.memory_s:.2g} s" if look.memory_s > 0.0 else "is white"
-    return (
-        f"the error {slow} and follows neither velocity, load, time nor delay: check kinematics, gravity and springs "
-        "of the description, or record a trajectory that moves this joint more."
-    )

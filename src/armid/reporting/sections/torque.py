@@ -13,9 +13,9 @@ from armid.reporting.html import Cell, Column, Row, Section, lacking, paragraph,
 from armid.reporting.numbers import joined_time, percent, share, short
 from armid.validation.comparison import compare
 from armid.validation.metrics import JointMetrics
-from armid.validation.reference import nominal_fit
 from armid.validation.residuals import ResidualAnalysis
 from armid.validation.result import Validation
+from armid.validation.validating import nominal_fit
 from armid.validation.verdict import failing
 
 ROWS, POINTS = 1800, 700  # of curves, of dots

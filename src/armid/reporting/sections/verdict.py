@@ -81,7 +81,7 @@ def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
 
 def _why(evidence: Evidence) -> str:
     check = evidence.check
-    sentences: list[str] = [] if check is None else [*check.reasons, *check.advice]
+    sentences: list[str] = [] if check is None else [str(one) for one in (*check.reasons, *check.advice)]
     audit = evidence.audit
     if audit is not None and "possible" in audit:
         certificates = [str(words) for words in audit.get("certificates", ())]
@@ -159,7 +159,7 @@ def warnings(evidence: Evidence) -> list[str]:
         if check.same_as_training:
             found.append("Some of the validation data are training data: the figures prove nothing about other motion.")
         if not check.good:
-            found += [*check.reasons, *check.advice]
+            found += [str(one) for one in (*check.reasons, *check.advice)]
     if fit.identifiability.poor:
         found.append(f"{fit.identifiability.verdict}.".replace("..", "."))
     free = [n for n, kind in zip(fit.names, fit.identifiability.classes, strict=True) if kind == "undetermined"]

@@ -1,0 +1,102 @@
+"""Sentences of validation's notes; advice names the joint first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armid.signals.problems import plural
+
+
+def _joint(words: str) -> str:
+    return "{joint}: " + words
+
+
+def _poor_joint(joint: str, nrms_moving: float, limit: float, noise_ratio: float | None) -> str:
+    noise = "its noise is unknown" if noise_ratio is None else f"{noise_ratio:.1f}× the noise"
+    error = f"the error is {nrms_moving:.1%} of the torque's spread while moving, above {limit:.0%}"
+    return f"{joint}: {error}, and {noise}."
+
+
+def _good(limit: float, noise_ratio: float, largest: float | None) -> str:
+    worst = "" if largest is None else f"; the largest is {largest:.1%}"
+    head = f"The error of every joint is at most {limit:.0%} of its torque's spread while moving"
+    return f"{head}, or {noise_ratio:g}× the noise{worst}."
+
+
+def _velocity(joint: str, share: float, richer: bool) -> str:
+    remedy = "let armid choose a richer friction law (--friction auto)"
+    if richer:
+        remedy = "its friction has changed since the training data; train on data of the same day, after a warm-up"
+    return f"{joint}: {share:.0%} of the error is a function of velocity: {remedy}."
+
+
+def _bias(joint: str, share: float, bias: float, offset: bool) -> str:
+    remedy = "zero the sensors" if offset else "add an offset to the friction law"
+    cause = f"{share:.0%} of the error is a constant {bias:+.3g} N m: the torque's zero or the payload differs"
+    return f"{joint}: {cause}; {remedy}, or check what the arm carries."
+
+
+def _delay(joint: str, share: float, delay_s: float) -> str:
+    cause = f"{share:.0%} of the error is a delay of {1e3 * delay_s:+.3g} ms"
+    return f"{joint}: {cause}: let armid estimate it (--friction auto), or shift the torque (step Shift)."
+
+
+def _payload(joint: str, share: float, mass: float | None) -> str:
+    what = "" if mass is None else f" of {mass:+.2g} kg"
+    cause = f"{share:.0%} of the error is what another payload{what} at the flange would cause"
+    return f"{joint}: {cause}: check what the arm carried in both records (armid payload FIT LOG tells it)."
+
+
+def _unexplained(joint: str, memory_s: float) -> str:
+    slow = f"lasts {memory_s:.2g} s" if memory_s > 0.0 else "is white"
+    return (
+        f"{joint}: the error {slow} and follows neither velocity, load, time nor delay: check kinematics, gravity and "
+        "springs of the description, or record a trajectory that moves this joint more."
+    )
+
+
+def _left_out(samples: int, start: int, end: int, inside: int, holes: int, reach_s: float) -> str:
+    parts = [f"{start} at the start", f"{end} at the end"]
+    parts += [f"{inside} around {plural(holes, 'hole')}"] if inside else []
+    why = f"within {reach_s:.2g} s of an end or a hole the filter on the positions feels it"
+    return f"Left out {samples} samples ({', '.join(parts)}): {why}."
+
+
+WORDS: dict[str, Any] = {
+    "poor_joint": _poor_joint,
+    "poor_arm": "The error of all joints is {relative_error:.1%} of their torque, above {limit:.1%}.",
+    "good": _good,
+    "velocity": _velocity,
+    "load": _joint(
+        "{share:.0%} of the error grows with the load along the motion: allow load-dependent friction (--friction "
+        "auto), or check the torque's gain."
+    ),
+    "bias": _bias,
+    "drift": _joint(
+        "friction changes by {drift:+.3g} N m during the record ({share:.0%} of the error): warm the arm up first "
+        "(armid warmup)."
+    ),
+    "delay": _delay,
+    "parameters": _joint(
+        "{share:.0%} of the error is expected from the parameters' own uncertainty: this motion needs parameters that "
+        "the training data hardly show; design a new trajectory (armid design --given FIT)."
+    ),
+    "reversals": _joint(
+        "the error is {times:.1f}× larger near changes of direction ({share:.0%} of it lies there): no static friction "
+        "law follows those; use trajectories with fewer reversals, or judge the moving parts alone."
+    ),
+    "noise": _joint(
+        "{share:.0%} of the error is the noise of the torque itself, which no model predicts: average more periods, or "
+        "compare at a lower frequency (--low-pass)."
+    ),
+    "payload": _payload,
+    "temperature": _joint(
+        "{share:.0%} of the error goes with the temperature: train and validate on a warm arm (armid warmup)."
+    ),
+    "unexplained": _unexplained,
+    "poor_training": (
+        "The training data were poor (condition number {condition:.3g}): record a trajectory designed for this robot "
+        "(armid design --given FIT), or give a prior (--prior)."
+    ),
+    "left_out": _left_out,
+}
