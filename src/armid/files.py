@@ -138,7 +138,8 @@ class FieldError(ValueError):
 
 
 if TYPE_CHECKING:
-    MaybeNaN = Unbounded = float
+    MaybeNaN = float
+    Unbounded = float
 else:
 
     class Unbounded(float):

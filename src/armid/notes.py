@@ -43,9 +43,8 @@ class Note:
             return about + (f"{self.code}: {given}" if given else self.code)
 
     def to_plain(self) -> dict[str, Any]:
-        """For JSON: code, values (notes in them likewise), and the sentence for those who only read."""
-        values = {key: value.to_data() if isinstance(value, Note) else value for key, value in self.values.items()}
-        return {"code": self.code, "values": values, "text": str(self)}
+        """For JSON: code, values and the sentence for those who only read."""
+        return {"code": self.code, "values": dict(self.values), "text": str(self)}
 
 
 def as_note(said: Note | str) -> Note:
