@@ -14,7 +14,7 @@ from armid.dynamics.base import random_motion
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.exporting import export
 from armid.exporting.arm import arm_of
-from armid.exporting.proof import compiler, time_c
+from armid.exporting.c import compiler, time_c
 from armid.signals.dataset import Dataset
 
 CALLS = 20_000

@@ -128,7 +128,7 @@ def test_wheel_holds_the_package_and_its_robots(wheel):
         inside = set(archive.namelist())
         scripts = archive.read(f"armid-{armid.__version__}.dist-info/entry_points.txt").decode()
     tree = ROOT / "src"
-    kinds = (".py", ".yaml", ".js", ".css")
+    kinds = (".py", ".yaml", ".js", ".css", ".h", ".c", ".txt")
     wanted = {str(path.relative_to(tree)) for path in (tree / "armid").rglob("*") if path.suffix in kinds}
     assert sum(name.endswith(".yaml") for name in wanted) >= 6
     assert {name for name in inside if ".dist-info/" not in name} == wanted

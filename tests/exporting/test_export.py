@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
-from armid.exporting import ExportError, ProofError, export, exporters, formats
+from armid.exporting import ExportError, ProofError, export, exporters
+from armid.exporting import c as c_module
 from armid.exporting import proof as proofs
-from armid.exporting.arm import Arm, arm_of, random_states
+from armid.exporting.arm import IdentifiedArm, arm_of, linear_friction, random_states
 from armid.exporting.exporter import Job, left_out
-from armid.exporting.friction import linear_friction
 from tests.exporting.arms import library_fit, rich_fit, small_fit, states
 
 FORMATS = tuple(exporters)
@@ -134,13 +134,13 @@ def test_negative_coefficients_are_not_written(home):
 
 def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
     """One wrong digit in a file: it is named with the reason and not there; the others are, and the sidecar tells."""
-    right = formats.c_header
+    right = c_module.c_header
 
     def wrong(arm, banner):
         return right(replace(arm, values=arm.values * (1.0 + 1e-9)), banner)
 
-    monkeypatch.setattr(formats, "c_header", wrong)
-    if proofs.compiler() is None:
+    monkeypatch.setattr(c_module, "c_header", wrong)
+    if c_module.compiler() is None:
         pytest.skip("needs a C compiler")
     with pytest.raises(ProofError, match=r"small_dynamics\.h: was not kept"):
         export(small_fit(home), ["c"], tmp_path / "new" / "deep")
@@ -158,12 +158,12 @@ def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
 def test_a_file_goes_with_the_one_it_names(home, tmp_path, monkeypatch):
     """A robot file whose URDF fails is not kept either; a URDF that is there for it alone leaves with it."""
     with monkeypatch.context() as patch:
-        patch.setattr(formats, "patched", lambda arm, friction, path: (path.read_bytes(), []))
+        patch.setattr("armid.exporting.urdf.patched", lambda arm, friction, path: (path.read_bytes(), []))
         done = export(small_fit(home), ["yaml", "urdf", "python"], tmp_path / "a")
         assert [file.name for file in done.files] == ["small_dynamics.py"]
         assert {file.form for file in done.refused} == {"urdf", "yaml"}
         assert sorted(path.name for path in (tmp_path / "a").iterdir())[2:] == ["small_dynamics.py"]
-    monkeypatch.setattr(formats, "robot_file", lambda *rest, **options: b"name: [")
+    monkeypatch.setattr("armid.exporting.yaml_file.robot_file", lambda *rest, **options: b"name: [")
     done = export(small_fit(home), ["yaml", "python"], tmp_path / "b")
     assert sorted(path.name for path in (tmp_path / "b").iterdir())[2:] == ["small_dynamics.py"]
 
@@ -173,7 +173,7 @@ def test_the_tolerance_follows_terms_that_cancel(tmp_path):
 
     Without the terms' sizes the right program would fail: its difference is round-off of what cancels.
     """
-    if proofs.compiler() is None:
+    if c_module.compiler() is None:
         pytest.skip("needs a C compiler")
     fit = library_fit("pa10")
     motion = random_states(fit.robot, 100, 0)
@@ -181,24 +181,25 @@ def test_the_tolerance_follows_terms_that_cancel(tmp_path):
     regressor = plain.model.regressor(*random_states(fit.robot, 300, 5)).reshape(-1, len(plain.values))
     _, sizes, rows = np.linalg.svd(regressor, full_matrices=False)
     free = rows[sizes < 1e-10 * sizes[0]]
-    ill = Arm(fit, plain.values + 1e5 * np.random.default_rng(0).normal(size=len(free)) @ free, False)
-    every = Job(ill, motion, linear_friction(plain)).quantities(ill.torque(motion))
+    ill = IdentifiedArm(fit, plain.values + 1e5 * np.random.default_rng(0).normal(size=len(free)) @ free, False)
+    job, exact = Job(ill, motion, linear_friction(plain)), Job(ill, motion, linear_friction(plain))
+    vars(exact)["sizes"] = {}
     path = tmp_path / "ill.h"
-    path.write_bytes(formats.c_header(ill, ["x"]))
-    proof = proofs.prove_c(path, ill, motion, every, ill.sizes(motion))
+    path.write_bytes(c_module.c_header(ill, ["x"]))
+    proof = c_module.C().prove(path, job, job.torque)
     assert proofs.TIGHT < proof.error < proof.tolerance
     with pytest.raises(ProofError, match="1e-10 allowed"):
-        proofs.prove_c(path, ill, motion, every, {})
-    path.write_bytes(formats.c_header(replace(ill, values=ill.values * (1.0 + 1e-7)), ["x"]))
+        c_module.C().prove(path, exact, job.torque)
+    path.write_bytes(c_module.c_header(replace(ill, values=ill.values * (1.0 + 1e-7)), ["x"]))
     with pytest.raises(ProofError, match="finds another"):
-        proofs.prove_c(path, ill, motion, every, ill.sizes(motion))
+        c_module.C().prove(path, job, job.torque)
 
 
 def test_old_files_survive_a_failed_proof(home, tmp_path, monkeypatch):
     """What an earlier export wrote is still complete."""
     export(small_fit(home), ["python"], tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    monkeypatch.setattr(formats, "python_module", lambda arm, banner: b"raise ValueError('no')\n")
+    monkeypatch.setattr("armid.exporting.python.python_module", lambda arm, banner: b"raise ValueError('no')\n")
     with pytest.raises(ProofError, match=r"cannot be used \(ValueError: no\)"):
         export(small_fit(home), ["python"], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -275,7 +276,7 @@ def test_a_file_where_the_folder_should_be(home, tmp_path):
 
 def test_without_a_compiler(home, tmp_path, monkeypatch):
     """The file is written, and says that it was not proved and why."""
-    monkeypatch.setattr(proofs, "compiler", lambda: None)
+    monkeypatch.setattr(c_module, "compiler", lambda: None)
     done = export(small_fit(home), ["c"], tmp_path)
     assert done.files[0].proof.error is None
     assert "no C compiler" in done.summary()

@@ -68,9 +68,8 @@ def test_motors_that_move_several_joints(tmp_path):
 def test_what_is_lost_and_held_make_the_whole(tmp_path):
     """An arm with everything: MuJoCo's torque and what the sidecar names add up to the fit's prediction."""
     from armid.exporting import Job, exporters
-    from armid.exporting.arm import arm_of, random_states
+    from armid.exporting.arm import arm_of, linear_friction, random_states
     from armid.exporting.exporter import left_out
-    from armid.exporting.friction import linear_friction
 
     fit = rich_fit()
     done = export(fit, ["mjcf"], tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from armid.exporting import export
 from armid.exporting.arm import arm_of
-from armid.exporting.proof import compile_c, compiler, time_c
+from armid.exporting.c import compile_c, compiler, time_c
 from tests.exporting.arms import library_fit, range_error, rich_fit, small_fit, states
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")

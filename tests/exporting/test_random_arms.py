@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import armid
-from armid.exporting.arm import Arm
-from armid.exporting.c_source import c_header
-from armid.exporting.friction import LinearFriction
+from armid.exporting.arm import IdentifiedArm, LinearFriction
+from armid.exporting.c import c_header, compile_c, compiler
 from armid.exporting.mjcf import mjcf
-from armid.exporting.proof import compile_c, compiler
-from armid.exporting.python_source import python_module
+from armid.exporting.python import python_module
 from armid.exporting.urdf import new_urdf
+from armid.torque.model import TorqueModel
 from tests.exporting.arms import library_fit, range_error, states
 from tests.exporting.test_mjcf import inverse
 from tests.exporting.test_urdf import pinocchio_torque
@@ -37,6 +36,7 @@ def arm_with(robot, inertia):
     """An arm of given links, without friction and rotors."""
     limits = armid.robot.robot.Limits.unknown(robot.n_joints)
     robot = replace(robot, limits=limits)
+    columns = TorqueModel(robot).names
     fit = replace(
         any_fit(),
         robot=robot,
@@ -44,9 +44,10 @@ def arm_with(robot, inertia):
         terms=(),
         load_values=None,
         known_torque=None,
-        values=np.zeros(0),
+        columns=columns,
+        values=np.zeros(len(columns)),
     )
-    return Arm(fit, np.asarray(inertia, dtype=float).ravel(), True)
+    return IdentifiedArm(fit, np.asarray(inertia, dtype=float).ravel(), True)
 
 
 def none(arm):

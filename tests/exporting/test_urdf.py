@@ -11,8 +11,7 @@ from armid.errors import ArmidWarning
 from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.exporting import ExportError, export
-from armid.exporting.arm import Arm
-from armid.exporting.friction import LinearFriction
+from armid.exporting.arm import IdentifiedArm, LinearFriction
 from armid.exporting.urdf import patched, to_rpy
 from armid.logs import read_log
 from armid.logs.public import public_log
@@ -93,7 +92,7 @@ def test_what_has_not_changed_keeps_its_bytes(home, tmp_path):
     values = np.concatenate(
         [values, [fit.standard_parameters[name] for name in fit.torque_model.model.names[values.size :]]]
     )
-    arm = Arm(replace(fit, robot=robot), values, True)
+    arm = IdentifiedArm(replace(fit, robot=robot), values, True)
     after, notes = patched(
         arm, LinearFriction(np.array([0.1, 1, 2, 0]), np.array([0.5, 1, 2, 3]), np.zeros(4, bool)), path
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from armid.cli.log_options import check_folder, hashes
 from armid.cli.options import add_json_option, print_json
 from armid.errors import ArmidError
+from armid.files import plain
 from armid.progress import report_progress
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _data(done: Export) -> dict[str, Any]:
     return {
         "robot": done.robot,
         "files": [*files, str(done.folder / "EXPORT.json"), str(done.folder / "EXPORT.md")],
-        "proofs": [file.proof.to_data() for file in done.files],
+        "proofs": [plain(file.proof) for file in done.files],
         "refused": data["refused"],
         "cannot_hold": [{"file": file["file"], **row} for file in data["files"] for row in file["cannot_hold"]],
         "notes": data["notes"],

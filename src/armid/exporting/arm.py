@@ -20,8 +20,10 @@ from armid.files import plain
 from armid.robot.friction import Friction
 from armid.robot.inertia import impossibility
 from armid.robot.robot import Robot, inertial_names
+from armid.torque.friction.linear import nearest_linear
 
 SPEED, ACCELERATION = 2.0, 5.0  # [rad/s], [rad/s^2] of random states where a joint states no limit
+FRICTION_STATES = 2000  # at which the nearest viscous and Coulomb friction is found
 SLOWEST = 0.05  # share of a joint's speed below which no random state lies: friction jumps at rest
 
 # Causes of torque, in the order in which they are listed.
@@ -40,7 +42,7 @@ class ExportError(ArmidError):
 
 
 @dataclass(frozen=True, eq=False)
-class Arm:
+class IdentifiedArm:
     """A fit as full parameters.
 
     Attributes:
@@ -214,7 +216,7 @@ def _of_joint(name: str) -> bool:
     return not name.startswith(("fo", "fvc", "fcc"))
 
 
-def arm_of(fit: Fit, *, complete: bool) -> Arm:
+def arm_of(fit: Fit, *, complete: bool) -> IdentifiedArm:
     """The arm of a fit.
 
     Args:
@@ -226,7 +228,7 @@ def arm_of(fit: Fit, *, complete: bool) -> Arm:
     """
     model = fit.torque_model.model
     if fit.standard_parameters is None and not complete:
-        return Arm(fit, model.vector(dict(zip(model.base.kept, fit.values.tolist(), strict=False))), False)
+        return IdentifiedArm(fit, model.vector(dict(zip(model.base.kept, fit.values.tolist(), strict=False))), False)
     if fit.standard_parameters is None:
         raise ExportError(
             f"the fit of {fit.robot.name} (method {fit.method}) has base parameters only, from which no links can be "
@@ -240,7 +242,7 @@ def arm_of(fit: Fit, *, complete: bool) -> Arm:
                 f"link {number} of the fit of {fit.robot.name} cannot exist: {reason}; make the fit with "
                 "`armid identify --method feasible`"
             )
-    return Arm(fit, values, True)
+    return IdentifiedArm(fit, values, True)
 
 
 def random_states(robot: Robot, count: int, seed: int) -> Motion:
@@ -262,7 +264,56 @@ def random_states(robot: Robot, count: int, seed: int) -> Motion:
     return Motion(q, qd, hardest * rng.uniform(-1.0, 1.0, shape))
 
 
-def weights_of(arm: Arm) -> list[tuple[str, int, Array, float]]:
+@dataclass(frozen=True, eq=False)
+class LinearFriction:
+    """What `<dynamics>` of a URDF and a joint of an MJCF can say.
+
+    Attributes:
+        damping: (joints,) [N m s/rad].
+        coulomb: (joints,) [N m].
+        curved: (joints,) whether the joint has more friction than these two, which are then the nearest ones.
+    """
+
+    damping: Array
+    coulomb: Array
+    curved: Array
+
+    def torque(self, qd: Array) -> Array:
+        """Friction torque (samples, joints)."""
+        return self.damping * qd + self.coulomb * np.sign(qd)
+
+
+def linear_friction(arm: IdentifiedArm, seed: int = 0) -> LinearFriction:
+    """Non-negative viscous and Coulomb friction of each joint.
+
+    Where the fit's friction is just that, its own values; elsewhere the least-squares fit to the part of its curve that
+    changes sign with the velocity, over the joint's whole range of speeds and random loads.
+    """
+    motion = random_states(arm.robot, FRICTION_STATES, seed)
+    forwards = arm.friction(motion)
+    backwards = arm.friction(Motion(motion.q, -motion.qd, motion.qdd))
+    odd = 0.5 * (forwards - backwards) * np.sign(motion.qd)
+    joints = arm.robot.n_joints
+    damping, coulomb = np.zeros((2, joints))
+    curved = np.array([arm.has_curve(joint) for joint in range(joints)])
+    for joint in range(joints):
+        stated = [_stated(arm, joint, name) for name in ("fv", "fc")]
+        curved[joint] |= min(stated) < 0.0
+        if not curved[joint]:
+            damping[joint], coulomb[joint] = stated
+        else:
+            damping[joint], coulomb[joint] = nearest_linear(np.abs(motion.qd[:, joint]), odd[:, joint])
+    return LinearFriction(damping, coulomb, curved)
+
+
+def _stated(arm: IdentifiedArm, joint: int, name: str) -> float:
+    """A joint's own coefficient and that of friction known beforehand."""
+    known = None if arm.fit.known_torque is None else arm.fit.known_torque.friction[joint]
+    extra = 0.0 if known is None else float(known[1].get(name, 0.0))
+    return arm.by_name.get(f"{name}{joint + 1}", 0.0) + extra
+
+
+def weights_of(arm: IdentifiedArm) -> list[tuple[str, int, Array, float]]:
     """Coefficients of coupled motors: name, joint number, direction in joint space, value."""
     return [
         (p.name, p.number, p.column.weight, arm.by_name[p.name] * p.column.constants[0])

@@ -18,9 +18,8 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.exporting import arm as causes
-from armid.exporting.arm import Arm
-from armid.exporting.friction import LinearFriction
-from armid.exporting.proof import Proof
+from armid.exporting.arm import IdentifiedArm, LinearFriction
+from armid.exporting.proof import TIGHT, Proof, checked
 from armid.registry import Registry
 from armid.robot.robot import Robot
 
@@ -60,7 +59,7 @@ class Job:
         formats: names of all formats that are wanted.
     """
 
-    arm: Arm
+    arm: IdentifiedArm
     motion: Motion
     friction: LinearFriction
     banner: list[str] = field(default_factory=list)
@@ -114,11 +113,11 @@ class Exporter(ABC):
     def files(self, job: Job) -> dict[str, Content]:
         """The files, by name; those it only needs beside its own are not proved."""
 
-    def holds(self, arm: Arm) -> str:
+    def holds(self, arm: IdentifiedArm) -> str:
         """What a file holds of an arm, in words; nothing that the arm has not."""
         return self.title
 
-    def causes(self, arm: Arm) -> tuple[str, ...]:
+    def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
         """Those of `CAUSES` whose torque a file holds."""
         return tuple(CAUSES)
 
@@ -137,6 +136,23 @@ class Exporter(ABC):
             ProofError: they differ.
         """
         return Proof(path.name, None, None, 0, 0.0, "not proved: this format has no proof")
+
+
+class Program(Exporter):
+    """A format that computes everything but delays."""
+
+    def holds(self, arm: IdentifiedArm) -> str:
+        """In words."""
+        springs = ", springs" if arm.robot.springs or arm.robot.counterbalances else ""
+        delays = ", everything but delays" if np.any(arm.fit.delay_s) else ""
+        return f"inverse dynamics, gravity, friction{springs} and mass matrix{delays}"
+
+    def compared(self, path: Path, against: str, found: Mapping[str, Array], job: Job, torque: Array) -> Proof:
+        """Proof of all that a program computes; a spring that the arm has not is not worth a word."""
+        wanted = job.quantities(torque)
+        note = ", ".join(name for name, values in wanted.items() if np.any(values))
+        pairs = {name: (found[name], wanted[name]) for name in found}
+        return checked(path, against, pairs, TIGHT, note, job.sizes)
 
 
 exporters: Registry[type[Exporter]] = Registry("format", "armid.exporters", "armid.exporting")

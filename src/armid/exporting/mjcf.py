@@ -4,23 +4,84 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from armid.arrays import Array
-from armid.exporting.arm import Arm, ExportError, weights_of
-from armid.exporting.friction import LinearFriction
+from armid.dynamics.model import Motion
+from armid.exporting import arm as causes
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, weights_of
+from armid.exporting.exporter import Content, Exporter, Job, exporters
+from armid.exporting.proof import TOLERANCE, Proof, checked
 from armid.exporting.urdf import comment, unique_names
 from armid.robot.geometry import inverse
 from armid.robot.inertia import to_com
 from armid.robot.robot import GravitySpring, Joint
 
 TIMESTEP = 0.001  # [s]
+SLIDING = 1e-9  # share of frictionloss by which a sliding joint's friction may differ from it
 LEAST = 1e-12  # [kg, kg m^2] MuJoCo wants some inertia on every moving body
 
 
-def mjcf(arm: Arm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
+@exporters.add("mjcf")
+class Mjcf(Exporter):
+    """A model for MuJoCo, read back by MuJoCo."""
+
+    title = "MJCF: a model for MuJoCo with armature, damping, frictionloss, tendons and motors"
+    links = True
+
+    def files(self, job: Job) -> dict[str, Content]:
+        """One file."""
+        content, notes = mjcf(job.arm, job.friction, job.banner)
+        return {f"{job.arm.identifier}.xml": Content(content, tuple(notes))}
+
+    def holds(self, arm: IdentifiedArm) -> str:
+        """In words."""
+        springs = "springs as tendons, " if arm.robot.springs and springs_held(arm) else ""
+        return f"links, joints with ranges, gravity, armature, damping, frictionloss, {springs}motors"
+
+    def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
+        """Rotors, coupled motors, and springs where MuJoCo takes them."""
+        springs = (causes.SPRINGS,) if springs_held(arm) else ()
+        return (causes.ROTORS, causes.MOTOR_INERTIA, causes.MOTOR_FRICTION, *springs)
+
+    def friction_held(self, job: Job) -> Array:
+        """Viscous and Coulomb friction."""
+        return job.friction.torque(job.motion.qd)
+
+    def prove(self, path: Path, job: Job, torque: Array) -> Proof:
+        """Inverse dynamics of the written file.
+
+        `frictionloss` is a soft constraint: MuJoCo's friction equals it while a joint slides, and is less where the
+        joint is slow enough to count as sticking. Torque is compared twice: with friction written out, on all states;
+        and as `mj_inverse` gives it, constraints included, on the states where every frictional joint slides.
+        """
+        try:
+            import mujoco
+        except ImportError:
+            note = "not proved: install MuJoCo (pip install 'armid[sim]') and export again"
+            return Proof(path.name, None, None, 0, TOLERANCE, note)
+        model = mujoco.MjModel.from_xml_path(str(path))
+        smooth, loss = _inverse(mujoco, model, job.arm, job.motion, constraints=False)
+        pairs = {"torque": (smooth + loss, torque)}
+        whole, found = _inverse(mujoco, model, job.arm, job.motion, constraints=True)
+        size = np.maximum(np.abs(loss).max(axis=0), 1e-12)
+        sliding = (np.abs(found - loss) <= SLIDING * size).all(axis=1)
+        note = "links, armature, damping, tendons, frictionloss"
+        if sliding.any():
+            # Ranges are those of all states, so that few sliding ones do not make the test milder or harder.
+            whole[~sliding], good = torque[~sliding], int(sliding.sum())
+            pairs["torque of mj_inverse"] = (whole, torque)
+            note += f"; mj_inverse with its own friction on the {good} of {len(sliding)} states where all joints slide"
+        sizes = dict.fromkeys(pairs, job.sizes["torque"])
+        return checked(path, f"MuJoCo {mujoco.__version__}", pairs, TOLERANCE, note, sizes)
+
+
+def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
     """The file and notes; `banner` are sentences for its first comment.
 
     Body frames are the fit's link frames. Friction is `damping` and `frictionloss`, rotors are `armature`; motors that
@@ -65,7 +126,7 @@ def mjcf(arm: Arm, friction: LinearFriction, banner: Sequence[str] = ()) -> tupl
     return ("\n".join(lines) + "\n").encode(), notes
 
 
-def _body(arm: Arm, friction: LinearFriction, names: list[str], index: int, depth: int) -> list[str]:
+def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index: int, depth: int) -> list[str]:
     robot, pad = arm.robot, "  " * depth
     joint = robot.joints[index]
     place = joint.placement @ joint.link_frame
@@ -87,7 +148,7 @@ def _body(arm: Arm, friction: LinearFriction, names: list[str], index: int, dept
     return [*lines, f"{pad}</body>"]
 
 
-def _joint(arm: Arm, friction: LinearFriction, index: int) -> str:
+def _joint(arm: IdentifiedArm, friction: LinearFriction, index: int) -> str:
     joint, limits = arm.robot.joints[index], arm.robot.limits
     back = inverse(joint.link_frame)
     parts = [f"name={quoteattr(joint.name)}", f'type="{"slide" if joint.prismatic else "hinge"}"']
@@ -112,7 +173,7 @@ def _inertial(phi: Array) -> str:
     return f'<inertial pos="{_row(com)}" mass="{_text(mass)}" fullinertia="{_row(np.array(values))}"/>'
 
 
-def _motor(arm: Arm, index: int) -> str:
+def _motor(arm: IdentifiedArm, index: int) -> str:
     name, limits = quoteattr(arm.robot.joints[index].name), arm.robot.limits
     limit = float(limits.torque[index]) if len(limits.torque) else math.nan
     reach = "" if math.isnan(limit) else f' ctrlrange="{_text(-limit)} {_text(limit)}"'
@@ -134,7 +195,7 @@ def _sites(springs: tuple[GravitySpring, ...], joints: tuple[Joint, ...], link: 
     return lines
 
 
-def _tendons(arm: Arm, notes: list[str]) -> list[str]:
+def _tendons(arm: IdentifiedArm, notes: list[str]) -> list[str]:
     lines = []
     attributes = {"Imc": "armature", "fvc": "damping", "fcc": "frictionloss"}
     motors: dict[int, tuple[Array, dict[str, float]]] = {}
@@ -165,7 +226,7 @@ def _tendons(arm: Arm, notes: list[str]) -> list[str]:
     return ["  <tendon>", *lines, "  </tendon>"] if lines else []
 
 
-def springs_held(arm: Arm) -> bool:
+def springs_held(arm: IdentifiedArm) -> bool:
     """Whether every spring has a stiffness and free length that MuJoCo takes."""
     numbers = range(1, len(arm.robot.springs) + 1)
     return all(arm.by_name[f"ks{n}"] > 0.0 and arm.by_name[f"kl{n}"] >= 0.0 for n in numbers)
@@ -180,21 +241,8 @@ def _pose(place: Array) -> str:
 
 
 def quaternion(rotation: Array) -> Array:
-    """Unit quaternion (w, x, y, z) of a rotation (3, 3), by the largest of the four (Shepperd 1978)."""
-    r = rotation
-    squares = np.array([np.trace(r), r[0, 0], r[1, 1], r[2, 2]])
-    largest = int(np.argmax(squares))
-    symmetric, skew = r + r.T, r - r.T
-    if largest == 0:
-        q = np.array([1.0 + np.trace(r), -skew[1, 2], skew[0, 2], -skew[0, 1]])
-    else:
-        i = largest - 1
-        j, k = (i + 1) % 3, (i + 2) % 3
-        q = np.zeros(4)
-        q[0] = -skew[j, k]
-        q[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
-        q[1 + j], q[1 + k] = symmetric[i, j], symmetric[i, k]
-    return np.asarray(q / np.linalg.norm(q))
+    """Unit quaternion (w, x, y, z) of a rotation (3, 3)."""
+    return np.roll(Rotation.from_matrix(rotation).as_quat(canonical=True), 1)
 
 
 def _text(value: float) -> str:
@@ -207,3 +255,36 @@ def _row(values: Array) -> str:
 
 def _short(values: Array) -> str:
     return " ".join(f"{value:.4g}" for value in values)
+
+
+def _inverse(mujoco: Any, model: Any, arm: IdentifiedArm, motion: Motion, *, constraints: bool) -> tuple[Array, Array]:
+    """Torque by mj_inverse and friction (samples, joints): MuJoCo's own, or frictionloss times direction."""
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags = flags.mjDSBL_LIMIT if constraints else flags.mjDSBL_CONSTRAINT
+    data = mujoco.MjData(model)
+    dofs = [int(model.joint(name).dofadr[0]) for name in arm.robot.joint_names]
+    places = [int(model.joint(name).qposadr[0]) for name in arm.robot.joint_names]
+    torque, friction = np.empty_like(motion.q), np.empty_like(motion.q)
+    tendons: Any = np.flatnonzero(model.tendon_frictionloss) if model.ntendon else []
+    for row, (q, v, a) in enumerate(zip(*motion, strict=True)):
+        data.qpos[places], data.qvel[dofs], data.qacc[dofs] = q, v, a
+        mujoco.mj_inverse(model, data)
+        torque[row] = data.qfrc_inverse[dofs]
+        if constraints:
+            friction[row] = -data.qfrc_constraint[dofs]
+            continue
+        full = model.dof_frictionloss * np.sign(data.qvel)
+        for tendon in tendons:
+            weight = _weight(mujoco, model, int(tendon))
+            full = full + model.tendon_frictionloss[tendon] * weight * np.sign(weight @ data.qvel)
+        friction[row] = full[dofs]
+    return torque, friction
+
+
+def _weight(mujoco: Any, model: Any, tendon: int) -> Array:
+    """Direction of a fixed tendon in joint space."""
+    result = np.zeros(model.nv)
+    first = int(model.tendon_adr[tendon])
+    for wrap in range(first, first + int(model.tendon_num[tendon])):
+        result[model.jnt_dofadr[model.wrap_objid[wrap]]] = model.wrap_prm[wrap]
+    return result

@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.layout import frame_changes, tree_of
 from armid.dynamics.parameters import FRICTION, CoupledRotor, Local
-from armid.exporting.arm import Arm
+from armid.exporting.arm import IdentifiedArm
 from armid.torque.friction.law import FrictionLaw
 
 
@@ -84,7 +84,7 @@ class Numbers:
     tables: tuple[tuple[int, Array, Array], ...]
 
 
-def numbers_of(arm: Arm) -> Numbers:
+def numbers_of(arm: IdentifiedArm) -> Numbers:
     """Collect the numbers of an arm."""
     robot, tree, known = arm.robot, tree_of(arm.robot), arm.fit.known_torque
     loss = None if known is None else known.load_loss
@@ -113,12 +113,12 @@ def numbers_of(arm: Arm) -> Numbers:
     )
 
 
-def _in_joint_frames(arm: Arm, vector: Array) -> Array:
+def _in_joint_frames(arm: IdentifiedArm, vector: Array) -> Array:
     links = vector[: 10 * arm.robot.n_joints].reshape(-1, 10)
     return np.einsum("nij,nj->ni", frame_changes(arm.robot), links)
 
 
-def _reflected(arm: Arm) -> Array:
+def _reflected(arm: IdentifiedArm) -> Array:
     result = np.zeros((arm.robot.n_joints, arm.robot.n_joints))
     for parameter in arm.model.parameters:
         column = parameter.column
@@ -127,7 +127,7 @@ def _reflected(arm: Arm) -> Array:
     return result
 
 
-def _rotors(arm: Arm) -> tuple[Rotor, ...]:
+def _rotors(arm: IdentifiedArm) -> tuple[Rotor, ...]:
     result = []
     for parameter in arm.model.parameters:
         column = parameter.column
@@ -149,7 +149,7 @@ _LINE = {
 }
 
 
-def _lines(arm: Arm) -> tuple[Line, ...]:
+def _lines(arm: IdentifiedArm) -> tuple[Line, ...]:
     sums: dict[tuple[float, ...], Array] = {}
     for parameter in arm.model.parameters:
         column = parameter.column
@@ -160,7 +160,7 @@ def _lines(arm: Arm) -> tuple[Line, ...]:
     return tuple(Line(np.array(weight), *values.tolist()) for weight, values in sums.items() if values.any())
 
 
-def _curves(arm: Arm) -> tuple[Curve, ...]:
+def _curves(arm: IdentifiedArm) -> tuple[Curve, ...]:
     result = []
     for term in arm.fit.terms:
         linear = (arm.coefficients[name] for name in term.names)

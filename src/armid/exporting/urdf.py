@@ -12,19 +12,74 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from armid.arrays import Array
+from armid.dynamics.model import Model, Motion
 from armid.errors import ArmidError, ArmidWarning
-from armid.exporting.arm import Arm, ExportError
-from armid.exporting.friction import LinearFriction
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
+from armid.exporting.exporter import Content, Exporter, Job, exporters
+from armid.exporting.proof import TOLERANCE, Proof, ProofError, checked
 from armid.exporting.xml_edit import Document, Node
 from armid.files import read_text
+from armid.robot.description import read_description
 from armid.robot.inertia import change_of_frame, tensor, to_com
 from armid.robot.robot import Robot
-from armid.robot.schema import read_fields
 from armid.robot.urdf import read_urdf
 
 SAME = 1e-9  # [m, rad] by which the geometry of the same robot may differ
 NOISE = 1e-12  # share of a link's size below which a number is round-off, and by which equal numbers may differ
 FAR = 1000.0  # [m] range of a prismatic joint without limits, which the format demands
+
+
+@exporters.add("urdf")
+class Urdf(Exporter):
+    """The robot's own URDF with the identified values, or a new one; read back by Pinocchio."""
+
+    title = "URDF: the robot's own file with identified inertia, damping and friction, or a new one"
+    links = True
+
+    def files(self, job: Job) -> dict[str, Content]:
+        """One file, named like the robot's own."""
+        content, notes = (
+            new_urdf(job.arm, job.friction, job.banner)
+            if job.urdf is None
+            else patched(job.arm, job.friction, job.urdf)
+        )
+        if not np.allclose(job.arm.robot.gravity, (0.0, 0.0, -9.81), rtol=0.0, atol=1e-12):
+            vector = " ".join(f"{value:.6g}" for value in job.arm.robot.gravity)
+            notes.append(f"A URDF does not say where down is: this arm's gravity is {vector} m/s^2 in the base frame.")
+        return {urdf_name(job): Content(content, tuple(notes))}
+
+    def holds(self, arm: IdentifiedArm) -> str:
+        """In words."""
+        return "mass, centre of mass and inertia of the links; damping and friction of the joints"
+
+    def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
+        """None but links and friction."""
+        return ()
+
+    def friction_held(self, job: Job) -> Array:
+        """Viscous and Coulomb friction."""
+        return job.friction.torque(job.motion.qd)
+
+    def reads_urdf(self, robot: Robot) -> bool:
+        """Always, where there is one."""
+        return True
+
+    def prove(self, path: Path, job: Job, torque: Array) -> Proof:
+        """Links and `<dynamics>`, through Pinocchio, or armid's own reader where it is not installed."""
+        note, against = "links, damping and Coulomb friction", "armid's own URDF reader"
+        try:
+            import pinocchio
+        except ImportError:
+            found = _by_own_reader(path, job.motion)
+            note = "links, damping and friction; not proved by another program: install Pinocchio (pip install pin)"
+        else:
+            found, against = _by_pinocchio(path, job), f"Pinocchio {pinocchio.__version__}"
+        return checked(path, against, {"torque": (found, torque)}, TOLERANCE, note, job.sizes)
+
+
+def urdf_name(job: Job) -> str:
+    """Name of the URDF that an export writes: that of the robot's own, if there is one."""
+    return f"{job.arm.identifier}.urdf" if job.urdf is None else job.urdf.name
 
 
 def source_urdf(robot: Robot, given: str | Path | None) -> Path | None:
@@ -57,8 +112,7 @@ def _stated_source(robot: Robot) -> Path:
     if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file():
         return path
     try:
-        fields = read_fields(read_text(path), str(path))
-        return path.parent / str(fields.section("kinematics").take("file", ""))
+        return path.parent / str(getattr(read_description(read_text(path), str(path)).kinematics, "file", ""))
     except ArmidError:
         return path.with_suffix(".urdf")
 
@@ -86,7 +140,7 @@ def _check_same(robot: Robot, path: Path) -> None:
             )
 
 
-def patched(arm: Arm, friction: LinearFriction, path: Path) -> tuple[bytes, list[str]]:
+def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[bytes, list[str]]:
     """The user's file with the identified inertias and friction, and what was done to links that move with another.
 
     A moving link gets all of the identified inertia that turns with its joint; links fixed to it lose theirs, since it
@@ -130,7 +184,7 @@ def patched(arm: Arm, friction: LinearFriction, path: Path) -> tuple[bytes, list
     return document.result(), notes
 
 
-def _unchanged(arm: Arm, path: Path) -> list[bool]:
+def _unchanged(arm: IdentifiedArm, path: Path) -> list[bool]:
     """Whether each link's identified inertia is what the file says already, with all that is fixed to it."""
     stated = _read_quietly(path).nominal_inertia
     if stated is None:
@@ -232,7 +286,7 @@ def _inertial_text(phi: Array) -> str:
     return "\n".join(["<inertial>", *lines, "</inertial>"])
 
 
-def new_urdf(arm: Arm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
+def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
     """A new file, `banner` in its first comment; the frame of each link is that of its joint, with the axis along z."""
     robot = arm.robot
     names = unique_names([joint.link_name for joint in robot.joints], {"base", "tool"})
@@ -257,7 +311,9 @@ def new_urdf(arm: Arm, friction: LinearFriction, banner: Sequence[str] = ()) -> 
     return ("\n".join([*lines, "</robot>"]) + "\n").encode(), notes
 
 
-def _joint(arm: Arm, index: int, place: Array, parent: str, child: str, friction: LinearFriction) -> list[str]:
+def _joint(
+    arm: IdentifiedArm, index: int, place: Array, parent: str, child: str, friction: LinearFriction
+) -> list[str]:
     joint, limits = arm.robot.joints[index], arm.robot.limits
     known = len(limits.lower) == arm.robot.n_joints
     lower, upper, velocity, effort = (
@@ -312,3 +368,34 @@ def unique_names(names: list[str], taken: set[str]) -> list[str]:
         taken = taken | {fresh}
         result.append(fresh)
     return result
+
+
+def _by_pinocchio(path: Path, job: Job) -> Array:
+    import pinocchio
+
+    model = pinocchio.buildModelFromXML(path.read_text("utf-8"))
+    model.gravity.linear = job.arm.robot.gravity
+    data = model.createData()
+    joints = [model.joints[model.getJointId(name)] for name in job.arm.robot.joint_names]
+    damping, friction = (np.zeros(model.nv) + getattr(model, name) for name in ("damping", "friction"))
+    found = np.empty_like(job.motion.q)
+    for row, (q, v, a) in enumerate(zip(*job.motion, strict=True)):
+        full_q, full_v, full_a = pinocchio.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+        for k, joint in enumerate(joints):
+            turn = [np.cos(q[k]), np.sin(q[k])] if joint.nq == 2 else [q[k]]
+            full_q[joint.idx_q : joint.idx_q + joint.nq] = turn
+            full_v[joint.idx_v], full_a[joint.idx_v] = v[k], a[k]
+        torque = pinocchio.rnea(model, data, full_q, full_v, full_a) + damping * full_v + friction * np.sign(full_v)
+        found[row] = [torque[joint.idx_v] for joint in joints]
+    return found
+
+
+def _by_own_reader(path: Path, motion: Motion) -> Array:
+    robot = _read_quietly(path)
+    model = Model(robot)
+    inertia, friction = robot.nominal_inertia, robot.nominal_friction
+    values = np.zeros(len(model.names))
+    if inertia is None or friction is None:
+        raise ProofError(f"{path.name}: was not kept, because it states no inertia; please report this")
+    values[: inertia.size] = inertia.ravel()
+    return model.inverse_dynamics(*motion, values) + friction[:, 0] * motion.qd + friction[:, 1] * np.sign(motion.qd)

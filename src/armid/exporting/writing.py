@@ -1,13 +1,14 @@
-"""From a fit to files that other programs use, each proved before it is kept."""
+"""From a fit to files that other programs use, each proved before it is kept; a sidecar says how, and what is lost."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +17,127 @@ from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.estimation.consistent.regularisation import HALF
 from armid.estimation.fit import Fit
-from armid.exporting.arm import Arm, ExportError, arm_of, fit_digest, random_states
+from armid.exporting.arm import ExportError, IdentifiedArm, arm_of, fit_digest, linear_friction, random_states
 from armid.exporting.exporter import Content, Exporter, Job, LeftOut, exporters, left_out
-from armid.exporting.friction import linear_friction
 from armid.exporting.proof import Proof, ProofError, relative_error
-from armid.exporting.result import SIDECARS, Export, ExportedFile, Refused
 from armid.exporting.urdf import source_urdf
+from armid.files import plain, write_text
 from armid.progress import report_progress
 
 _log = logging.getLogger(__name__)
 STATES = 200
 _STAGE = ".export."
 AGREEMENT, ROUNDED = 1e-7, 1e-2  # by which full and base parameters may differ: exact, and rounded angles
+FORMAT = "armid export 1"
+SIDECARS = ("EXPORT.json", "EXPORT.md")
+
+
+@dataclass(frozen=True, eq=False)
+class ExportedFile:
+    """One written file.
+
+    Attributes:
+        name: without folder.
+        form: one of `exporters`.
+        sha256: of its bytes.
+        proof: its comparison with the fit.
+        lost: what it cannot hold.
+        notes: what else to know, in sentences.
+        holds: what it holds, in words.
+    """
+
+    name: str
+    form: str
+    sha256: str
+    proof: Proof
+    lost: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+    holds: str
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "file": self.name,
+            "format": self.form,
+            "sha256": self.sha256,
+            "holds": self.holds,
+            "cannot_hold": [row.to_data() for row in self.lost],
+            "proof": plain(self.proof),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file that was not kept: its name, its format, and why, in a sentence."""
+
+    name: str
+    form: str
+    reason: str
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"file": self.name, "format": self.form, "reason": self.reason}
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """What was written.
+
+    Attributes:
+        robot: name of the robot.
+        folder: where it was written.
+        files: the files.
+        notes: what concerns all of them.
+        history: version, hashes, seed, and how the fit's base and full parameters agree.
+        refused: what was not kept, because its proof failed.
+    """
+
+    robot: str
+    folder: Path
+    files: tuple[ExportedFile, ...]
+    notes: tuple[str, ...] = ()
+    history: Mapping[str, Any] = field(default_factory=dict)
+    refused: tuple[Refused, ...] = ()
+
+    def summary(self) -> str:
+        """For people; also the text of EXPORT.md."""
+        lines = [f"# {self.robot}: exported", "", *self.notes, *([""] if self.notes else [])]
+        for file in self.files:
+            lines += [f"## {file.name}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
+            if file.lost:
+                lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.lost), ""]
+            lines += [line for note in file.notes for line in (note, "")]
+        if self.refused:
+            old = "Any file of that name here is from an earlier export."
+            lines += ["## Not kept", "", *(f"- {file.reason}. {old}" for file in self.refused)]
+        return "\n".join(lines).rstrip()
+
+    def to_data(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "format": FORMAT,
+            "armid": __version__,
+            "robot": self.robot,
+            "files": [file.to_data() for file in self.files],
+            "refused": [file.to_data() for file in self.refused],
+            "notes": list(self.notes),
+            "history": dict(self.history),
+        }
+
+    def save(self, folder: str | Path) -> None:
+        """Write EXPORT.json and EXPORT.md into a folder."""
+        write_text(Path(folder) / "EXPORT.json", json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n")
+        write_text(Path(folder) / "EXPORT.md", self.summary() + "\n")
+
+
+def _proof_sentence(proof: Proof) -> str:
+    if proof.error is None:
+        return f"{proof.note[0].upper()}{proof.note[1:]}."
+    return (
+        f"Proved with {proof.against} on {proof.states} random states ({proof.note}): differs from the fit by at most "
+        f"{proof.error:.1e} of the range of torque ({proof.tolerance:.2g} allowed)."
+    )
 
 
 def export(
@@ -178,7 +288,7 @@ def _check_not_inputs(target: Path, names: Sequence[str], urdf: Path | None) -> 
             raise ExportError(f"{target / name}: is a folder; move it, or name another -o")
 
 
-def _agreement(arm: Arm, motion: Motion) -> tuple[tuple[str, ...], float]:
+def _agreement(arm: IdentifiedArm, motion: Motion) -> tuple[tuple[str, ...], float]:
     """How the full parameters agree with what the fit predicts; words where that needs any."""
     error = relative_error(arm.torque(motion), arm.fit.predict(motion, sigma=False).torque)
     rounded = arm.robot.nominal_joints is not None
@@ -204,7 +314,7 @@ def _agreement(arm: Arm, motion: Motion) -> tuple[tuple[str, ...], float]:
     return tuple(notes), error
 
 
-def _masses(arm: Arm) -> str:
+def _masses(arm: IdentifiedArm) -> str:
     """Which links' masses the data decide, in a sentence; nothing where the fit does not tell."""
     shares = arm.fit.options.get("data_share")
     if not isinstance(shares, Mapping):
@@ -220,7 +330,7 @@ def _masses(arm: Arm) -> str:
     return f"Only of {', '.join(measured)} the {verb} decided by the data: the other masses are {choice}."
 
 
-def _banner(arm: Arm) -> list[str]:
+def _banner(arm: IdentifiedArm) -> list[str]:
     lines = [
         f"Dynamics of {arm.robot.name}, identified by armid {__version__} (method {arm.fit.method}).",
         f"Joints: {', '.join(arm.robot.joint_names)}.",

@@ -4,22 +4,87 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
 from armid.arrays import Array
+from armid.dynamics.model import Model
 from armid.dynamics.parameters import linear_friction
-from armid.exporting.arm import Arm, ExportError
-from armid.exporting.friction import LinearFriction
-from armid.exporting.urdf import to_rpy
+from armid.errors import ArmidWarning
+from armid.exporting import arm as causes
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
+from armid.exporting.exporter import CAUSES, Content, Exporter, Job, exporters
+from armid.exporting.proof import TOLERANCE, Proof, checked
+from armid.exporting.urdf import Urdf, to_rpy, urdf_name
 from armid.robot.friction import Friction
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
 
 EXACT = 1e-13  # [m, 1] to which a DH table must give back the placements
+
+
+@exporters.add("yaml")
+class RobotFile(Exporter):
+    """A robot file that armid loads again."""
+
+    title = "YAML: a robot file with the identified values, which armid loads again"
+
+    def files(self, job: Job) -> dict[str, Content]:
+        """The robot file, and the URDF that it names where the robot has no DH table."""
+        arm, name = job.arm, f"{job.arm.identifier}.yaml"
+        if dh_table(arm.robot) is not None:
+            text = robot_file(arm, job.friction, job.banner, None, in_joint_frames=False)
+            return {name: Content(text)}
+        urdf = urdf_name(job)
+        beside: dict[str, Content] = {}
+        notes: tuple[str, ...] = ()
+        if "urdf" not in job.formats:
+            notes = (f"Its kinematics are those of {urdf}, which goes with it.",)
+            if arm.complete:
+                beside = {urdf: Content(Urdf().files(job)[urdf].content, proved=False)}
+            elif job.urdf is not None:
+                beside = {urdf: Content(job.urdf.read_bytes(), proved=False)}
+            else:
+                raise ExportError(
+                    f"{arm.robot.name}: has neither a DH table nor a URDF that its robot file could name; make the fit "
+                    "with `armid identify --method feasible`, so that a URDF can be written"
+                )
+        text = robot_file(arm, job.friction, job.banner, urdf, in_joint_frames=job.urdf is None)
+        return {**beside, name: Content(text, notes, urdf)}
+
+    def holds(self, arm: IdentifiedArm) -> str:
+        """In words."""
+        return "the description, all values as its published set `identified`, and the identified arm for simulation"
+
+    def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
+        """All but the loss in proportion to the load."""
+        return tuple(cause for cause in CAUSES if cause != causes.LOAD_LOSS)
+
+    def friction_held(self, job: Job) -> Array:
+        """The description's own law, which may know two directions; beyond it viscous and Coulomb friction."""
+        whole = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(job.motion.q))
+        beyond = [job.arm.beyond_description(joint) for joint in range(job.arm.robot.n_joints)]
+        return np.where(beyond, job.friction.torque(job.motion.qd), whole)
+
+    def reads_urdf(self, robot: Robot) -> bool:
+        """For kinematics that no DH table can give."""
+        return dh_table(robot) is None
+
+    def prove(self, path: Path, job: Job, torque: Array) -> Proof:
+        """By `armid.load_robot`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ArmidWarning)
+            robot = load_robot(path)
+        rows = robot.published["identified"]["parameters"]
+        found = Model(robot).inverse_dynamics(*job.motion, {row["name"]: row["value"] for row in rows})
+        pairs = {"torque": (found, torque)}
+        return checked(path, "armid load_robot", pairs, TOLERANCE, "all parameters of the set", job.sizes)
 
 
 def dh_table(robot: Robot) -> tuple[str, list[list[Any]]] | None:
@@ -51,7 +116,7 @@ def _standard(place: Array) -> tuple[float, float, float, float]:
 
 
 def robot_file(
-    arm: Arm, friction: LinearFriction, banner: list[str], urdf: str | None, *, in_joint_frames: bool
+    arm: IdentifiedArm, friction: LinearFriction, banner: list[str], urdf: str | None, *, in_joint_frames: bool
 ) -> bytes:
     """Text of the robot file.
 
@@ -133,7 +198,7 @@ def _limits(robot: Robot) -> dict[str, Any]:
     return {"limits": result} if result else {}
 
 
-def _drives(arm: Arm, frames: list[Array]) -> dict[str, Any]:
+def _drives(arm: IdentifiedArm, frames: list[Array]) -> dict[str, Any]:
     robot, n = arm.robot, arm.robot.n_joints
     carriers = [drive.carrier if drive.carrier <= n else 0 for drive in robot.drives]
     turns = [np.eye(4), *frames]
@@ -153,14 +218,14 @@ def _drives(arm: Arm, frames: list[Array]) -> dict[str, Any]:
     return result
 
 
-def _law(arm: Arm, joint: int) -> Friction:
+def _law(arm: IdentifiedArm, joint: int) -> Friction:
     """The description's own law; where there is friction beyond it, the nearest viscous and Coulomb friction."""
     if arm.beyond_description(joint):
         return Friction("coulomb-viscous", offset=True)
     return linear_friction(arm.robot.friction[joint])
 
 
-def _values(arm: Arm, friction: LinearFriction, frames: list[Array]) -> dict[str, float]:
+def _values(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) -> dict[str, float]:
     """All parameters, in the link frames of the file."""
     values = dict(arm.by_name)
     for joint in range(arm.robot.n_joints):
@@ -175,7 +240,7 @@ def _values(arm: Arm, friction: LinearFriction, frames: list[Array]) -> dict[str
     return {name: float(value) + 0.0 for name, value in values.items()}
 
 
-def _virtual(arm: Arm, friction: LinearFriction, frames: list[Array]) -> dict[str, Any]:
+def _virtual(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) -> dict[str, Any]:
     """The identified arm as the truth of a simulation; nothing where no such arm can be simulated."""
     n, springs = arm.robot.n_joints, []
     for number in range(1, len(arm.robot.springs) + 1):

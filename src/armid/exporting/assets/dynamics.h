@@ -1,6 +1,3 @@
-"""The fixed parts of the C header; `@X@` is the arm's name, `@N@` the number of joints."""
-
-HEAD = """\
 /*
 @BANNER@
  */
@@ -24,9 +21,7 @@ extern "C" {
  * @X@_mass_matrix(q, mass)               inertia in joint space, rotors included
  */
 
-"""
-
-CORE = """
+@TABLES@
 static inline void @X@_cross_(const double *a, const double *b, double *c)
 {
     c[0] = a[1] * b[2] - a[2] * b[1];
@@ -121,10 +116,7 @@ static inline void @X@_newton_euler_(const double *inertia, const double *gravit
             n[i][k] = Ia[k] + t[k] + u[k];
         tau[i] = 0.0;
     }
-"""
-
-CORE_END = """\
-    for (i = @N@ - 1; i >= 0; i--) {
+@ROTORS@    for (i = @N@ - 1; i >= 0; i--) {
         p = @X@_parent_[i];
         tau[i] += @X@_slides_[i] ? f[i][2] : n[i][2];
         if (p >= 0) {
@@ -138,16 +130,15 @@ CORE_END = """\
         }
     }
 }
-"""
+@IF size@
 
-SIGN = """
 static inline double @X@_size_(double x)
 {
     return x < 0.0 ? -x : x;
 }
-"""
+@END@
+@IF root@
 
-ROOT = """
 /* Square root of x >= 0 by Newton's method, after bringing x between 1 and 4. */
 static inline double @X@_root_(double x)
 {
@@ -168,9 +159,8 @@ static inline double @X@_root_(double x)
         y = 0.5 * (y + x / y);
     return scale * y;
 }
-"""
+@END@
 
-FRICTION = """
 static inline void @X@_friction(const double *q, const double *qd, const double *qdd, double *tau)
 {
 @DECLARED@    int i;
@@ -179,10 +169,9 @@ static inline void @X@_friction(const double *q, const double *qd, const double 
     (void)qdd;
     for (i = 0; i < @N@; i++)
         tau[i] = 0.0;
-@BODY@}
-"""
+@FRICTION@}
+@IF table@
 
-TABLE = """
 /* Linear interpolation; the end values hold outside. */
 static inline double @X@_table_(double x, int count, const double *at, const double *value)
 {
@@ -195,18 +184,15 @@ static inline double @X@_table_(double x, int count, const double *at, const dou
         return value[count - 1];
     return value[k - 1] + (value[k] - value[k - 1]) * (x - at[k - 1]) / (at[k] - at[k - 1]);
 }
-"""
+@END@
 
-SPRINGS = """
 static inline void @X@_springs(const double *q, double *tau)
 {
     int i;
     for (i = 0; i < @N@; i++)
         tau[i] = 0.0;
-@BODY@}
-"""
+@SPRINGS@}
 
-PUBLIC = """
 static inline void @X@_inverse_dynamics(const double *q, const double *qd, const double *qdd, double *tau)
 {
     double friction[@N@], springs[@N@];
@@ -243,4 +229,3 @@ static inline void @X@_mass_matrix(const double *q, double *mass)
 #endif
 
 #endif
-"""

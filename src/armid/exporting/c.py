@@ -2,36 +2,82 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
 from armid.arrays import Array
-from armid.exporting.arm import Arm
-from armid.exporting.c_text import CORE, CORE_END, FRICTION, HEAD, PUBLIC, ROOT, SIGN, SPRINGS, TABLE
+from armid.exporting.arm import ExportError, IdentifiedArm
+from armid.exporting.exporter import Content, Job, Program, exporters
 from armid.exporting.numbers import Curve, Numbers, numbers_of
+from armid.exporting.proof import TIGHT, Proof, ProofError
+
+FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 
 
-def c_header(arm: Arm, banner: list[str]) -> bytes:
+@exporters.add("c")
+class C(Program):
+    """A header for C and C++, compiled and run."""
+
+    title = "C99: one header without allocation, for controllers"
+
+    def files(self, job: Job) -> dict[str, Content]:
+        """One file."""
+        return {f"{job.arm.identifier}_dynamics.h": Content(c_header(job.arm, job.banner))}
+
+    def prove(self, path: Path, job: Job, torque: Array) -> Proof:
+        """Compiled without a single warning and run in a process of its own."""
+        program = compiler()
+        if program is None:
+            note = "not proved: there is no C compiler; install one (or name it with CC) and export again"
+            return Proof(path.name, None, None, 0, TIGHT, note)
+        with tempfile.TemporaryDirectory(prefix="armid-export-") as folder:
+            binary = compile_c(program, path, job.arm, Path(folder))
+            states = np.ascontiguousarray(np.hstack(list(job.motion))).astype("<f8")
+            try:
+                run = subprocess.run([binary], input=states.tobytes(), capture_output=True, check=True, timeout=60.0)
+            except (subprocess.SubprocessError, OSError) as error:
+                raise ProofError(f"{path.name}: was not kept, because the compiled program failed ({error})") from None
+        n = job.arm.robot.n_joints
+        out = np.frombuffer(run.stdout, dtype="<f8").reshape(-1, 4 * n + n * n)
+        names = ("torque", "gravity", "friction", "springs")
+        found = {name: out[:, k * n : (k + 1) * n] for k, name in enumerate(names)} | {"mass matrix": out[:, 4 * n :]}
+        return self.compared(path, f"{Path(program).name} {' '.join(FLAGS)}", found, job, torque)
+
+
+def c_header(arm: IdentifiedArm, banner: list[str]) -> bytes:
     """Text of the header; `banner` are sentences for its first comment."""
     numbers = numbers_of(arm)
-    friction = _friction(numbers)
-    parts = [
-        HEAD,
-        _tables(numbers),
-        CORE,
-        _rotors(numbers),
-        CORE_END,
-        SIGN if numbers.curves else "",
-        ROOT if numbers.springs or "@X@_root_" in friction else "",
-        friction,
-        _springs(numbers),
-        PUBLIC,
-    ]
-    comment = "\n".join(f" * {line}".rstrip() for line in banner)
-    text = "".join(parts).replace("@BANNER@", comment).replace("@N@", str(arm.robot.n_joints))
-    return text.replace("@UP@", arm.identifier.upper()).replace("@X@", arm.identifier).encode()
+    declared, friction = _friction(numbers)
+    parts = {
+        "BANNER": "\n".join(f" * {line}".rstrip() for line in banner),
+        "TABLES": _tables(numbers),
+        "ROTORS": _rotors(numbers),
+        "DECLARED": declared,
+        "FRICTION": friction,
+        "SPRINGS": _springs(numbers),
+        "N": str(arm.robot.n_joints),
+        "UP": arm.identifier.upper(),
+        "X": arm.identifier,
+    }
+    used = friction + parts["SPRINGS"]  # functions between @IF NAME@ and @END@ are written where they are called
+    kept = re.compile(r"@IF (\w+)@\n(.*?)@END@\n", re.DOTALL)
+    text = kept.sub(lambda found: found[2] if f"@X@_{found[1]}_(" in used else "", _asset("dynamics.h"))
+    for name, words in parts.items():
+        text = text.replace(f"@{name}@", words)
+    return text.encode()
+
+
+def _asset(name: str) -> str:
+    """A fixed text; ``@X@`` is the arm's name, ``@N@`` its number of joints."""
+    return (resources.files("armid.exporting") / "assets" / name).read_text("utf-8")
 
 
 def _number(value: float) -> str:
@@ -99,8 +145,8 @@ def _rotors(numbers: Numbers) -> str:
     return "".join(lines)
 
 
-def _friction(numbers: Numbers) -> str:
-    """The body of the friction function, joint by joint, written out."""
+def _friction(numbers: Numbers) -> tuple[str, str]:
+    """Declarations and body of the friction function, joint by joint, written out."""
     lines: list[str] = []
     if numbers.load is not None:
         lines.append("    @X@_newton_euler_(@X@_load_, @X@_gravity_, q, qd, qdd, 0, load);\n")
@@ -124,8 +170,7 @@ def _friction(numbers: Numbers) -> str:
     declared = [f"{kind} {name}" for kind, name, mark in names if mark in body]
     if numbers.weight is not None:
         declared += ["double weight[@N@]", "static const double rest[@N@] = {0.0}"]
-    start = "".join(f"    {text};\n" for text in declared)
-    return FRICTION.replace("@DECLARED@", start).replace("@BODY@", body)
+    return "".join(f"    {text};\n" for text in declared), body
 
 
 def _curve(curve: Curve) -> list[str]:
@@ -153,6 +198,45 @@ def _springs(numbers: Numbers) -> str:
         lines.append(
             f"    tau[{joint}] += @X@_table_(q[{joint}], {len(position)}, @X@_table_q{k}_, @X@_table_tau{k}_);\n"
         )
-    head = TABLE if numbers.tables else ""
-    use = "" if lines else "    (void)q;\n"
-    return head + SPRINGS.replace("@BODY@", use + "".join(lines))
+    return "".join(lines) or "    (void)q;\n"
+
+
+def compiler() -> str | None:
+    """The system's C compiler, or the one that CC names."""
+    return next(
+        (found for name in (os.environ.get("CC"), "cc", "gcc", "clang") if name and (found := shutil.which(name))), None
+    )
+
+
+def compile_c(program: str, header: Path, arm: IdentifiedArm, folder: Path, main: str = "states.c") -> Path:
+    """Compile a program of `assets` around the header, in `folder`: it writes the torques of states, or takes time."""
+    source, binary = folder / "main.c", folder / "main"
+    text = _asset(main).replace("@X@", arm.identifier).replace("@N@", str(arm.robot.n_joints))
+    shutil.copy(header, folder / "arm.h")
+    source.write_text(text)
+    command = [program, *FLAGS, str(source), "-o", str(binary), "-lm"]
+    try:
+        subprocess.run(command, capture_output=True, check=True, text=True, timeout=120.0)
+    except subprocess.CalledProcessError as error:
+        first = (error.stderr or "").strip().splitlines()
+        raise ProofError(
+            f"{header.name}: was not kept, because {Path(program).name} refuses it ({first[0] if first else error})"
+        ) from None
+    except (subprocess.TimeoutExpired, OSError) as error:
+        raise ProofError(f"{header.name}: was not kept, because the C compiler failed ({error})") from None
+    return binary
+
+
+def time_c(header: Path, arm: IdentifiedArm) -> float:
+    """Seconds that one call of the header's inverse dynamics takes on this machine, the best of twenty rounds.
+
+    Raises:
+        ExportError: there is no C compiler.
+    """
+    program = compiler()
+    if program is None:
+        raise ExportError("there is no C compiler to time the header with; install one, or name it with CC")
+    with tempfile.TemporaryDirectory(prefix="armid-export-") as folder:
+        binary = compile_c(program, header, arm, Path(folder), "timed.c")
+        run = subprocess.run([binary], capture_output=True, text=True, check=True, timeout=60.0)
+    return float(run.stdout.split()[0])

@@ -1,0 +1,109 @@
+"""The Python twin of the C header: one file that needs NumPy alone, vectorised over samples."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.exporting.arm import IdentifiedArm
+from armid.exporting.exporter import Content, Job, Program, exporters
+from armid.exporting.numbers import Curve, numbers_of
+from armid.exporting.proof import Proof
+
+
+@exporters.add("python")
+class Python(Program):
+    """A module that needs NumPy alone, run here."""
+
+    title = "Python: one module that needs NumPy alone, vectorised over samples"
+
+    def files(self, job: Job) -> dict[str, Content]:
+        """One file."""
+        return {f"{job.arm.identifier}_dynamics.py": Content(python_module(job.arm, job.banner))}
+
+    def prove(self, path: Path, job: Job, torque: Array) -> Proof:
+        """Run here."""
+        functions, motion = runpy.run_path(str(path)), job.motion
+        found = {
+            "torque": functions["inverse_dynamics"](*motion),
+            "gravity": functions["gravity"](motion.q),
+            "friction": functions["friction"](*motion),
+            "springs": functions["springs"](motion.q),
+            "mass matrix": functions["mass_matrix"](motion.q).reshape(len(motion.q), -1),
+        }
+        return self.compared(path, f"NumPy {np.__version__}", found, job, torque)
+
+
+def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
+    """Text of the module; `banner` are sentences for its docstring."""
+    numbers = numbers_of(arm)
+    doc = "\n".join(banner).replace("\\", "\\\\").replace('"""', "'''")
+    constants = {
+        "JOINTS": repr(tuple(arm.robot.joint_names)),
+        "PARENT": repr([int(p) for p in numbers.parent]),
+        "SLIDES": repr([bool(p) for p in numbers.prismatic]),
+        "ROTATION": _array(numbers.rotation),
+        "TRANSLATION": _array(numbers.translation),
+        "GRAVITY": _array(numbers.gravity),
+        "INERTIA": _array(numbers.inertia),
+        "REFLECTED": _array(numbers.reflected),
+        "ROTORS": _rows([(r.carrier, r.joint, r.ratio, r.inertia, r.axis) for r in numbers.rotors]),
+        "LINES": _rows(list(numbers.lines)),
+        "LOAD": "None" if numbers.load is None else _array(numbers.load),
+        "CURVES": _curves(numbers.curves),
+        "LOSS": "None" if numbers.loss is None else _array(numbers.loss),
+        "WEIGHT": "None" if numbers.weight is None else _array(numbers.weight),
+        "SPRINGS": _rows(list(numbers.springs)),
+        "TABLES": _rows(list(numbers.tables)),
+    }
+    lines = [f"{_COMMENTS.get(name, '')}{name} = {text}" for name, text in constants.items()]
+    code = (resources.files("armid.exporting") / "assets" / "dynamics.py.txt").read_text("utf-8")
+    return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + code).encode()
+
+
+_COMMENTS = {
+    "PARENT": "# link that each joint hangs on, -1 for the base\n",
+    "ROTATION": "# joint frame at zero in the parent's\n",
+    "INERTIA": "# per link, in its joint's frame: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin\n",
+    "REFLECTED": "# inertia of the rotors that feel no link, in joint space\n",
+    "ROTORS": "# rotors that feel the link they sit on: link, joint, gear ratio, inertia, axis\n",
+    "LINES": "# linear friction: direction in joint space; viscous, Coulomb forwards; the same backwards; offset\n",
+    "LOAD": "# links whose torque is the load of load-dependent friction\n",
+    "CURVES": "# friction laws: joint, torque forwards and backwards at speed v, offset\n",
+    "WEIGHT": "# links whose weight makes the load-proportional loss\n",
+    "SPRINGS": "# joint, a, b, phi, stiffness, stiffness times free length\n",
+}
+
+
+def _array(values: Array) -> str:
+    return "np.array(" + _plain(values) + ")"
+
+
+def _rows(rows: Sequence[Sequence[object]]) -> str:
+    inner = "".join("    (" + ", ".join(_plain(entry) for entry in row) + "),\n" for row in rows)
+    return f"(\n{inner})" if rows else "()"
+
+
+def _curves(curves: Sequence[Curve]) -> str:
+    rows = []
+    for joint, law, up, down, offset in curves:
+        back = "" if law.even else "-"
+        texts = [f"lambda v, load: {sign}({law.numpy_text(c, 'load')})" for sign, c in (("", up), (back, down))]
+        rows.append(f"    ({joint}, {texts[0]}, {texts[1]}, {float(offset)!r}),  # {law.name}\n")
+    return f"(\n{''.join(rows)})" if rows else "()"
+
+
+def _plain(value: object) -> str:
+    """A literal that reads back exactly."""
+    if isinstance(value, np.ndarray):
+        if value.ndim > 1:
+            return "[\n" + "".join(f"    {_plain(row)},\n" for row in value) + "]"
+        return "[" + ", ".join(repr(float(entry) + 0.0) for entry in value) + "]"
+    if isinstance(value, tuple):
+        return "(" + "".join(f"{_plain(entry)}, " for entry in value) + ")"
+    return repr(value)
