@@ -17,10 +17,8 @@ from armid.errors import ArmidError
 from armid.estimation import load_fit
 from armid.logs import read_log, write_log
 from armid.robot.load import robot_digest
-from armid.run import work
-from armid.run.procedure import run, stages_of
+from armid.run.procedure import in_words, robot_of, run, stages_of
 from armid.run.settings import Settings, make_settings
-from armid.run.verdict import in_words
 from armid.validation.result import load_validation
 
 SMALL = {
@@ -154,7 +152,7 @@ def test_changed_files_are_noticed_wherever_they_are_read_from(finished, tmp_pat
 
 
 def _keys(settings):
-    return robot_digest(work.robot_of(settings))
+    return robot_digest(robot_of(settings))
 
 
 def test_an_error_of_the_doctor_stops_the_run(finished, tmp_path):

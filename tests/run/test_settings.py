@@ -38,9 +38,9 @@ def test_files_are_named_from_the_settings_file(tmp_path):
     ("text", "words"),
     [
         ("robot: pa10\nperiod: 10\nharmonic: 3\n", "harmonic: is not a known key, did you mean 'harmonics'"),
-        ("robot: pa10\nperiods: many\n", "periods: is 'many'; it must be a whole number"),
-        ("robot: pa10\nseed: [1, 2]\n", "seed: must be one value"),
-        ("robot: pa10\nno_warmup: 1\n", "no_warmup: is 1; it must be true or false"),
+        ("robot: pa10\nperiods: many\n", "periods: must be a whole number, not 'many'"),
+        ("robot: pa10\nseed: [1, 2]\n", "seed: must be a whole number, not [1, 2]"),
+        ("robot: pa10\nno_warmup: 1\n", "no_warmup: must be true or false, not 1"),
         ("periods: 3\n", "robot: is missing"),
         ("- 3\n", "holds no fields"),
     ],

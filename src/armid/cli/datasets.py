@@ -5,34 +5,28 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.options import add_json_option, print_json
+from armid.cli.arguments import arg
+from armid.cli.options import command, finish
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
     from armid.logs.public import PublicLogs
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "datasets",
-        help="list published logs of real robots, and fetch them",
-        description="List logs of real robots that others have published, with origin, licence and checksums. armid "
-        "holds none of them: --fetch downloads one from its origin, or ARMID_DATA names a folder with copies.",
-    )
-    command.add_argument("name", metavar="NAME", nargs="?", help="show one of them")
-    command.add_argument("--fetch", action="store_true", help="download what is missing, and check it")
-    command.add_argument("--folder", metavar="DIR", help="folder with the data sets (default: what ARMID_DATA names)")
-    add_json_option(command)
-    return command
-
-
-def run(options: argparse.Namespace) -> int:
+@command(
+    "datasets",
+    "list published logs of real robots, and fetch them",
+    "List logs of real robots that others have published, with origin, licence and checksums. armid holds none of "
+    "them: --fetch downloads one from its origin, or ARMID_DATA names a folder with copies.",
+    arg("name [NAME]", "show one of them", values="armid.logs.public:public_logs"),
+    arg("--fetch", "download what is missing, and check it"),
+    arg("--folder DIR", "folder with the data sets (default: what ARMID_DATA names)"),
+)
+def datasets(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.logs.public import VARIABLE, public_log, public_logs
 
@@ -45,14 +39,9 @@ def run(options: argparse.Namespace) -> int:
         if not folder:
             raise ArmidError(f"--fetch needs a folder: give --folder DIR, or set {VARIABLE}")
         written = chosen[0].fetch(folder)
-    if options.json:
-        print_json(
-            {"folder": folder, "datasets": [_as_data(e, folder) for e in chosen], "files": list(map(str, written))}
-        )
-        return 0
+    data = {"folder": folder, "datasets": [_as_data(entry, folder) for entry in chosen]}
     lines = _describe(chosen[0], folder) if options.name else _table(chosen, folder)
-    sys.stdout.write("\n".join([*lines, *(f"wrote {path}" for path in written)]) + "\n")
-    return 0
+    return finish(options, data, lines, written)
 
 
 def _as_data(entry: PublicLogs, folder: str | None) -> dict[str, Any]:

@@ -1,101 +1,72 @@
-"""armid design: an exciting trajectory, certified."""
+"""`armid design ROBOT`: an exciting trajectory, certified."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.display import duration, on_line
-from armid.cli.log_options import check_output
-from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
+from armid.cli.arguments import arg
+from armid.cli.display import Display, display
+from armid.cli.options import (
+    JOINTS,
+    SEED,
+    check_pictures,
+    command,
+    finish,
+    joints_from,
+    output,
+    positive,
+    robot_arguments,
+    robot_from,
+)
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
-    from armid.excitation import Plan, Standing
+    from armid.arrays import Array
+    from armid.excitation import Fourier, Plan, Standing
     from armid.robot import Robot
     from armid.robot.robot import Limits
 
-_CRITERIA = "d-optimal, a-optimal, e-optimal, condition, condition-raw, condition-and-sigma"
 _RADIUS = 0.06  # of links without a known shape [m]
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "design",
-        help="design an exciting trajectory inside all limits",
-        description="Design a periodic trajectory that makes the parameters visible, inside every certified limit.",
-    )
-    add_robot_options(command)
-    command.add_argument("-o", "--output", metavar="PLAN", help="plan file to write (JSON)")
-    command.add_argument("--to", metavar="KINDS", help="also write, beside -o: csv, ros, urscript, joined by commas")
-    command.add_argument("--pictures", action="store_true", help="also draw the plan, beside -o")
-    command.add_argument("--criterion", default="d-optimal", metavar="NAME", help=f"{_CRITERIA} (default: d-optimal)")
-    command.add_argument(
-        "--parameters", default="all", metavar="WHICH", help="all, inertial, payload, or names joined by commas"
-    )
-    command.add_argument("--harmonics", default="5", metavar="N", help="how many, or a list such as 1,20 (default: 5)")
-    command.add_argument("--period", type=float, default=10.0, metavar="S", help="seconds (default: 10)")
-    command.add_argument(
-        "--rate", type=float, default=150.0, metavar="HZ", help="rate of the experiment (default: 150)"
-    )
-    command.add_argument("--joints", metavar="LIST", help="joints that move, such as 3,4,5,6 (default: all)")
-    command.add_argument(
-        "--posture", type=float, nargs="+", metavar="Q", help="position of joints that do not move, rad"
-    )
-    command.add_argument("--margin", type=float, default=0.95, help="share of the limits to use (default: 0.95)")
-    command.add_argument(
-        "--box", type=float, nargs=6, metavar="M", help="keep the tool inside: x y z of two corners, m"
-    )
-    command.add_argument(
-        "--keep-out",
-        type=float,
-        nargs=6,
-        action="append",
-        default=[],
-        metavar="M",
-        help="keep the tool outside a box: x y z of two corners, m; may be given several times",
-    )
-    command.add_argument(
-        "--torque", action="store_true", help="keep torques of the nominal or virtual arm within limits"
-    )
-    command.add_argument(
-        "--collisions",
-        type=float,
-        nargs="?",
-        const=_RADIUS,
-        metavar="R",
-        help=f"keep links apart; R is the radius of links without a known shape, m (default: {_RADIUS})",
-    )
-    command.add_argument("--floor", type=float, metavar="Z", help="keep links above this height of the base frame, m")
-    command.add_argument(
-        "--noise",
-        type=float,
-        nargs="+",
-        metavar="S",
-        help="standard deviation of each joint's torque, N m: weights the information (default: the same for all)",
-    )
-    command.add_argument("--given", metavar="FIT", help="a fit, or a plan that was run: design for what is left")
-    command.add_argument("--at-rest", action="store_true", help="start and end with zero velocity and acceleration")
-    command.add_argument("--resonance", type=float, metavar="HZ", help="keep all harmonics below this frequency")
-    command.add_argument("--starts", type=int, default=10, metavar="N", help="random starts (default: 10)")
-    command.add_argument("--budget", type=float, metavar="S", help="stop after this many seconds with the best so far")
-    command.add_argument("--seed", type=int, default=0, help="of the random starts (default: 0)")
-    command.add_argument("--default-limits", action="store_true", help="stand-ins for limits that are not known")
-    command.add_argument("--allow-violation", action="store_true", help="write a plan even if it breaks a limit")
-    add_json_option(command)
-    return command
-
-
-def run(options: argparse.Namespace) -> int:
+@command(
+    "design",
+    "design an exciting trajectory inside all limits",
+    "Design a periodic trajectory that makes the parameters visible, inside every certified limit.",
+    *robot_arguments(),
+    output("plan file to write (JSON)", "PLAN"),
+    arg("--to KIND...", "also write, beside -o: {values}", values="armid.excitation.export_plan:KINDS"),
+    arg("--pictures [DIR]", "draw the plan into this folder (default: beside -o)", const=""),
+    arg("--criterion NAME", "{values}", default="d-optimal", values="armid.excitation.criteria:CRITERIA"),
+    arg("--parameters WHICH", "{values}, or names with commas", default="all", values="all inertial payload"),
+    arg("--harmonics N", "how many, or a list such as 1,20", default="5"),
+    arg("--period S", "seconds", default=10.0),
+    arg("--rate HZ", "rate of the experiment", default=150.0),
+    JOINTS,
+    arg("--posture Q...", "position of joints that do not move, rad", float),
+    arg("--margin SHARE", "share of the limits to use", default=0.95),
+    arg("--box M", "keep the tool inside: x y z of two corners, m", float, nargs=6),
+    arg("--keep-out M", "keep the tool outside a box; may be repeated", float, [], nargs=6, action="append"),
+    arg("--torque", "keep torques of the nominal or virtual arm within limits"),
+    arg("--collisions [R]", f"keep links apart; R: radius of unknown shapes, m ({_RADIUS})", float, const=_RADIUS),
+    arg("--floor Z", "keep links above this height of the base frame, m", float),
+    arg("--noise S...", "standard deviation of each joint's torque, N m (default: the same for all)", float),
+    arg("--given FIT", "a fit, or a plan that was run: design for what is left"),
+    arg("--at-rest", "start and end with zero velocity and acceleration"),
+    arg("--resonance HZ", "keep all harmonics below this frequency", float),
+    arg("--starts N", "random starts", default=10),
+    arg("--budget S", "stop after this many seconds with the best so far", float),
+    SEED,
+    arg("--default-limits", "stand-ins for limits that are not known"),
+    arg("--allow-violation", "write a plan even if it breaks a limit"),
+)
+def design(options: argparse.Namespace) -> int:
     """Run the command."""
     robot = robot_from(options)
-    from armid.cli.given import given_information
     from armid.excitation import Fourier, criterion, design
 
     _check_outputs(robot, options)
@@ -103,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     shape = Fourier(_orders(options.harmonics), options.period)
     what: dict[str, Any] = {
         "parameters": options.parameters.split(",") if "," in options.parameters else options.parameters,
-        "joints": None if options.joints is None else _numbers("--joints", options.joints),
+        "joints": None if options.joints is None else [j + 1 for j in joints_from(robot, options.joints)],
         "posture": options.posture,
         "rate_hz": options.rate,
         "margin": options.margin,
@@ -114,9 +85,9 @@ def run(options: argparse.Namespace) -> int:
     }
     given = None
     if options.given is not None:
-        given, what["noise"] = given_information(options.given, robot, shape, what)
-    display = None if options.quiet or options.json else _Display(_positive("--starts", options.starts))
-    with display or nullcontext():
+        given, what["noise"] = _given_information(options.given, robot, shape, what)
+    positive("--starts", options.starts)
+    with display(options) as shown:
         plan = design(
             robot,
             shape,
@@ -124,10 +95,10 @@ def run(options: argparse.Namespace) -> int:
             given=given,
             constraints=_constraints(robot, limits, options),
             **what,
-            starts=_positive("--starts", options.starts),
+            starts=options.starts,
             budget=options.budget,
             seed=options.seed,
-            progress=display,
+            progress=_Standings(shown, options.starts),
             keep_on_interrupt=True,
         )
     if not plan.certified and not options.allow_violation:
@@ -137,86 +108,57 @@ def run(options: argparse.Namespace) -> int:
             "not written; use a smaller --margin or more --starts, or --allow-violation"
         )
     files = _write(plan, replace(robot, limits=limits), options)
-    if options.json:
-        print_json({**_as_data(plan), "files": [str(file) for file in files]})
-    else:
-        sys.stdout.write(plan.summary() + "\n")
-        sys.stdout.writelines(f"wrote {file}\n" for file in files)
-    return 0 if plan.certified else 1
+    return finish(options, _as_data(plan), plan.summary(), files, good=plan.certified)
 
 
 def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
     """Find out before a long search whether its results can be written."""
-    for option, given in (("--to", options.to is not None), ("--pictures", options.pictures)):
+    for option, given in (("--to", options.to), ("--pictures", options.pictures == "")):
         if given and not options.output:
             raise ArmidError(f"{option} needs -o PLAN: its files are written beside the plan, under the same name")
-    check_output(options.output, [options.robot, *([options.given] if options.given else [])])
     if options.to is not None:
         from armid.excitation.export_plan import check_kinds
 
-        check_kinds(options.to.split(","), robot.n_joints)
-    if options.pictures:
-        from armid import theme
-
-        theme.need_matplotlib()
+        options.to = [kind for word in options.to for kind in word.split(",")]
+        check_kinds(options.to, robot.n_joints)
+    if options.pictures is not None:
+        options.pictures = options.pictures or str(Path(options.output).parent)
+        check_pictures(options.pictures)
 
 
 def _write(plan: Plan, robot: Robot, options: argparse.Namespace) -> list[Path]:
     """Write what was asked for; returns the files."""
-    if not options.output:
-        return []
-    path = Path(options.output)
-    plan.save(path)
-    files, stem = [path], path.with_suffix("") if path.suffix == ".json" else path
+    path = Path(options.output or plan.robot)
+    files, stem = [], path.with_suffix("") if path.suffix == ".json" else path
+    if options.output:
+        plan.save(path)
+        files.append(path)
     if options.to is not None:
         from armid.excitation.export_plan import export_plan
 
-        files += export_plan(plan, options.to.split(","), stem)
-    if options.pictures:
+        files += export_plan(plan, options.to, stem)
+    if options.pictures is not None:
         from armid.excitation.pictures import draw_plan
 
-        files += draw_plan(plan, robot, stem.parent, stem.name)
+        files += draw_plan(plan, robot, Path(options.pictures), stem.name)
     return files
 
 
-class _Display:
-    """On a terminal one line that updates, with the start that is being searched; a line per ended start elsewhere.
+class _Standings:
+    """Shows how a search stands, in the figures of the plan's summary and by the same names."""
 
-    Figures are those of the plan's summary, by the same names. Used as a context, it clears a line that did not come to
-    its end, so that results or an error stand alone.
-    """
-
-    def __init__(self, starts: int) -> None:
+    def __init__(self, shown: Display, starts: int) -> None:
         from armid.excitation.search import searches
 
-        self._began, self._live, self._open = time.monotonic(), sys.stderr.isatty(), False
-        self._total = searches(starts)
-
-    def __enter__(self) -> _Display:
-        if self._live:
-            on_line(f"start 1/{self._total}")
-            self._open = True
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._open:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self._shown = shown
+        shown(f"start 1/{searches(starts)}", 0.0)
 
     def __call__(self, now: Standing) -> None:
-        seconds = time.monotonic() - self._began
-        left = seconds / now.done * (now.total - now.done)
         if not now.cost < float("inf"):
             best = f"nothing feasible yet, limits broken by {100 * now.violation:.3g} %"
         else:
             best = f"best so far: log det {now.log_det:.2f}, condition number {now.condition:.3g}"
-        self._open = self._live and now.done < now.total
-        text = f"start {now.done + self._open}/{now.total}  {duration(seconds)}, {duration(left)} left  {best}"
-        if self._live:
-            on_line(text if self._open else text + "\n")
-        else:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+        self._shown(f"start {min(now.done + 1, now.total)}/{now.total}, {best}", now.done / now.total)
 
 
 def _as_data(plan: Plan) -> dict[str, Any]:
@@ -245,10 +187,40 @@ def _numbers(option: str, text: str) -> list[int]:
         raise ArmidError(f"{option} {text}: not whole numbers joined by commas, such as 3,4,5,6") from None
 
 
-def _positive(option: str, value: int) -> int:
-    if value < 1:
-        raise ArmidError(f"{option} {value}: must be at least 1")
-    return value
+def _given_information(
+    path: str, robot: Robot, shape: Fourier, options: dict[str, Any]
+) -> tuple[Array, list[float] | None]:
+    """Information matrix for `design`, and the torque noise it is measured in (None for the options' own).
+
+    A plan counts as one period of it run with the same noise. A fit counts with the inverse of its covariance; its
+    joints' residuals are then the noise, unless noise was given.
+    """
+    from armid.excitation import gathered_information, load_plan
+    from armid.files import read_text
+
+    if '"armid fit' not in read_text(path)[:200]:
+        return gathered_information(load_plan(path), robot, shape, **options), options.get("noise")
+    import numpy as np
+
+    from armid.estimation import load_fit
+    from armid.excitation import design_problem
+
+    fit = load_fit(path)
+    if fit.robot.name != robot.name or fit.robot.joint_names != robot.joint_names:
+        raise ArmidError(f"{path}: is a fit of {fit.robot.name!r}, not of {robot.name!r}; give one of the same robot")
+    noise = options.get("noise") or [float(sigma) for sigma in 1.0 / np.sqrt(fit.weights)]
+    names = design_problem(robot, shape, **{**options, "noise": noise}).parameters
+    missing = [name for name in names if name not in fit.columns]
+    if missing:
+        raise ArmidError(
+            f"{path}: does not estimate {', '.join(missing[:5])}; fit and design must use the same --links, --simplify "
+            "and --parameters"
+        )
+    index = [fit.columns.index(name) for name in names]
+    covariance = fit.covariance[np.ix_(index, index)]
+    scale = np.sqrt(np.diag(covariance))
+    information = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
+    return information / (shape.period * options["rate_hz"]), noise
 
 
 def _limits(robot: Robot, options: argparse.Namespace) -> Limits:

@@ -23,20 +23,23 @@ class Display:
         after_s: how long the work lasts before anything is shown [s].
         stay: whether the last line stays on the terminal.
         most: whether the work may end before its share is 1, so that the remaining time is a bound.
+        silent: whether nothing is shown at all.
     """
 
-    def __init__(self, what: str = "", *, after_s: float = 0.0, stay: bool = True, most: bool = False) -> None:
-        self._what, self._after_s, self._stay, self._left = what, after_s, stay, "at most" if most else "about"
+    def __init__(
+        self, what: str = "", *, after_s: float = 0.0, stay: bool = True, most: bool = False, silent: bool = False
+    ) -> None:
+        self.most, self._what, self._after_s, self._stay, self._silent = most, what, after_s, stay, silent
         self._began = self._phase = time.monotonic()
         self._printed = 0.0
         self._now: tuple[str, float] | None = None
         self._shown, self._ended, self._lock = False, threading.Event(), threading.Lock()
 
     def __call__(self, text: str, share: float) -> None:
-        """Tell what is done and which share of it."""
+        """Show what is done and which share of it."""
         with self._lock:
             if self._now is not None and share < self._now[1]:
-                self._phase = time.monotonic()  # another phase, whose share begins anew
+                self._phase = time.monotonic()  # another phase, whose share starts at 0 again
             self._now = (text, share)
             self._show()
             if share >= 1.0:
@@ -44,7 +47,7 @@ class Display:
                 self._clear()
 
     def __enter__(self) -> Display:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self._silent:
             threading.Thread(target=self._tick, daemon=True).start()
         return self
 
@@ -58,6 +61,16 @@ class Display:
             self._now = None
             self._clear()
 
+    def line(self, text: str, *, timed: bool = True) -> None:
+        """Write a line that stays; what follows is timed by itself, unless `timed` is False."""
+        self.clear()
+        if timed:
+            self._began = self._phase = time.monotonic()
+            self._printed = 0.0
+        if not self._silent:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
     def _tick(self) -> None:
         while not self._ended.wait(TICK_S):
             with self._lock:
@@ -65,16 +78,17 @@ class Display:
 
     def _show(self) -> None:
         seconds = time.monotonic() - self._began
-        if self._now is None or seconds < self._after_s:
+        if self._now is None or seconds < self._after_s or self._silent:
             return
         text, share = self._now
         line = f"{self._what}{text}  {100 * share:.0f} %  {duration(seconds)}"
         if 0.0 < share < 1.0:
-            so_far = time.monotonic() - self._phase
-            line += f", {self._left} {duration(so_far / share * (1.0 - share))} left"
+            so_far, bound = time.monotonic() - self._phase, "at most" if self.most else "about"
+            line += f", {bound} {duration(so_far / share * (1.0 - share))} left"
         last = share >= 1.0 and self._stay
         if sys.stderr.isatty():
-            on_line(line + "\n" if last else line)
+            width = shutil.get_terminal_size().columns
+            sys.stderr.write(f"\r\x1b[K{line[: width - 1]}" + ("\n" if last else ""))
             self._shown = not last
         elif last or seconds - self._printed > EVERY_S:
             self._printed = seconds
@@ -88,16 +102,9 @@ class Display:
             sys.stderr.flush()
 
 
-def display(options: argparse.Namespace, what: str = "", *, most: bool = False) -> Display | None:
-    """Progress of an experiment, unless the user does not want it."""
-    return None if options.quiet or options.json else Display(what, most=most)
-
-
-def on_line(text: str) -> None:
-    """Write over the terminal's current line, cut to its width; a line break at the end is kept."""
-    width = shutil.get_terminal_size().columns
-    sys.stderr.write(f"\r\x1b[K{text.rstrip()[: width - 1]}" + ("\n" if text.endswith("\n") else ""))
-    sys.stderr.flush()
+def display(options: argparse.Namespace, what: str = "", *, stay: bool = True, most: bool = False) -> Display:
+    """Progress of long work, silent where the user wants none."""
+    return Display(what, stay=stay, most=most, silent=options.quiet or options.json)
 
 
 def duration(seconds: float) -> str:
@@ -105,3 +112,10 @@ def duration(seconds: float) -> str:
     if seconds < 90.0:
         return f"{seconds:.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
+
+
+def on_line(text: str) -> None:
+    """Write over the terminal's current line, cut to its width; a line break at the end is kept."""
+    width = shutil.get_terminal_size().columns
+    sys.stderr.write(f"\r\x1b[K{text.rstrip()[: width - 1]}" + ("\n" if text.endswith("\n") else ""))
+    sys.stderr.flush()

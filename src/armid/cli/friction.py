@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.display import display
-from armid.cli.log_options import logs_from
-from armid.cli.options import robot_from
+from armid.cli.options import logs_from, robot_from
 from armid.cli.single_joint import (
     add_options,
     check_outputs,
@@ -49,7 +48,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--seconds", type=float, default=15.0, metavar="S", help="steady motion per speed and direction (default: 15)"
     )
     command.add_argument(
-        "--warm-up", type=float, default=0.0, metavar="S", help="moderate motion before each joint (PA-10 paper: 60)"
+        "--warmup",
+        "--warm-up",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="moderate motion before each joint (PA-10 paper: 60)",
     )
     return command
 
@@ -89,7 +93,7 @@ def _fit(robot: Robot, index: int, points: FrictionPoints, options: argparse.Nam
 def _from_logs(
     robot: Robot, joints: list[int], options: argparse.Namespace
 ) -> list[tuple[int, FrictionPoints, FrictionRun | None]]:
-    """Points of every joint asked for; without --joint, of those that the logs show."""
+    """Points of every joint asked for; without --joints, of those that the logs show."""
     from armid.estimation.single_joint.friction_points import friction_points
     from armid.logs import LogError
 
@@ -100,7 +104,7 @@ def _from_logs(
         try:
             found.append((index, friction_points(logs, robot, index + 1), None))
         except LogError as error:
-            if options.joint or error.field:
+            if options.joints or error.field:
                 raise
             problems.append(error)
     if not found:
@@ -130,7 +134,7 @@ def _from_sweeps(
                 index + 1,
                 speeds=speeds,
                 seconds=options.seconds,
-                warm_up_s=options.warm_up,
+                warm_up_s=options.warmup,
             )
         found.append((index, friction_points(sweep.log, mounted, index + 1), _remembered(robot, sweep)))
     return found

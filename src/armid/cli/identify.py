@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from armid.cli.arguments import Parser
+from armid.cli.arguments import arg
 from armid.cli.given import check_friction, friction_entries
-from armid.cli.log_options import add_log_options, check_output, hashes, kept_options, logs_from
-from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
-from armid.errors import ArmidError, UnknownNameError, in_words
-from armid.progress import progress_part, report_progress
+from armid.cli.options import (
+    LOGS,
+    command,
+    finish,
+    hashes,
+    kept_options,
+    logs_from,
+    output,
+    robot_arguments,
+    robot_from,
+)
+from armid.errors import ArmidError, in_words
+from armid.progress import progress_part
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
@@ -21,35 +29,6 @@ if TYPE_CHECKING:
     from armid.torque.known import KnownTorque
 
 HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
-
-
-def add_parser(commands: Any) -> Parser:
-    """Add the command."""
-    command: Parser = commands.add_parser(
-        "identify",
-        help="estimate the parameters of a robot from logs",
-        description="Estimate parameters with intervals. By default armid finds signal processing, friction law and "
-        "torque delay of each joint itself, and returns the nearest physically consistent arm; notes say why.",
-    )
-    command.more_help = _methods
-    add_robot_options(command)
-    add_log_options(command)
-    command.add_argument("-o", "--output", metavar="FIT", help="fit to write (JSON)")
-    command.add_argument("--method", metavar="NAME", help="how to estimate (default: feasible, else wls)")
-    command.add_argument(
-        "--friction",
-        metavar="LAW",
-        help="auto: chosen per joint by held-out data (default; linear for searches); linear: the description's law "
-        "alone; or terms to choose among, such as stribeck,load",
-    )
-    command.add_argument("--prior", metavar="FILE:STRENGTH", help="CAD, URDF or fit, believed to a share such as 0.05")
-    command.add_argument(
-        "--signals", metavar="FILE", help="pipeline: a YAML file, a step's name, or {step: LowPass, …}"
-    )
-    command.add_argument("--fix", metavar="NAME=VALUE", nargs="+", action="extend", help="parameters that are known")
-    command.add_argument("--given-friction", metavar="FILE", help="friction found before, by `armid friction -o FILE`")
-    add_json_option(command)
-    return command
 
 
 def _methods() -> str:
@@ -60,25 +39,44 @@ def _methods() -> str:
     return f"methods: {', '.join(words)}"
 
 
-def run(options: argparse.Namespace) -> int:
+@command(
+    "identify",
+    "estimate the parameters of a robot from logs",
+    "Estimate parameters with intervals. By default armid chooses signal processing, friction law and torque delay of "
+    "each joint itself, and returns the nearest physically consistent arm; it says what it chose.",
+    *robot_arguments(),
+    *LOGS,
+    output("fit to write (JSON)", "FIT"),
+    arg(
+        "--method NAME",
+        "how to estimate, see below (default: feasible, else wls)",
+        values="armid.estimation:estimators",
+    ),
+    arg(
+        "--friction LAW",
+        "auto: chosen per joint by held-out data (default; linear for searches); linear: the description's law alone; "
+        "a law for all joints; or terms to choose among, such as stribeck,load",
+        values="auto linear armid.registry:friction_laws armid.torque.friction.added:ADDED",
+    ),
+    arg("--prior FILE:STRENGTH", "CAD, URDF or fit, trusted to a share such as 0.05"),
+    arg("--signals FILE", "pipeline: a YAML file, a step's name, or {step: LowPass, …}"),
+    arg("--fix NAME=VALUE...", "parameters that are known", action="extend"),
+    arg("--given-friction FILE", "friction found before, by `armid friction -o FILE`"),
+    epilog=_methods,
+)
+def identify(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation import identify
-    from armid.estimation.estimator import estimators
+    from armid.estimation.consistent.prior import parse_prior
+    from armid.estimation.identifying import check_method
     from armid.signals import load_pipeline, process_logs
 
-    check_output(options.output, options.logs)
-    if options.method is not None and options.method not in estimators:
-        raise UnknownNameError("--method", options.method, estimators)
-    robot = robot_from(options)
-    known_torque = None
+    robot, known_torque = robot_from(options), None
     if options.given_friction:
         robot, known_torque = _given_friction(options.given_friction, robot)
-    prior = None
-    if options.prior:
-        from armid.estimation.consistent.prior import parse_prior
-
-        prior = parse_prior(options.prior, robot)
+    prior = parse_prior(options.prior, robot) if options.prior else None
     known, pipeline = _fixed(options.fix), load_pipeline(options.signals)
+    check_method(options.method, options.friction)
     with progress_part(0.0, 0.1):
         logs = logs_from(options)
     with progress_part(0.1, 0.3):
@@ -93,16 +91,24 @@ def run(options: argparse.Namespace) -> int:
             known=known,
             known_torque=known_torque,
         )
+    given = (options.robot, options.recipe, options.signals, options.given_friction)
+    files = hashes([*options.logs, *(item for item in given if item)])
     fit = replace(
         fit,
         options={**fit.options, "command": kept_options(options)},
-        history={**fit.history, "files_sha256": hashes([*options.logs, *_extra_files(options)])},
+        history={**fit.history, "files_sha256": files},
     )
-    report_progress("done", 1.0)
     if options.output:
         fit.save(options.output)
-    _report(fit, options)
-    return 0
+    number = counts(fit)
+    light = {key: value for key, value in fit.to_data().items() if key not in HEAVY}
+    springs = f" + {number['spring']} spring" if number["spring"] else ""
+    text = (
+        f"{number['base']} base + {number['friction']} friction{springs} parameters; method {fit.method}, "
+        f"friction {fit.options['friction']}"
+    )
+    data = {**light, "robot": fit.robot.name, "counts": number}
+    return finish(options, data, [fit.summary(), text], [options.output] if options.output else [])
 
 
 def _given_friction(path: str, robot: Robot) -> tuple[Robot, KnownTorque]:
@@ -138,31 +144,9 @@ def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:
     return result
 
 
-def _extra_files(options: argparse.Namespace) -> list[str]:
-    given = (options.robot, options.recipe, options.signals, options.given_friction)
-    return [str(item) for item in given if item]
-
-
 def counts(fit: Fit) -> dict[str, int]:
     """How many parameters there are of each kind."""
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
     base = sum(kinds.get(name) in ("inertial", "rotor") for name in fit.columns)
     springs = sum(kinds.get(name) == "spring" for name in fit.columns)
     return {"parameters": len(fit.names), "base": base, "friction": len(fit.names) - base - springs, "spring": springs}
-
-
-def _report(fit: Fit, options: argparse.Namespace) -> None:
-    files = [options.output] if options.output else []
-    if options.json:
-        light = {key: value for key, value in fit.to_data().items() if key not in HEAVY}
-        print_json({**light, "robot": fit.robot.name, "counts": counts(fit), "files": files})
-        return
-    number = counts(fit)
-    springs = f" + {number['spring']} spring" if number["spring"] else ""
-    text = [
-        fit.summary(),
-        f"{number['base']} base + {number['friction']} friction{springs} parameters; method {fit.method}, "
-        f"friction {fit.options['friction']}",
-        *(f"wrote {file}" for file in files),
-    ]
-    sys.stdout.write("\n".join(text) + "\n")

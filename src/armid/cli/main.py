@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
@@ -13,8 +12,6 @@ from typing import TextIO
 from armid._version import __version__
 from armid.cli import (
     audit,
-    check,
-    completion,
     datasets,
     design,
     export,
@@ -22,8 +19,8 @@ from armid.cli import (
     friction,
     identify,
     inspect,
+    installation,
     model,
-    new,
     payload,
     predict,
     report,
@@ -36,23 +33,23 @@ from armid.cli import (
     validate,
     warmup,
 )
+from armid.cli.arguments import Parser
 from armid.cli.display import SILENT_S, Display
+from armid.cli.options import Command, Module
 from armid.errors import ArmidError, ArmidWarning
 from armid.progress import watch_progress
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
-RESUMED = dict.fromkeys((run.__name__, fleet.__name__, reproduce.__name__), "; the same command goes on from here")
-_COMMANDS = (
-    *(robots, new, model, design, simulate, inspect, identify, validate, predict, audit),
-    *(payload, track, export, report),
-    *(run, fleet, warmup, friction, stiffness, reproduce, datasets, check, completion),
+_COMMANDS: tuple[Command | Module, ...] = (
+    *(robots.robots, robots.new, model.model, design.design, simulate.simulate, inspect.inspect, identify.identify),
+    *(validate.validate, predict.predict, audit.audit, payload.payload, track.track, export.export, report.report),
+    *(run.run, Module(fleet), Module(warmup), Module(friction), Module(stiffness), reproduce.reproduce),
+    *(datasets.datasets, installation.check, installation.completion),
 )
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The whole command line."""
-    from armid.cli.arguments import Parser
-
     result = Parser(
         prog="armid",
         description="Find out how a robot arm really moves: from a description and recorded motion to a dynamic model.",
@@ -60,10 +57,8 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=f"armid {__version__}")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in _COMMANDS:
-        command = module.add_parser(commands)
-        command.add_argument("--quiet", action="store_true", help="no warnings and notes")
-        command.set_defaults(run=module.run)
+    for command in _COMMANDS:
+        command.add_to(commands)
     return result
 
 
@@ -89,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
-        sys.stderr.write(f"{start}armid: interrupted{RESUMED.get(options.run.__module__, '')}\n")
+        on = "; the same command goes on from here" if options.run.command.resumes else ""
+        sys.stderr.write(f"{start}armid: interrupted{on}\n")
         return 130
     return code
 

@@ -1,49 +1,40 @@
-"""armid model: which parameters a robot has, and which combinations a motion can reveal."""
+"""`armid model ROBOT`: which parameters a robot has, and which combinations a motion can reveal."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.options import add_json_option, add_robot_options, print_json, robot_from
+from armid.cli.arguments import arg
+from armid.cli.options import command, finish, robot_arguments, robot_from
 
 if TYPE_CHECKING:
     from armid.dynamics import Model, View
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "model",
-        help="show the base parameters of a robot, in words",
-        description="Show which parameters can be identified alone, which only in combination, which not at all.",
-    )
-    add_robot_options(command)
-    command.add_argument(
-        "--view",
-        metavar="NAME",
-        help="another list of parameters: barycentric, modified-newton-euler, or a published set",
-    )
-    add_json_option(command)
-    return command
-
-
-def run(options: argparse.Namespace) -> int:
+@command(
+    "model",
+    "show the base parameters of a robot, in words",
+    "Show which parameters can be identified alone, which only in combination, which not at all.",
+    *robot_arguments(),
+    arg(
+        "--view NAME",
+        "another list of parameters: barycentric, modified-newton-euler, or a published set",
+        values="armid.dynamics.views:GENERAL",
+    ),
+)
+def model(options: argparse.Namespace) -> int:
     """Run the command."""
     robot = robot_from(options)
     from armid.dynamics import Model, view
 
     model = Model(robot)
     other = view(model, options.view) if options.view else None
-    if options.json:
-        data = _as_data(model)
-        print_json(data if other is None else {**data, "view": _view_data(other)})
-    else:
-        lines = _describe(model) if other is None else _describe_view(other)
-        sys.stdout.write("\n".join(lines) + "\n")
-    return 0
+    data = _as_data(model) if options.json else {}
+    if other is not None:
+        return finish(options, {**data, "view": _view_data(other)}, _describe_view(other))
+    return finish(options, data, _describe(model))
 
 
 def _standard(model: Model) -> int:

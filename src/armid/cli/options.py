@@ -1,47 +1,163 @@
-"""Options that several commands share."""
+"""What commands share: their declaration, arguments that several take, checks before long work, and how they end."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from armid.cli.arguments import Argument, Parser, arg
 from armid.errors import ArmidError
+from armid.progress import report_progress
 
 if TYPE_CHECKING:
+    from armid.excitation import Plan, Trajectory
+    from armid.logs import Log
     from armid.robot import Robot
 
+JSON = arg("--json", "one JSON object on standard output")
+QUIET = arg("--quiet", "no warnings and notes")
+SEED = arg("--seed N", "of everything random", default=0)
+FIT = arg("fit FIT", "fit, written by `armid identify`")
+ROBOTS = "armid.robot:library_names"
+ROBOT_CHANGES = (
+    arg("--links N", "use only the first N links", int),
+    arg("--no-rotors", "leave rotor inertias out"),
+    arg("--gravity X Y Z", "gravity in the base frame, m/s^2 (mounting)", float),
+    arg(
+        "--simplify SET",
+        "zeros by symmetry: {values} (default: published where there are any)",
+        values="published none",
+    ),
+)
+HOW_TO_READ = (
+    arg("--recipe FILE", "what the columns of LOG mean: a recipe or its name", values="armid.logs.recipe:recipe_names"),
+    arg("--effort KIND", "what was measured, for logs that do not say it: {values}", values="armid.logs.log:EFFORTS"),
+)
+LOGS = (arg("logs LOG...", "log files, or recipes (.yaml) that name files"), *HOW_TO_READ)
+LOGS_OR_VIRTUAL = (
+    arg("logs [LOG...]", "log files, or recipes (.yaml) that name files (default: drive the virtual robot)"),
+    *HOW_TO_READ,
+)
+JOINTS = arg("--joints N...", "numbers or names of joints, such as 3,4,5,6 (default: all)", old="--joint")
+PICTURES = arg("--pictures DIR", "draw the result into this folder", file="pictures")
 
-def add_robot_options(command: argparse.ArgumentParser, *, also: str = "") -> None:
+
+def robot_arguments(also: str = "") -> tuple[Argument, ...]:
     """ROBOT and the options that change it; `also` is what else may stand there."""
-    command.add_argument(
-        "robot", metavar="ROBOT", help=f"library name (see `armid robots`) or a .yaml, .urdf, .xml file{also}"
-    )
-    command.add_argument("--links", type=int, metavar="N", help="use only the first N links")
-    command.add_argument("--no-rotors", action="store_true", help="leave rotor inertias out")
-    command.add_argument(
-        "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity in the base frame, m/s^2 (mounting)"
-    )
-    command.add_argument(
-        "--simplify", metavar="SET", help="zeros by symmetry: published (default where there are any) or none"
-    )
+    about = f"library name (see `armid robots`) or a .yaml, .urdf, .xml file{also}"
+    return (arg("robot ROBOT", about, values=ROBOTS), *ROBOT_CHANGES)
 
 
-def add_json_option(command: argparse.ArgumentParser) -> None:
-    """--json."""
-    command.add_argument("--json", action="store_true", help="one JSON object on standard output")
+def output(what: str, metavar: str = "FILE") -> Argument:
+    """-o FILE."""
+    return arg(f"-o --output {metavar}", what, file="written")
+
+
+def output_folder(what: str, default: str | None = None, *, required: bool = False) -> Argument:
+    """-o DIR."""
+    return arg("-o --output DIR", what, default=default, required=required, file="folder")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the program, as `command` declares it.
+
+    Attributes:
+        name: of the command.
+        help: a line for `armid --help`.
+        description: what it does, for its own help.
+        arguments: what it takes, --json and --quiet aside.
+        run: does it and returns the exit code.
+        epilog: stands below its help; a function makes it when the help is shown.
+        json: whether it has --json.
+        old: an earlier name, still understood.
+        resumes: whether the same command goes on after an interruption.
+        actions: commands of its own, which one of has to be named.
+    """
+
+    name: str
+    help: str
+    description: str
+    arguments: tuple[Argument, ...] = ()
+    run: Callable[[argparse.Namespace], int] | None = None
+    epilog: str | Callable[[], str] = ""
+    json: bool = True
+    old: str = ""
+    resumes: bool = False
+    actions: tuple[Command, ...] = ()
+
+    def add_to(self, commands: Any) -> None:
+        """Enter it among the commands of a parser."""
+        declared = () if self.actions else (*self.arguments, *((JSON,) if self.json else ()), QUIET)
+        about = {"epilog": self.epilog} if isinstance(self.epilog, str) else {"more": self.epilog}
+        made: Parser = commands.add_parser(
+            self.name, help=self.help, description=self.description, declared=declared, **about
+        )
+        if self.old:
+            commands.choices[self.old] = made
+        made.set_defaults(run=Bound(self, made))
+        if self.actions:
+            actions = made.add_subparsers(title="actions", metavar="ACTION", required=True)
+            for action in self.actions:
+                action.add_to(actions)
+
+
+class Bound(NamedTuple):
+    """A command and the parser that has read its options."""
+
+    command: Command
+    parser: Parser
+
+    def __call__(self, options: argparse.Namespace) -> int:
+        """Run it, if what it will write can be written."""
+        check_files(self.parser, options)
+        assert self.command.run is not None  # a command with actions: one of them is bound
+        return self.command.run(options)
+
+
+def command(
+    name: str, help: str, description: str, *arguments: Argument, **more: Any
+) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+    """Decorator: make a function the command `name`; see `Command` for what `more` can say."""
+    return lambda run: Command(name, help, description, arguments, run, **more)
+
+
+def finish(
+    options: argparse.Namespace,
+    data: Mapping[str, Any],
+    text: str | Iterable[str],
+    files: Sequence[str | Path] | None = None,
+    *,
+    good: bool = True,
+) -> int:
+    """Print a result, as JSON or for people, and the files that were written; returns the exit code."""
+    report_progress("done", 1.0)
+    if options.json:
+        print_json(dict(data) if files is None else {**data, "files": [str(file) for file in files]})
+    else:
+        lines = [text] if isinstance(text, str) else list(text)
+        sys.stdout.write("\n".join([*lines, *(f"wrote {file}" for file in files or ())]) + "\n")
+    return 0 if good else 1
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Write one JSON object."""
+    from armid.files import plain
+
+    data = plain(data)
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def robot_from(options: argparse.Namespace) -> Robot:
     """The robot that the options describe."""
     from armid.robot import load_robot
 
-    if options.gravity is not None and not any(options.gravity):
-        raise ArmidError(
-            "--gravity 0 0 0: has zero length, so gravity parameters cannot be found; "
-            "if that is meant, write `gravity: none` in a robot file"
-        )
     return load_robot(
         options.robot,
         links=options.links,
@@ -51,6 +167,125 @@ def robot_from(options: argparse.Namespace) -> Robot:
     )
 
 
-def print_json(data: dict[str, Any]) -> None:
-    """Write one JSON object."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -> list[Log]:
+    """The logs that were named, see `armid.logs.read_logs`."""
+    from armid.logs import read_logs
+
+    return read_logs(options.logs if names is None else names, options.recipe, effort=options.effort)
+
+
+def joints_from(robot: Robot, words: Sequence[str]) -> list[int]:
+    """Indices, from 0, of the joints that numbers (from 1) or names say, with commas or blanks between them."""
+    from armid.experiment.driving import joint_number
+
+    return [joint_number(robot, word) for text in words for word in text.split(",") if word]
+
+
+def motion_from(path: str) -> Plan | Trajectory:
+    """A plan, or a bare trajectory."""
+    from armid.excitation import load_plan, load_trajectory
+    from armid.files import read_text
+
+    return load_trajectory(path) if '"armid trajectory' in read_text(path)[:200] else load_plan(path)
+
+
+def hashes(paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of files, by name."""
+    from armid.files import file_hash
+
+    return {str(path): file_hash(Path(path)) for path in paths if Path(path).is_file()}
+
+
+def kept_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that decide about a result, for its file."""
+    return {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
+
+
+def positive(option: str, value: float | None) -> None:
+    """Refuse a value that is not above zero."""
+    if value is not None and not value > 0:
+        raise ArmidError(f"{option} {value:g}: must be above zero")
+
+
+def check_files(parser: Parser, options: argparse.Namespace) -> None:
+    """Find out before long work whether what the options name can be written, and that it replaces no input."""
+    read = parser.files(options, "read")
+    for path in parser.files(options, "written"):
+        check_output(path, read)
+    for path in parser.files(options, "folder"):
+        check_folder(path)
+    for path in parser.files(options, "pictures"):
+        check_pictures(path)
+
+
+def check_output(path: str | None, inputs: Sequence[str] = ()) -> None:
+    """Find out whether a result can be written, and that it does not replace an input."""
+    if not path:
+        return
+    if any(Path(path).resolve() == Path(given).resolve() for given in inputs):
+        raise ArmidError(f"{path}: is read, so it cannot be written too; choose another name for -o")
+    if Path(path).is_dir():
+        raise ArmidError(f"{path}: is a folder; name a file for -o")
+    if not Path(path).absolute().parent.is_dir():
+        raise ArmidError(f"{path}: cannot be written (there is no folder {Path(path).parent})")
+    _check_allowed(path, Path(path).absolute())
+
+
+def check_folder(path: str | Path) -> None:
+    """Find out whether a folder, which may have to be made, can be written to."""
+    there = Path(path).absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise ArmidError(f"{path}: cannot be a folder ({there} is a file); name another one")
+    _check_allowed(path, there)
+
+
+def check_pictures(folder: str | None) -> None:
+    """Find out whether pictures can be drawn into a folder, which is made if it is missing."""
+    if not folder:
+        return
+    from armid import theme
+
+    theme.need_matplotlib()
+    check_folder(folder)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+
+
+def _check_allowed(path: str | Path, there: Path) -> None:
+    """Refuse what the user has no right to write: a file that is there, or anything in its folder."""
+    folder = there if there.is_dir() else there.parent
+    if there.exists() and not os.access(there, os.W_OK):
+        raise ArmidError(f"{path}: cannot be written (you may not change {there}); choose another place")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ArmidError(f"{path}: cannot be written (you may not write to {folder}); choose another place")
+
+
+def add_robot_options(parser: argparse.ArgumentParser, *, also: str = "") -> None:
+    """ROBOT and the options that change it, for a parser that is made by hand."""
+    for argument in robot_arguments(also):
+        argument.add_to(parser)
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """--json, for a parser that is made by hand."""
+    JSON.add_to(parser)
+
+
+def add_log_options(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    """LOG..., for a parser that is made by hand."""
+    for argument in LOGS if needed else LOGS_OR_VIRTUAL:
+        argument.add_to(parser)
+
+
+class Module(NamedTuple):
+    """A module with `add_parser` and `run` as a command."""
+
+    module: Any
+
+    def add_to(self, commands: Any) -> None:
+        """Enter it among the commands of a parser."""
+        made = self.module.add_parser(commands)
+        QUIET.add_to(made)
+        resumes = self.module.__name__.endswith("fleet")
+        made.set_defaults(run=Bound(Command("", "", "", run=self.module.run, resumes=resumes), made))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from armid.cli.display import on_line
-from armid.cli.log_options import check_folder
-from armid.cli.options import add_json_option, print_json
+from armid.cli.arguments import arg
+from armid.cli.display import Display, display
+from armid.cli.options import SEED, command, finish, output_folder
 from armid.progress import watch_progress
 
 if TYPE_CHECKING:
@@ -21,32 +20,24 @@ if TYPE_CHECKING:
 _MARKS = {"better": "+", "match": "=", "worse": "!", "not comparable": "·"}
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "reproduce",
-        help="repeat the papers' experiments on the virtual robot",
-        description="Repeat the experiments of the papers behind the built-in robots and print, for every table and "
-        "claim, the published number, ours and a verdict. Finished experiments are kept in the folder and not "
-        "repeated. Exit code 1 if a verdict is `worse`.",
-    )
-    command.add_argument("papers", nargs="+", metavar="PAPER", help="rx60, ir361, kr15, pa10, er16, powerball, or all")
-    command.add_argument("-o", "--output", metavar="DIR", default="reproduction", help="folder (default: reproduction)")
-    command.add_argument("--seed", type=int, default=0, help="seed of everything random (default: 0)")
-    command.add_argument(
-        "--as-printed", action="store_true", help="also show what the uncorrected equations and tables give"
-    )
-    command.add_argument("--processes", type=int, default=2, metavar="N", help="papers at once (default: 2)")
-    add_json_option(command)
-    return command
-
-
-def run(options: argparse.Namespace) -> int:
+@command(
+    "reproduce",
+    "repeat the papers' experiments on the virtual robot",
+    "Repeat the experiments of the papers behind the built-in robots and print, for every table and claim, the "
+    "published number, ours and a verdict. Finished experiments are kept in the folder and not repeated. Exit code 1 "
+    "if a verdict is `worse`.",
+    arg("papers PAPER...", "{values}", values="armid.papers.bench:PAPERS all"),
+    output_folder("folder", "reproduction"),
+    SEED,
+    arg("--as-printed", "also show what the uncorrected equations and tables give"),
+    arg("--processes N", "papers at once", default=2),
+    resumes=True,
+)
+def reproduce(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.papers.bench import PAPERS
     from armid.papers.reproduce import reproduce
 
-    check_folder(options.output)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
     with watch_progress(None):  # what single experiments tell would stand in the way of the display of all
         result = reproduce(
@@ -55,38 +46,30 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             as_printed=options.as_printed,
             processes=options.processes,
-            progress=None if options.quiet else _Display(papers),
+            progress=_Teller(papers, display(options, stay=False)),
         )
-    if options.json:
-        print_json(result.to_data())
-    else:
-        sys.stdout.write("\n".join(_describe(result)) + "\n")
-    return 0 if result.good else 1
+    return finish(options, result.to_data(), _describe(result), good=result.good)
 
 
-class _Display:
+class _Teller:
     """One line per finished experiment, and what is being done where the terminal can show it."""
 
-    def __init__(self, papers: list[str]) -> None:
+    def __init__(self, papers: list[str], shown: Display) -> None:
         from armid.papers.bench import experiments_of
 
         self._left = {(paper, e.name): e.about.seconds for paper in papers for e in experiments_of(paper)}
-        self._live = sys.stderr.isatty()
+        self._all, self._shown = sum(self._left.values()), shown
 
     def __call__(self, news: News) -> None:
         if news.outcome is None:
-            if self._live:
-                minutes = sum(self._left.values()) / 60.0
-                text = f"{news.paper} {news.experiment}: {news.line} (about {minutes:.0f} min of work left)"
-                on_line(text)
+            share = 1.0 - sum(self._left.values()) / self._all
+            self._shown(f"{news.paper} {news.experiment}: {news.line}", min(share, 0.99))
             return
         self._left.pop((news.paper, news.experiment), None)
         worse = sum(row.verdict == "worse" for row in news.outcome.rows)
         state = "kept from an earlier run" if news.kept else f"{news.seconds:.0f} s"
         verdict = f"{worse} worse than it should be" if worse else "all as it should be"
-        start = "\r\x1b[K" if self._live else ""
-        sys.stderr.write(f"{start}{news.paper} {news.experiment} {news.title}: {verdict}, {state}\n")
-        sys.stderr.flush()
+        self._shown.line(f"{news.paper} {news.experiment} {news.title}: {verdict}, {state}", timed=False)
 
 
 def _describe(result: Reproduction) -> Iterator[str]:

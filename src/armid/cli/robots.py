@@ -1,49 +1,68 @@
-"""armid robots: list or describe the built-in robots."""
+"""`armid robots [NAME]` and `armid new FILE`: the built-in robots, and a description for your own arm."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+import os
+import shlex
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.cli.options import add_json_option, print_json
+from armid.cli.arguments import arg
+from armid.cli.options import ROBOTS, command, finish
+from armid.errors import ArmidError
 
 if TYPE_CHECKING:
     from armid.robot import Robot
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "robots",
-        help="list or describe the built-in robots",
-        description="List the built-in robots, or describe one: joints, limits, drives, and where each number is from.",
-    )
-    command.add_argument("name", nargs="?", metavar="NAME", help="library name or a description file")
-    add_json_option(command)
-    return command
-
-
-def run(options: argparse.Namespace) -> int:
+@command(
+    "robots",
+    "list or describe the built-in robots",
+    "List the built-in robots, or describe one: joints, limits, drives, and where each number is from.",
+    arg("name [ROBOT]", "library name or a description file", values=ROBOTS),
+)
+def robots(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.robot import library_names, load_robot
 
-    if options.name is None:
-        robots = [load_robot(name) for name in library_names()]
-        if options.json:
-            print_json({"robots": [{"name": r.name, "title": r.title, "joints": r.n_joints} for r in robots]})
-        else:
-            width = max(len(robot.name) for robot in robots)
-            sys.stdout.writelines(f"{robot.name:<{width}}  {robot.title}\n" for robot in robots)
-            sys.stdout.write("\n`armid robots NAME` describes one; `armid model NAME` shows its base parameters.\n")
-        return 0
-    robot = load_robot(options.name)
-    if options.json:
-        print_json(_as_data(robot))
-    else:
-        sys.stdout.write("\n".join(_describe(robot)) + "\n")
-    return 0
+    if options.name is not None:
+        robot = load_robot(options.name)
+        return finish(options, _as_data(robot), _describe(robot))
+    robots = [load_robot(name) for name in library_names()]
+    width = max(len(robot.name) for robot in robots)
+    lines = [f"{robot.name:<{width}}  {robot.title}" for robot in robots]
+    lines += ["", "`armid robots NAME` describes one; `armid model NAME` shows its base parameters."]
+    return finish(
+        options, {"robots": [{"name": r.name, "title": r.title, "joints": r.n_joints} for r in robots]}, lines
+    )
+
+
+@command(
+    "new",
+    "start a description for your own arm",
+    "Write a commented robot file to start from: for a URDF or MJCF file, or with a DH table.",
+    arg("file FILE", "arm.urdf or arm.xml to describe, or arm.yaml for a DH template"),
+    arg("-o --output FILE", "file to write (default: FILE with the ending .yaml)"),
+    arg("--force", "overwrite an existing file"),
+)
+def new(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from armid.files import write_text
+    from armid.robot.template import description_for
+
+    source = Path(options.file)
+    if not source.name:
+        raise ArmidError(f"{options.file!r} is no file name; give arm.urdf, arm.xml or arm.yaml")
+    target = Path(options.output) if options.output else source.with_suffix(".yaml")
+    if source.suffix.lower() not in (".yaml", ".yml") and target.resolve() == source.resolve():
+        raise ArmidError(f"{target}: is the file to be described; choose another name with -o")
+    if os.path.lexists(target) and not options.force:
+        raise ArmidError(f"{target}: exists already; choose another name with -o or overwrite it with --force")
+    write_text(target, description_for(source, target))
+    text = f"wrote {target}; edit it, then: armid model {shlex.quote(str(target))}"
+    return finish(options, {"file": str(target)}, text)
 
 
 def _as_data(robot: Robot) -> dict[str, Any]:

@@ -9,8 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid._version import __version__
-from armid.cli.log_options import add_log_options, check_folder, check_output, kept_options
-from armid.cli.options import add_json_option, add_robot_options, print_json
+from armid.cli import options as options_module
+from armid.cli.options import (
+    JOINTS,
+    add_json_option,
+    add_log_options,
+    add_robot_options,
+    check_output,
+    check_pictures,
+    kept_options,
+    print_json,
+)
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """ROBOT [LOG...] and the options of all three commands."""
     add_robot_options(command)
     add_log_options(command, needed=False)
-    command.add_argument("--joint", metavar="N", nargs="+", help="numbers or names of joints (default: all)")
+    JOINTS.add_to(command)
     command.add_argument("--rate", type=float, default=RATE_HZ, metavar="HZ", help="of the virtual robot (400)")
     command.add_argument("--seed", type=int, default=0, help="of the virtual robot's noise (default: 0)")
     command.add_argument("-o", "--output", metavar="FILE", help="result to write (JSON)")
@@ -41,29 +50,11 @@ def check_outputs(options: argparse.Namespace) -> None:
     check_pictures(options.pictures)
 
 
-def check_pictures(folder: str | None) -> None:
-    """Find out whether pictures can be drawn into a folder, which is made if it is missing."""
-    if not folder:
-        return
-    from armid import theme
-
-    theme.need_matplotlib()
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = "it is a file" if Path(folder).is_file() else error.strerror
-        raise ArmidError(f"{folder}: cannot be made a folder for pictures ({reason}); name another one") from None
-    check_folder(folder)
-
-
 def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:
-    """Indices of the joints asked for, from 0; all without --joint."""
-    from armid.experiment.driving import joint_number
-
-    if not options.joint:
+    """Indices of the joints asked for, from 0; all without --joints."""
+    if not options.joints:
         return list(range(robot.n_joints))
-    words = [word for text in options.joint for word in text.split(",") if word]
-    return sorted({joint_number(robot, word) for word in words})
+    return sorted(set(options_module.joints_from(robot, options.joints)))
 
 
 def virtual_arm(robot: Robot, options: argparse.Namespace, **settings: Any) -> VirtualRobot:

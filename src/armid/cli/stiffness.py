@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.display import display
 from armid.cli.given import check_friction, friction_entries
-from armid.cli.log_options import logs_from
-from armid.cli.options import robot_from
+from armid.cli.options import logs_from, robot_from
 from armid.cli.single_joint import (
     add_options,
     check_outputs,
@@ -98,7 +97,7 @@ def _from_logs(
         try:
             rows.append((index, _fit(robot, index, logs, curves), None, ""))
         except (LogError, FitError) as error:
-            if options.joint or (isinstance(error, LogError) and error.field):
+            if options.joints or (isinstance(error, LogError) and error.field):
                 raise
             problems.append(error)
     if not rows:

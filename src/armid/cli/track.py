@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from armid.cli.arguments import arg
 from armid.cli.display import display
-from armid.cli.log_options import check_output, hashes
-from armid.cli.options import add_json_option, print_json
-from armid.cli.single_joint import check_pictures
+from armid.cli.options import FIT, PICTURES, ROBOTS, SEED, command, finish, hashes, kept_options, output, positive
 from armid.errors import ArmidError, UnknownNameError
 from armid.progress import watch_progress
 
@@ -20,67 +18,50 @@ if TYPE_CHECKING:
     from armid.robot import Robot
 
 CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
-CYCLE_S = 0.0025
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "track",
-        help="follow a tool path with PID, feed-forward and computed torque",
-        description="Drive the virtual robot along a tool path in torque mode, once with each controller at the same "
-        "bandwidth. Controllers use the fit; the virtual robot has friction, losses and noise of its own.",
-        epilog="controllers: pid; feedforward (PID and the fit's torque for the path); computed-torque (inverse "
-        "dynamics of the fit, PA-10 (21)); nominal (the same with URDF or published inertias, without friction)",
-    )
-    command.add_argument("fit", metavar="FIT", help="fit, written by `armid identify`")
-    command.add_argument("path", metavar="PATH", help="pa10-figure, or a CSV of tool poses: time,x,y,z,qw,qx,qy,qz")
-    command.add_argument("--robot", metavar="ROBOT", help="description of the arm to drive (default: the fit's own)")
-    command.add_argument(
-        "--controller", metavar="NAMES", help=f"with commas, of {', '.join(CONTROLLERS)} (default: all there can be)"
-    )
-    command.add_argument(
-        "--bandwidth", type=float, nargs="+", metavar="HZ", help="one, or one per joint (default: graded by friction)"
-    )
-    command.add_argument("--cycle", type=float, default=CYCLE_S, metavar="S", help="of the controllers (0.0025)")
-    command.add_argument("--laps", type=int, default=1, metavar="N", help="of a closed path (default: 1)")
-    command.add_argument("--seed", type=int, default=0, help="of the virtual robot's noise (default: 0)")
-    command.add_argument("-o", "--output", metavar="FILE", help="result to write (JSON)")
-    command.add_argument("--pictures", metavar="DIR", help="draw path, errors and torques into this folder")
-    add_json_option(command)
-    return command
-
-
-def run(options: argparse.Namespace) -> int:
+@command(
+    "track",
+    "follow a tool path with PID, feed-forward and computed torque",
+    "Drive the virtual robot along a tool path in torque mode, once with each controller at the same bandwidth. "
+    "Controllers use the fit; the virtual robot has friction, losses and noise of its own.",
+    FIT,
+    arg("path PATH", "pa10-figure, or a CSV of tool poses: time,x,y,z,qw,qx,qy,qz", values="pa10-figure"),
+    arg("--robot ROBOT", "description of the arm to drive (default: the fit's own)", values=ROBOTS),
+    arg("--controller NAME...", "{values} (default: all there can be)", values="armid.cli.track:CONTROLLERS"),
+    arg("--bandwidth HZ...", "one, or one per joint (default: graded by friction)", float),
+    arg("--cycle S", "of the controllers", default=0.0025),
+    arg("--laps N", "of a closed path", default=1),
+    SEED,
+    output("result to write (JSON)"),
+    PICTURES,
+    epilog="controllers: pid; feedforward (PID and the fit's torque for the path); computed-torque (inverse dynamics "
+    "of the fit, PA-10 (21)); nominal (the same with URDF or published inertias, without friction)",
+)
+def track(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.estimation.fit import load_fit
 
-    check_output(options.output, [options.fit, options.path])
     names = _names(options.controller)
-    if not options.cycle > 0.0:
-        raise ArmidError(f"--cycle {options.cycle:g}: must be above zero")
-    check_pictures(options.pictures)
+    positive("--cycle", options.cycle)
     fit = load_fit(options.fit)
     comparison = _compare(fit, _arm_of(fit, options), names, options)
     files = _write(comparison, options)
-    if options.json:
-        data = comparison.to_data()
-        data["runs"] = [{key: value for key, value in run.items() if key != "series"} for run in data["runs"]]
-        print_json({**data, "files": files})
-    else:
-        sys.stdout.write("\n".join([comparison.summary(), *(f"wrote {file}" for file in files)]) + "\n")
-    return 0 if all(run.completed for run in comparison.runs if "nominal" not in run.title) else 1
+    data = comparison.to_data()
+    data["runs"] = [{key: value for key, value in run.items() if key != "series"} for run in data["runs"]]
+    good = all(run.completed for run in comparison.runs if "nominal" not in run.title)
+    return finish(options, data, comparison.summary(), files, good=good)
 
 
-def _names(given: str | None) -> tuple[str, ...] | None:
+def _names(given: list[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
-    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
     for name in names:
         if name not in CONTROLLERS:
             raise UnknownNameError("--controller", name, CONTROLLERS)
     if not names:
-        raise ArmidError(f"--controller {given!r}: names none; choose of {', '.join(CONTROLLERS)}")
+        raise ArmidError(f"--controller {' '.join(given)!r}: names none; choose of {', '.join(CONTROLLERS)}")
     return names
 
 
@@ -105,7 +86,6 @@ def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
 def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: argparse.Namespace) -> TrackingComparison:
     from armid.control.compare import compare_controllers
 
-    kept = {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet")}
     with watch_progress(display(options)):
         return compare_controllers(
             fit,
@@ -116,7 +96,7 @@ def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: arg
             cycle_s=options.cycle,
             laps=options.laps,
             seed=options.seed,
-            options={**kept, "files_sha256": hashes([options.fit, options.path])},
+            options={**kept_options(options), "files_sha256": hashes([options.fit, options.path])},
         )
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.display import display
-from armid.cli.log_options import logs_from
-from armid.cli.options import robot_from
+from armid.cli.options import logs_from, robot_from
 from armid.cli.single_joint import (
     add_options,
     check_outputs,
@@ -97,7 +96,7 @@ def _fits(robot: Robot, joints: list[int], logs: list[Log], options: argparse.Na
 
     fits = []
     for index in joints:
-        mine = [log for log in logs if options.joint or index in moving_joints(log, robot)]
+        mine = [log for log in logs if options.joints or index in moving_joints(log, robot)]
         if mine:
             log = mine[0]
             period = options.cycle or log.info.period_s or _period(log)

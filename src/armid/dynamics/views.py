@@ -133,7 +133,7 @@ def _as_assumed(robot: Robot, published_set: Mapping[str, Any]) -> Robot:
     return robot.without_rotors() if published_set.get("rotors") is False else robot
 
 
-_GENERAL: dict[str, Callable[[Model], View]] = {
+GENERAL: dict[str, Callable[[Model], View]] = {
     "barycentric": barycentric,
     "modified-newton-euler": modified_newton_euler,
 }
@@ -142,14 +142,14 @@ _GENERAL: dict[str, Callable[[Model], View]] = {
 def view_names(robot: Robot) -> tuple[str, ...]:
     """Views a robot has: the general ones and its published lists with formulas."""
     lists = (name for name, rows in robot.published.items() if any("formula" in row for row in rows["parameters"]))
-    return (*_GENERAL, *lists)
+    return (*GENERAL, *lists)
 
 
 def view(model: Model, name: str) -> View:
     """The view called `name`."""
     if name not in view_names(model.robot):
         raise UnknownNameError(f"view of {model.robot.name}", name, view_names(model.robot))
-    return _GENERAL[name](model) if name in _GENERAL else published(model, name)
+    return GENERAL[name](model) if name in GENERAL else published(model, name)
 
 
 def _is_parameter(name: str) -> bool:

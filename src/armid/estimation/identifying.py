@@ -67,6 +67,18 @@ def identify(
     return replace(fit, options={**fit.options, "friction": friction})
 
 
+def check_method(method: str | None, friction: str | None) -> None:
+    """Refuse a method or friction that `identify` does not know, before long work.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    if method is not None:
+        estimators[method]
+    if friction not in (None, "linear"):
+        friction_choice(str(friction))
+
+
 def _with_friction_law(
     robot: Robot,
     data: Dataset | Sequence[Dataset],

@@ -8,6 +8,7 @@ from armid.logs.log import LogInfo as LogInfo
 from armid.logs.log import concatenate as concatenate
 from armid.logs.read import open_log as open_log
 from armid.logs.read import read_log as read_log
+from armid.logs.read import read_logs as read_logs
 from armid.logs.recipe import Recipe as Recipe
 from armid.logs.recipe import recipe_names as recipe_names
 from armid.logs.stream import LogStream as LogStream

@@ -15,6 +15,7 @@ from armid.logs.recipe import Recipe
 from armid.logs.ros_bag import open_bag
 from armid.logs.stream import LogStream, one_after_the_other
 from armid.logs.table import Table, checked_file, possible
+from armid.progress import report_progress
 
 Paths = str | Path | Sequence[str | Path]
 _SUFFIXES = {".parquet": "parquet", ".mcap": "ros", ".db3": "ros", ".mat": "mat"}
@@ -46,6 +47,24 @@ def read_log(path: Paths, recipe: str | Path | Recipe | None = None, *, effort: 
         MissingExtraError: Parquet needs the extra ``parquet``, ROS bags and MCAP need ``ros``.
     """
     return open_log(path, recipe, effort=effort).read()
+
+
+def read_logs(
+    paths: Sequence[str | Path], recipe: str | Path | Recipe | None = None, *, effort: str | None = None
+) -> list[Log]:
+    """One log for each file, or one for all of them where the recipe puts files side by side; as `read_log` else."""
+    recipe = Recipe.load(recipe) if isinstance(recipe, str | Path) else recipe
+    logs = []
+    for number, group in enumerate(log_groups(paths, recipe)):
+        report_progress(f"reading {group[0]}", number / len(paths))
+        logs.append(read_log(group if recipe is not None else group[0], recipe, effort=effort))
+    return logs
+
+
+def log_groups(paths: Sequence[str | Path], recipe: Recipe | None) -> list[list[str | Path]]:
+    """Files that make one log each."""
+    beside = recipe is not None and recipe.join == "columns"
+    return [list(paths)] if beside and paths else [[path] for path in paths]
 
 
 def open_log(path: Paths, recipe: str | Path | Recipe | None = None, *, effort: str | None = None) -> LogStream:

@@ -117,8 +117,12 @@ class Evidence:
         return first
 
 
-def gather(folder: str | Path) -> Evidence:
+def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidence:
     """Collect what is in the folder of a run: plan.json, fit.json, validation.json, logs, and further results.
+
+    Args:
+        folder: of the run.
+        read: logs of the folder that were read already, by file name.
 
     Raises:
         ArmidError: there is no fit.json in it, or a file is damaged.
@@ -140,7 +144,7 @@ def gather(folder: str | Path) -> Evidence:
 
     check, plan = there("validation.json"), there("plan.json")
     extras = {name: load_mapping(path) for name in _EXTRAS if (path := there(f"{name}.json")) is not None}
-    logs = tuple(_logs_in(home, files))
+    logs = tuple(_logs_in(home, files, read or {}))
     own, left_out = file_hash(home / "fit.json"), []
     if extras.get("tracking") and own not in file_hashes(extras["tracking"]).values():
         del extras["tracking"]
@@ -160,7 +164,7 @@ def gather(folder: str | Path) -> Evidence:
     )
 
 
-def _logs_in(home: Path, files: list[str]) -> list[Log]:
+def _logs_in(home: Path, files: list[str], read: Mapping[str, Log]) -> list[Log]:
     """Logs for training and validation: NAME.parquet, NAME-2.parquet and so on, or .csv, .mcap."""
     logs = []
     for stem in ("training", "validation"):
@@ -169,7 +173,7 @@ def _logs_in(home: Path, files: list[str]) -> list[Log]:
             path = next((home / f"{name}{end}" for end in LOG_SUFFIXES if (home / f"{name}{end}").is_file()), None)
             if path is None:
                 break
-            logs.append(read_log(path))
+            logs.append(read[path.name] if path.name in read else read_log(path))
             files.append(path.name)
     return logs
 

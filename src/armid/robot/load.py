@@ -51,6 +51,9 @@ def load_robot(
         simplify = "published" if "published" in result.simplifications else "none"
     result = result.simplified(simplify)
     if gravity is not None:
+        if not any(gravity):
+            problem = "has zero length, so gravity parameters cannot be found; if that is meant, write `gravity: none`"
+            raise DescriptionError(result.source, "gravity", f"{problem} in a robot file")
         result = result.with_gravity(gravity)
     return result if rotors else result.without_rotors()
 

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.errors import ArmidError
+from armid.control.compare import compare_controllers
+from armid.control.tool_poses import tool_path
+from armid.dynamics import Model
+from armid.errors import ArmidError, UnknownNameError
+from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
-from armid.files import write_text
-from armid.progress import Progress
+from armid.estimation.identifying import check_method, identify
+from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
+from armid.excitation import Fourier, criterion, design, load_plan
+from armid.experiment import VirtualRobot
+from armid.experiment.excite import excite
+from armid.experiment.settings import Thermal
+from armid.experiment.warm_up import warm_up
+from armid.exporting import export, exporters
+from armid.files import file_hash, write_text
+from armid.logs import Log, Recipe, read_logs, write_log
+from armid.logs.read import log_groups
+from armid.progress import Progress, report_progress
+from armid.reporting import build, gather
+from armid.robot import Robot, load_robot
 from armid.robot.load import robot_digest
-from armid.run import work
-from armid.run.checks import check_settings
 from armid.run.settings import Settings
 from armid.run.stages import Done, Stage, Workplace, carry_out
-from armid.run.verdict import numbers_that_matter
-from armid.validation.result import load_validation
+from armid.signals import load_pipeline, process_logs
+from armid.signals.doctor import examine
+from armid.validation import audit, load_validation, validate
+
+_NOT_EXPORTED = "NOT-EXPORTED.txt"
+KEPT_SHARE = 0.3  # of a log, for validation where no other log is given
+#: Tool paths that a library robot is known by.
+PATHS = {"pa10": "pa10-figure"}
 
 
 @dataclass(frozen=True)
@@ -70,71 +91,88 @@ def run(
             inputs have not changed are not repeated.
         progress: told what is done and which share of it.
         tell: told when a stage has ended.
+
+    Raises:
+        ArmidError: a setting names what no stage knows, or a file that cannot be read.
     """
-    folder, robot = Path(folder), work.robot_of(settings)
-    check_settings(settings, robot)
+    folder, robot = Path(folder), robot_of(settings)
+    _check(settings, robot)
     _prepare(folder)
-    silent: Progress = lambda text, share: None  # noqa: E731
-    place = Workplace(folder, settings, progress or silent, robot_digest(robot))
+    place = Workplace(folder, settings, progress or (lambda text, share: None), robot_digest(robot))
     done = carry_out(stages_of(settings), place, tell or (lambda stage: None))
-    check = load_validation(folder / "validation.json")
-    numbers = numbers_that_matter(folder, load_fit(folder / "fit.json"), check)
-    outcome = Outcome(folder, tuple(done), check.good, numbers, folder / "report.html", work.notes_of(folder))
-    about = {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()}
-    write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    good, numbers = _numbers(folder)
+    outcome = Outcome(folder, tuple(done), good, numbers, folder / "report.html", _notes(folder))
+    _write(folder / "run.json", {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()})
     return outcome
+
+
+def robot_of(settings: Settings) -> Robot:
+    """The robot that the settings describe."""
+    return load_robot(
+        settings.robot,
+        links=settings.links,
+        rotors=not settings.no_rotors,
+        gravity=settings.gravity,
+        simplify=settings.simplify,
+    )
 
 
 def stages_of(settings: Settings) -> list[Stage]:
     """The stages of a run, in order."""
-    training, validation = work.log_names(settings)
+    s = settings
+    training, validation = _log_names(s)
     logs = (*training, *validation)
-    given = work.files_of(settings)
-    extra = tuple(item for item in (settings.recipe, settings.signals) if item and Path(item).is_file())
-    believed = (settings.prior.rpartition(":")[0],) if settings.prior else ()
-    stages = [Stage("model", "base parameters", work.model, ("model.json",))]
-    if settings.virtual:
-        planned = ("criterion", "harmonics", "period", "starts", "rate", "seed")
-        stages.append(
-            Stage(
-                "design",
-                "excitation design",
-                work.design,
-                ("plan.json", "validation-plan.json"),
-                ("model.json",),
-                planned,
-            )
-        )
-        if not settings.no_warmup:
-            stages.append(Stage("warmup", "warm-up", work.warm_up, ("warmup.json",), ("model.json",), ("seed", "rate")))
-        plans = ("plan.json", "validation-plan.json")
-        stages.append(
-            Stage("excitation", "excitation and another motion", work.excite, logs, plans, ("periods", "rate", "seed"))
-        )
-    else:
-        how = ("log", "validation", "recipe", "effort")
-        stages.append(Stage("logs", "reading the logs", work.read, logs, ("model.json",), how, (*given, *extra)))
-    estimated = ("signals", "method", "friction", "prior")
-    outside = tuple(item for item in (*believed, *extra) if Path(item).is_file())
-    stages += [
-        Stage("inspection", "log doctor", work.inspect, ("inspection.json",), logs),
-        Stage("identification", "identification", work.identify, ("fit.json",), training, estimated, outside),
-        Stage("validation", "validation", work.validate, ("validation.json",), ("fit.json", *validation)),
-        Stage("audit", "audit", work.audit, ("audit.json",), ("fit.json",)),
+    extra = tuple(item for item in (s.recipe, s.signals) if item and Path(item).is_file())
+    prior = (s.prior.rpartition(":")[0],) if s.prior else ()
+    outside = tuple(item for item in (*prior, *extra) if Path(item).is_file())
+    plans = ("plan.json", "validation-plan.json")
+    planned = ("criterion", "harmonics", "period", "starts", "rate", "seed")
+    driven, estimated = ("periods", "rate", "seed"), ("signals", "method", "friction", "prior")
+    how = ("log", "validation", "recipe", "effort")
+    path = _path_to_track(s)
+    poses = (path,) if path is not None and Path(path).is_file() else ()
+    warm, exported = s.virtual and not s.no_warmup, s.to not in ((), ("none",))
+    made = ("fit.json", "validation.json", "audit.json", "inspection.json", *logs)
+    made += ("exports",) * exported + ("tracking.json",) * (path is not None)
+    made += ("plan.json",) * s.virtual + ("warmup.json",) * warm
+    # Whether the stage is part of this run; the stage.
+    stages = [
+        (True, Stage("model", "base parameters", _model, ("model.json",))),
+        (s.virtual, Stage("design", "excitation design", _design, plans, ("model.json",), planned)),
+        (warm, Stage("warmup", "warm-up", _warm_up, ("warmup.json",), ("model.json",), ("seed", "rate"))),
+        (s.virtual, Stage("excitation", "excitation and another motion", _excite, logs, plans, driven)),
+        (not s.virtual, Stage("logs", "reading the logs", _read, logs, ("model.json",), how, (*_files_of(s), *extra))),
+        (True, Stage("inspection", "log doctor", _inspect, ("inspection.json",), logs)),
+        (True, Stage("identification", "identification", _identify, ("fit.json",), training, estimated, outside)),
+        (True, Stage("validation", "validation", _validate, ("validation.json",), ("fit.json", *validation))),
+        (True, Stage("audit", "audit", _audit, ("audit.json",), ("fit.json",))),
+        (exported, Stage("export", "export", _export, ("exports",), ("fit.json",), ("to",))),
+        (
+            path is not None,
+            Stage("tracking", "tracking", _track, ("tracking.json",), ("fit.json",), ("track", "seed"), poses),
+        ),
+        (True, Stage("report", "report", _report, ("report.html",), made)),
     ]
-    made = ["fit.json", "validation.json", "audit.json", "inspection.json", *logs]
-    if settings.to and settings.to != ("none",):
-        stages.append(Stage("export", "export", work.export, ("exports",), ("fit.json",), ("to",)))
-        made.append("exports")
-    if (path := work.path_to_track(settings)) is not None:
-        poses = (path,) if Path(path).is_file() else ()
-        chosen = ("track", "seed")
-        stages.append(Stage("tracking", "tracking", work.track, ("tracking.json",), ("fit.json",), chosen, poses))
-        made.append("tracking.json")
-    if settings.virtual:
-        made += ["plan.json", *([] if settings.no_warmup else ["warmup.json"])]
-    stages.append(Stage("report", "report", work.report, ("report.html",), tuple(made)))
-    return stages
+    return [stage for wanted, stage in stages if wanted]
+
+
+def _check(settings: Settings, robot: Robot) -> None:
+    """Refuse, before the first experiment, names that no stage knows and files that cannot be read."""
+    for name in (*settings.log, *settings.validation):
+        if not Path(name).exists():
+            raise ArmidError(f"{name}: there is no such file")
+    check_method(settings.method, settings.friction)
+    for name in settings.to:
+        if name not in exporters and settings.to != ("none",):
+            raise UnknownNameError("--to", name, (*exporters, "none"))
+    criterion(settings.criterion)
+    load_pipeline(settings.signals)
+    if settings.prior:
+        parse_prior(settings.prior, robot)
+    if settings.recipe:
+        Recipe.load(settings.recipe)
+    if (path := _path_to_track(settings)) is not None:
+        tool_path(path)
 
 
 def _prepare(folder: Path) -> None:
@@ -145,3 +183,247 @@ def _prepare(folder: Path) -> None:
         raise ArmidError(f"{folder}: cannot be made ({error.strerror}); choose another folder with -o") from None
     if not os.access(folder, os.W_OK):
         raise ArmidError(f"{folder}: cannot be written; choose another folder with -o")
+
+
+def _log_names(settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files of the training logs and of the validation logs in the run's folder."""
+    recipe = Recipe.load(settings.recipe) if settings.recipe else None
+    count = max(1, len(log_groups(settings.log, recipe)))
+    others = len(log_groups(settings.validation, recipe)) or count
+    numbered = {"training": count, "validation": others}
+    names = [(f"{n}.parquet", *(f"{n}-{k}.parquet" for k in range(2, number + 1))) for n, number in numbered.items()]
+    return names[0], names[1]
+
+
+def _path_to_track(settings: Settings) -> str | None:
+    """The path that is followed with the identified model, on the virtual robot only."""
+    if settings.track is not None:
+        return None if settings.track == "none" else settings.track
+    return PATHS.get(settings.robot) if settings.virtual and settings.links is None else None
+
+
+def _files_of(settings: Settings) -> tuple[str, ...]:
+    """The user's files and folders that logs are read from, those that a recipe names included."""
+    named: list[str] = []
+    for name in (*settings.log, *settings.validation):
+        if Path(name).suffix in (".yaml", ".yml") and Path(name).is_file():
+            named += [str(path) for path in Recipe.load(name).files]
+        named.append(name)
+    return tuple(name for name in named if Path(name).exists())
+
+
+def _model(place: Workplace) -> None:
+    """Base parameters."""
+    made = Model(robot_of(place.settings))
+    base = made.base
+    data = {
+        "robot": made.robot.name,
+        "joint_names": list(made.robot.joint_names),
+        "base_parameters": base.count,
+        "groups": [{"name": g.name, "expression": g.expression, "unit": g.unit} for g in base.groups],
+        "unidentifiable": list(base.no_effect),
+    }
+    _write(place / "model.json", data)
+
+
+def _design(place: Workplace) -> None:
+    """The excitation, and a smaller motion of other harmonics for validation."""
+    s, robot = place.settings, robot_of(place.settings)
+    shared: dict[str, Any] = {"criterion": criterion(s.criterion), "rate_hz": s.rate}
+    plan = design(robot, Fourier(s.harmonics, s.period), starts=s.starts, seed=s.seed, **shared)
+    report_progress("excitation design", 0.8)
+    other = design(robot, Fourier(max(2, s.harmonics - 2), s.period), starts=1, seed=s.seed + 1, **shared)
+    plan.save(place / "plan.json")
+    other.save(place / "validation-plan.json")
+
+
+def _warm_up(place: Workplace) -> None:
+    """Move the cold virtual arm until its friction changes no more."""
+    s = place.settings
+    arm = VirtualRobot(robot_of(s), rate_hz=s.rate, seed=s.seed, thermal=Thermal())
+    result = warm_up(arm, arm.robot)
+    fits = [
+        fit_warmup(arm.robot.joint_names[joint], *cycle_means(result.log, arm.robot, joint + 1))
+        for joint in result.joints
+    ]
+    joints = [{"number": j + 1, **fit.to_data()} for j, fit in zip(result.joints, fits, strict=True)]
+    about = {"warm": result.warm, "seconds_of_motion": result.log.duration, "seed": s.seed}
+    _write(place / "warmup.json", {**about, "joints": joints})
+
+
+def _excite(place: Workplace) -> None:
+    """Drive the plan and the other motion on the warm virtual arm."""
+    s = place.settings
+    (training,), (validation,) = _log_names(s)
+    for plan, name, seed in (("plan.json", training, s.seed), ("validation-plan.json", validation, s.seed + 1)):
+        log = excite(VirtualRobot(robot_of(s), rate_hz=s.rate, seed=seed), load_plan(place / plan), periods=s.periods)
+        history = {**log.info.history, "plan_sha256": file_hash(place / plan)}
+        write_log(log.with_channels({}, history=history, source=name), place / name)
+
+
+def _read(place: Workplace) -> None:
+    """Bring the user's logs into one form, and keep a part for validation where no other log is given."""
+    s = place.settings
+    training, validation = _log_names(s)
+    logs, others = (_named(read_logs(names, s.recipe, effort=s.effort), names) for names in (s.log, s.validation))
+    if not others:
+        parts = [_split(log) for log in logs]
+        logs, others = [first for first, _ in parts], [rest for _, rest in parts]
+    for log, name in zip((*logs, *others), (*training, *validation), strict=True):
+        write_log(log, place / name)
+
+
+def _named(logs: list[Log], files: tuple[str, ...]) -> list[Log]:
+    """Logs that name the files they were read from."""
+    groups = [files] if len(logs) < len(files) else [(file,) for file in files]
+    names = [", ".join(Path(file).name for file in group) for group in groups]
+    named = zip(logs, names, strict=True)
+    return [log if name in log.info.source else log.with_channels({}, source=name) for log, name in named]
+
+
+def _split(log: Log) -> tuple[Log, Log]:
+    """The first part of a log for training and the rest for validation, whole periods where it says its period."""
+    rows = round((1.0 - KEPT_SHARE) * len(log))
+    if log.info.period_s is not None:
+        period = round(log.info.period_s * log.rate_hz)
+        rows = max(1, round(rows / period)) * period
+    history = {**log.info.history, "part": f"{len(log) - rows} of {len(log)} rows are kept for validation"}
+    first = log.rows(slice(0, rows)).with_channels({}, history=history)
+    rest = log.rows(slice(rows, None)).with_channels({}, history=history, source=f"{log.info.source} (last part)")
+    return first, rest
+
+
+def _inspect(place: Workplace) -> None:
+    """Ask the log doctor about every log."""
+    robot = robot_of(place.settings)
+    names = [name for group in _log_names(place.settings) for name in group]
+    reports = [examine(place.log(name), robot) for name in names]
+    _write(place / "inspection.json", {"logs": {n: r.as_data() for n, r in zip(names, reports, strict=True)}})
+    for report in reports:
+        for finding in report.at_least("error"):
+            raise ArmidError(f"{report.source}: {finding.code}: {finding.what} {finding.advice}".rstrip())
+
+
+def _identify(place: Workplace) -> None:
+    """Estimate from the training logs."""
+    s, robot = place.settings, robot_of(place.settings)
+    names = _log_names(s)[0]
+    sets = process_logs([place.log(name) for name in names], load_pipeline(s.signals), robot)
+    report_progress("identification", 0.2)
+    prior = parse_prior(s.prior, robot) if s.prior else None
+    fit = identify(robot, sets, method=s.method, friction=s.friction, prior=prior)
+    fit = replace(
+        fit,
+        options={**fit.options, "run": s.to_data()},
+        history={**fit.history, "files_sha256": {name: file_hash(place / name) for name in names}},
+    )
+    fit.save(place / "fit.json")
+
+
+def _validate(place: Workplace) -> None:
+    """Compare with the other motion."""
+    names = _log_names(place.settings)[1]
+    check = validate(load_fit(place / "fit.json"), [place.log(name) for name in names])
+    files = {name: file_hash(place / name) for name in ("fit.json", *names)}
+    replace(check, options={"files_sha256": files}).save(place / "validation.json")
+
+
+def _audit(place: Workplace) -> None:
+    """Whether the parameters are physically consistent."""
+    (found,) = audit(load_fit(place / "fit.json"))
+    _write(place / "audit.json", found.to_data())
+
+
+def _export(place: Workplace) -> None:
+    """Files for other programs, each proved; what cannot be written costs neither the rest nor the report."""
+    fit, folder, formats = load_fit(place / "fit.json"), place / "exports", list(place.settings.to)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    said = []
+    if fit.standard_parameters is None and (left := [name for name in formats if exporters[name].links]):
+        formats = [name for name in formats if name not in left]
+        said.append(f"{', '.join(left)} not written: the fit has no standard parameters; use --method feasible")
+    try:
+        if formats:
+            export(fit, formats, folder, seed=place.settings.seed)
+    except ArmidError as error:
+        said.append(str(error))
+    if said:
+        write_text(folder / _NOT_EXPORTED, "\n".join(said) + "\n")
+
+
+def _track(place: Workplace) -> None:
+    """Follow a path on the virtual robot, with the identified model and without."""
+    s = place.settings
+    path = _path_to_track(s)
+    assert path is not None
+    options = {"files_sha256": {"fit.json": file_hash(place / "fit.json")}}
+    found = compare_controllers(load_fit(place / "fit.json"), robot_of(s), path, seed=s.seed, options=options)
+    found.save(place / "tracking.json")
+
+
+def _report(place: Workplace) -> None:
+    """The page that shows all of it, from the logs as they were read and processed."""
+    build(gather(place.folder, place.logs)).save(place / "report.html")
+
+
+def _notes(folder: Path) -> str:
+    """What the log doctor warns of, and what an export could not write and why; a line each."""
+    logs = json.loads((folder / "inspection.json").read_text(encoding="utf-8"))["logs"]
+    codes = [f["code"] for log in logs.values() for f in log["findings"] if f["severity"] != "info"]
+    lines = []
+    if codes:
+        named = ", ".join(dict.fromkeys(codes))
+        count = "1 warning" if len(codes) == 1 else f"{len(codes)} warnings"
+        lines.append(f"log doctor: {count} ({named}); the report says more")
+    path = folder / "exports" / _NOT_EXPORTED
+    if path.is_file():
+        lines.append(path.read_text(encoding="utf-8").strip())
+    return "\n".join(lines)
+
+
+def _numbers(folder: Path) -> tuple[bool, dict[str, Any]]:
+    """The verdict, and what a reader wants to know first; taken from the results, never computed again."""
+    check = load_validation(folder / "validation.json")
+    classes = load_fit(folder / "fit.json").identifiability.classes
+    worst = max(check.joints, key=lambda joint: joint.nrms_moving)
+    noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
+    loudest = max(noisy, key=lambda joint: joint.noise_ratio or 0.0, default=None)
+    consistent = json.loads((folder / "audit.json").read_text(encoding="utf-8"))["possible"]
+    tracked, path = {}, folder / "tracking.json"
+    if path.exists():
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        tracked = {run["controller"]: run["mean_cartesian_error"] for run in reversed(runs)}  # the first counts
+    return check.good, {
+        "parameters": len(classes),
+        "parameters_determined": classes.count("determined"),
+        "relative_error": check.relative_error,
+        "relative_error_moving": check.relative_error_moving,
+        "worst_joint": worst.name,
+        "worst_nrms_moving": worst.nrms_moving,
+        "noisiest_joint": None if loudest is None else loudest.name,
+        "largest_noise_ratio": None if loudest is None else loudest.noise_ratio,
+        "possible": bool(consistent),
+        # Mean distance from the path [m] with the identified model and with feedback alone.
+        "tracking_error_m": tracked.get("computed-torque"),
+        "pid_error_m": tracked.get("pid"),
+    }
+
+
+def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Five of the numbers, each as what it is and how much."""
+    n = numbers
+    yield "parameters determined by the data", f"{n['parameters_determined']} of {n['parameters']}"
+    yield "held-out torque error, all joints", f"{100 * n['relative_error_moving']:.2g} % of the torque"
+    yield "worst joint while it moves", f"{100 * n['worst_nrms_moving']:.2g} % ({n['worst_joint']})"
+    if n["largest_noise_ratio"] is not None:
+        yield "largest error over noise", f"{n['largest_noise_ratio']:.2g} ({n['noisiest_joint']})"
+    if n["tracking_error_m"] is not None:
+        alone = "" if n["pid_error_m"] is None else f" (PID alone {1e3 * n['pid_error_m']:.2g} mm)"
+        yield "tracking, mean distance from the path", f"{1e3 * n['tracking_error_m']:.2g} mm{alone}"
+    else:
+        yield "physically consistent", "yes" if n["possible"] else "no"
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from armid.errors import ArmidError, DescriptionError
+from armid.errors import ArmidError, DescriptionError, nearest
 
-if TYPE_CHECKING:
-    from armid.robot.schema import Fields
+_FILES = ("log", "validation", "recipe", "signals", "prior")  # settings that can name files
+_KINDS: dict[str, type] = {"int": int, "float": float, "bool": bool}
 
 
-def _choice(default: Any, help: str, *, kind: type = str, many: bool = False, metavar: str | None = None) -> Any:
-    """A field with what a flag and a settings file need to know about it."""
-    return field(default=default, metadata={"help": help, "kind": kind, "many": many, "metavar": metavar})
+def _choice(default: Any, help: str, metavar: str = "") -> Any:
+    """A field with what a flag needs to know about it."""
+    return field(default=default, metadata={"help": help, "metavar": metavar})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,42 +26,35 @@ class Settings:
     """
 
     robot: str
-    links: int | None = _choice(None, "use only the first N links", kind=int, metavar="N")
-    no_rotors: bool = _choice(False, "leave rotor inertias out", kind=bool)
-    gravity: tuple[float, ...] | None = _choice(
-        None, "gravity in the base frame, three numbers [m/s^2]", kind=float, many=True, metavar="G"
-    )
-    simplify: str | None = _choice(None, "zeros by symmetry: published or none", metavar="SET")
+    links: int | None = _choice(None, "use only the first N links", "N")
+    no_rotors: bool = _choice(False, "leave rotor inertias out")
+    gravity: tuple[float, ...] | None = _choice(None, "gravity in the base frame, three numbers [m/s^2]", "G")
+    simplify: str | None = _choice(None, "zeros by symmetry: published or none", "SET")
     # Your own logs instead of the virtual robot.
-    log: tuple[str, ...] = _choice((), "logs of your own arm to identify from; no virtual robot then", many=True)
+    log: tuple[str, ...] = _choice((), "logs of your own arm to identify from; no virtual robot then", "LOG")
     validation: tuple[str, ...] = _choice(
-        (),
-        "other logs to validate with (without: the last part of each --log is kept for it)",
-        many=True,
-        metavar="LOG",
+        (), "other logs to validate with (without: the last part of each --log is kept for it)", "LOG"
     )
-    recipe: str | None = _choice(None, "what the columns of the logs mean: a recipe or its name", metavar="FILE")
-    effort: str | None = _choice(None, "what was measured, for logs that do not say it", metavar="KIND")
+    recipe: str | None = _choice(None, "what the columns of the logs mean: a recipe or its name", "FILE")
+    effort: str | None = _choice(None, "what was measured, for logs that do not say it", "KIND")
     # Design and experiment on the virtual robot.
-    criterion: str = _choice("d-optimal", "criterion of the design", metavar="NAME")
-    harmonics: int = _choice(5, "harmonics of the excitation", kind=int, metavar="N")
-    period: float = _choice(10.0, "its period [s]", kind=float, metavar="S")
-    starts: int = _choice(4, "random starts of the design", kind=int, metavar="N")
-    rate: float = _choice(150.0, "sample rate [Hz]", kind=float, metavar="HZ")
-    periods: int = _choice(10, "recorded periods", kind=int, metavar="M")
-    no_warmup: bool = _choice(False, "take the arm as warm", kind=bool)
-    seed: int = _choice(0, "seed of everything random", kind=int)
+    criterion: str = _choice("d-optimal", "criterion of the design", "NAME")
+    harmonics: int = _choice(5, "harmonics of the excitation", "N")
+    period: float = _choice(10.0, "its period [s]", "S")
+    starts: int = _choice(4, "random starts of the design", "N")
+    rate: float = _choice(150.0, "sample rate [Hz]", "HZ")
+    periods: int = _choice(10, "recorded periods", "M")
+    no_warmup: bool = _choice(False, "take the arm as warm")
+    seed: int = _choice(0, "seed of everything random", "N")
     # Estimation.
-    signals: str | None = _choice(None, "signal processing: a step's name or a YAML file", metavar="STEPS")
-    method: str | None = _choice(None, "estimator, as in `armid identify`", metavar="NAME")
-    friction: str = _choice("auto", "friction: auto, linear, or kinds of terms", metavar="LAW")
-    prior: str | None = _choice(None, "prior, as FILE:STRENGTH", metavar="FILE:STRENGTH")
+    signals: str | None = _choice(None, "signal processing: a step's name or a YAML file", "FILE")
+    method: str | None = _choice(None, "estimator, as in `armid identify`", "NAME")
+    friction: str = _choice("auto", "friction: auto, linear, or kinds of terms", "LAW")
+    prior: str | None = _choice(None, "prior, as FILE:STRENGTH", "FILE:STRENGTH")
     # Use.
-    to: tuple[str, ...] = _choice(
-        ("urdf", "mjcf", "c", "python", "yaml"), "export formats (none: no export)", many=True, metavar="FORMAT"
-    )
+    to: tuple[str, ...] = _choice(("urdf", "mjcf", "c", "python", "yaml"), "export formats (none: no export)", "FORMAT")
     track: str | None = _choice(
-        None, "path to follow with the identified model on the virtual robot (none: no tracking)", metavar="PATH"
+        None, "path to follow with the identified model on the virtual robot (none: no tracking)", "PATH"
     )
 
     @property
@@ -71,11 +64,34 @@ class Settings:
 
     def to_data(self) -> dict[str, Any]:
         """As JSON or YAML."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in data.items()}
 
 
-#: Fields that are flags: all but the robot.
-CHOICES = tuple(f for f in fields(Settings) if f.name != "robot")
+class Choice(NamedTuple):
+    """A setting as a flag: its name, help, type, what people give, its default, and whether it takes several values."""
+
+    name: str
+    help: str
+    kind: type | None
+    metavar: str
+    default: Any
+    many: bool
+
+
+#: Settings that are flags: all but the robot.
+CHOICES = tuple(
+    Choice(
+        f.name,
+        f.metadata["help"],
+        next((kind for word, kind in _KINDS.items() if word in str(f.type)), None),
+        f.metadata["metavar"],
+        f.default,
+        "tuple" in str(f.type),
+    )
+    for f in fields(Settings)
+    if f.name != "robot"
+)
 
 
 def load_settings(path: str | Path, **over: Any) -> Settings:
@@ -88,30 +104,36 @@ def load_settings(path: str | Path, **over: Any) -> Settings:
     Raises:
         DescriptionError: a key is unknown or has a wrong kind of value.
     """
-    from armid.files import read_text
-    from armid.robot.schema import read_fields
+    from armid.files import checked, parse_yaml, read_text
 
     path = Path(path)
-    entries = read_fields(read_text(path), str(path))
-    values: dict[str, Any] = {}
-    if "robot" in entries:
-        values["robot"] = _beside(path, str(entries.take("robot")))
+    values = parse_yaml(read_text(path), str(path))
+    known = [f.name for f in fields(Settings)]
+    for name in values:
+        if name not in known:
+            raise DescriptionError(str(path), name, f"is not a known key{nearest(name, known)}")
     for choice in CHOICES:
-        if choice.name in entries:
-            values[choice.name] = _checked(entries, choice, path)
-    entries.take("robot")
-    for choice in CHOICES:
-        entries.take(choice.name)
-    entries.finish()
-    values |= {name: value for name, value in over.items() if value is not None}
-    if "robot" not in values:
+        if choice.many and choice.name in values and not isinstance(values[choice.name], list):
+            values[choice.name] = [values[choice.name]]
+    given = {name: value for name, value in over.items() if value is not None}
+    if values.get("robot", given.get("robot")) is None:
         raise DescriptionError(str(path), "robot", "is missing; name the robot there or on the command line")
-    return make_settings(values)
+    settings = checked({"robot": given.get("robot"), **values}, Settings, str(path))
+    beside = {"robot": _beside(path, settings.robot)}
+    for name in _FILES:
+        value = getattr(settings, name)
+        beside[name] = (
+            tuple(_beside(path, item) for item in value) if isinstance(value, tuple) else _beside(path, value)
+        )
+    return make_settings({**settings.to_data(), **beside, **given})
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Settings from values that may be None where nothing was said."""
-    settings = Settings(**{name: value for name, value in values.items() if value is not None})
+    given: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in values.items() if v is not None
+    }
+    settings = Settings(**given)
     formats = tuple(part for item in settings.to for part in item.split(",") if part)  # both grammars: a,b and a b
     settings = replace(settings, to=formats)
     for name in settings.validation:
@@ -131,34 +153,9 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _checked(entries: Fields, choice: Any, path: Path) -> Any:
-    """The value of one entry, of the right kind."""
-    value, kind = entries.take(choice.name), choice.metadata["kind"]
-    items = value if isinstance(value, list) else [value]
-    if isinstance(value, list) and not choice.metadata["many"]:
-        entries.fail(choice.name, "must be one value, not a list")
-    valid: Any = {float: (int, float)}.get(kind, kind)
-    for item in items:
-        if not isinstance(item, valid) or (isinstance(item, bool) and kind is not bool):
-            words = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-            entries.fail(choice.name, f"is {item!r}; it must be {words[kind]}")
-    items = [kind(item) for item in items]
-    if choice.name in ("log", "validation", "recipe", "signals", "prior"):
-        items = [_beside(path, item) for item in items]
-    return tuple(items) if choice.metadata["many"] else items[0]
-
-
-def _beside(path: Path, name: str) -> str:
+def _beside(path: Path, name: Any) -> Any:
     """A file named relative to the settings file; other words stay as they are."""
-    candidate = path.parent / name
-    file = path.parent / name.rpartition(":")[0] if ":" in name else candidate
-    return str(candidate) if name and file.is_file() else name
-
-
-def default_of(choice: Any) -> Any:
-    """Default value of a field."""
-    return None if choice.default is MISSING else choice.default
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    if not name:
+        return name
+    file = path.parent / (name.rpartition(":")[0] if ":" in name else name)
+    return str(path.parent / name) if file.is_file() else name

@@ -7,12 +7,13 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
 from armid.files import code_hash, file_hash, write_text
+from armid.logs import Log, read_log
 from armid.progress import Progress, watch_progress
 from armid.run.settings import Settings
 
@@ -28,15 +29,23 @@ class Workplace:
         settings: of the run.
         progress: told what is done and which share of it.
         robot: hash of the robot, which every stage depends on.
+        logs: those that were read, by file name.
     """
 
     folder: Path
     settings: Settings
     progress: Progress
     robot: str = ""
+    logs: dict[str, Log] = field(default_factory=dict)
 
     def __truediv__(self, name: str) -> Path:
         return self.folder / name
+
+    def log(self, name: str) -> Log:
+        """A log of the folder, read once."""
+        if name not in self.logs:
+            self.logs[name] = read_log(self / name)
+        return self.logs[name]
 
 
 @dataclass(frozen=True)

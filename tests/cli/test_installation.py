@@ -1,5 +1,6 @@
-"""Completion scripts: a real shell completes commands, options, robots and files with them."""
+"""`armid check` and `armid completion`: a real shell completes commands, options, robots and files."""
 
+import json
 import os
 import select
 import shutil
@@ -10,7 +11,11 @@ import time
 import pytest
 
 from armid.cli import main
-from armid.cli.completion import VALUES as VALUES_WRITTEN
+from armid.cli.arguments import commands_of, offered
+from armid.cli.main import parser
+from armid.registry import friction_laws
+from armid.run import installation
+from armid.torque.friction.added import ADDED
 
 PROGRAM = [sys.executable, "-c", "import sys; from armid.cli import main; sys.exit(main())"]
 
@@ -22,7 +27,7 @@ def complete(script, *words, folder):
         script,
         f"COMP_WORDS=({line})",
         f"COMP_CWORD={len(words) - 1}",
-        "_armid",
+        "_shtab_armid 2>/dev/null",
         'printf "%s\\n" "${COMPREPLY[@]}"',
     ]
     done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=folder, capture_output=True, text=True, check=True)
@@ -116,15 +121,14 @@ def test_other_shells_get_every_command(capsys, shell):
 
 def test_unknown_shell_is_refused(capsys):
     with pytest.raises(SystemExit) as end:
-        main(["completion", "tcsh"])
+        main(["completion", "csh"])
     assert end.value.code == 2
-    assert "bash, zsh, fish" in capsys.readouterr().err.replace("'", "")
+    assert "csh" in capsys.readouterr().err.replace("'", "")
 
 
 VALUES = {  # what is typed, what is offered
     "identify a b --method": "feasible wls ols svd ml robust tls iv abc de",
-    "identify a b --friction": "auto linear root stribeck asymmetry load",
-    "identify a b --effort": "joint torque|motor torque|current|none",
+    "identify a b --friction": " ".join(("auto", "linear", *friction_laws, *ADDED)),
     "design pa10 --criterion": "d-optimal a-optimal e-optimal condition condition-raw condition-and-sigma",
     "design pa10 --to": "csv ros urscript",
     "design pa10 --seed": "",
@@ -133,10 +137,9 @@ VALUES = {  # what is typed, what is offered
     "run pa10 --to urdf": "urdf mjcf c python yaml none",
     "friction pa10 --grid": "pa10 powerball",
     "stiffness pa10 --friction": "a file.json",
-    "completion": "bash zsh fish",
+    "completion": "bash zsh fish tcsh powershell",
     "fleet": "identify simulate",
     "fleet identify --workers": "",
-    "check": "--help --json --quiet",
 }
 
 
@@ -158,54 +161,27 @@ def test_values_of_options_and_arguments(script, tmp_path, typed):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_nested_actions_lists_and_equals_signs(script, tmp_path):
-    """Options of an action within a command, the next word of a comma list, and --option=value as bash splits it."""
+def test_nested_actions_and_lists(script, tmp_path):
+    """Options of an action within a command, the next word of a list, and what follows several numbers."""
     assert complete(script, "armid", "fleet", "identify", "--w", folder=tmp_path) == ["--workers"]
     assert complete(script, "armid", "fleet", "simulate", "--fau", folder=tmp_path) == ["--faults"]
-    assert complete(script, "armid", "export", "f", "--to", "urdf,m", folder=tmp_path) == ["urdf,mjcf"]
-    assert complete(script, "armid", "identify", "--method", "=", "w", folder=tmp_path) == ["wls"]
+    for action, command in (("--workers", ("fleet", "identify")), ("--method", ("identify",))):
+        typed = [
+            (words, complete(script, "armid", *words, action, folder=tmp_path)) for words in (("identify",), command)
+        ]
+        assert all((offered == [action]) == (words == command) for words, offered in typed)  # two of the same name
+    assert complete(script, "armid", "export", "f", "--to", "urdf", "m", folder=tmp_path) == ["mjcf"]
     assert complete(script, "armid", "model", "--gravity", "0", "0", "-9.81", "pa", folder=tmp_path) == ["pa10"]
 
 
-def test_written_values_are_those_there_are():
-    """The table that spares the shell a long import agrees with the packages."""
-    from armid.cli.friction import _LAWS
-    from armid.cli.track import CONTROLLERS
-    from armid.dynamics.views import _GENERAL
-    from armid.estimation import estimators
-    from armid.excitation.criteria import CRITERIA
-    from armid.excitation.export_plan import KINDS as EXPORTS
-    from armid.exporting import exporters
-    from armid.logs.log import EFFORTS
-    from armid.torque.friction.added import ADDED
-
-    real = {
-        "--method": estimators,
-        "--friction": ("auto", "linear", *(name.removesuffix("-excess") for name in ADDED)),
-        "--criterion": CRITERIA,
-        "--controller": CONTROLLERS,
-        "--law": _LAWS,
-        "--view": _GENERAL,
-        "--effort": EFFORTS,
-        "design --to": EXPORTS,
-        "export --to": tuple(exporters),
-        "run --to": (*exporters, "none"),
-    }
-    assert {name: [w.replace("+", " ") for w in VALUES_WRITTEN[name].split()] for name in real} == {
-        name: list(names) for name, names in real.items()
-    }
-
-
-def test_fish_tells_actions_from_commands(capsys):
-    """`identify` is a command and an action of fleet, with options of their own."""
-    main(["completion", "fish"])
-    lines = capsys.readouterr().out.splitlines()
-    workers = [line for line in lines if " -l workers " in line]
-    assert len(workers) == 2
-    assert all("__fish_seen_subcommand_from fleet; and __fish_seen" in line for line in workers)
-    method = next(line for line in lines if " -l method " in line)
-    assert "identify; and not __fish_seen_subcommand_from fleet'" in method
-    assert method.endswith("-x -a 'feasible wls ols svd ml robust tls iv abc de'")
+def test_values_come_from_where_they_are_defined():
+    """Every list of values that an argument declares can be resolved, and is not empty."""
+    declared = [
+        vars(action).get("declared") for one in commands_of(parser()).values() for action in one.fill()._actions
+    ]
+    values = {one.values for one in declared if one is not None and one.values}
+    assert len(values) > 10
+    assert all(offered(value) for value in values)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -219,3 +195,30 @@ def test_names_of_what_a_command_takes(capsys, tmp_path):
     assert {"rx60", "powerball", "all"} <= set(offered["reproduce"])
     assert complete(script, "armid", "completion", "z", folder=tmp_path) == ["zsh"]
     assert complete(script, "armid", "robots", "er", folder=tmp_path) == ["er16"]
+
+
+def test_a_full_installation_is_good(capsys):
+    assert main(["check", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    states = {item["name"]: item["state"] for item in data["items"]}
+    assert data["good"]
+    assert states["kernels"] == "ok"
+    assert states["MuJoCo dynamics"] == "ok"
+    assert all(states[f"extra {name}"] in ("ok", "absent") for name in installation.EXTRAS)
+
+
+def test_a_missing_extra_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "clarabel", None)  # as if it were not installed
+    item = installation._extra("feasible")
+    assert (item.state, item.good) == ("absent", True)
+    assert "pip install 'armid[feasible]'" in item.detail
+
+
+def test_what_is_broken_gives_exit_code_1(monkeypatch, capsys):
+    def broken():
+        raise OSError("libcrash.so is missing")
+
+    monkeypatch.setattr(installation, "_simulation", broken)
+    monkeypatch.setattr(installation, "_rendering", lambda: installation.Item("MuJoCo rendering", "absent", ""))
+    assert main(["check"]) == 1
+    assert "!! MuJoCo dynamics" in capsys.readouterr().out

@@ -34,7 +34,7 @@ def test_design_after_a_fit(armid, tmp_path):
 
 def test_information_of_a_fit_is_the_inverse_of_its_covariance(tmp_path):
     """Per sample of the plan to come, in the design's order of parameters."""
-    from armid.cli.given import given_information
+    from armid.cli.design import _given_information as given_information
 
     robot = load_robot("er16").first_links(3)
     rng = np.random.default_rng(1)
