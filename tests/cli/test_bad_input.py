@@ -111,7 +111,7 @@ OPTIONS = {
     "wrong suffix": ("arm.stl", ["arm.stl", ".urdf"]),
     "unknown simplification": ("pa10 --simplify publishd", ["'publishd'", "did you mean 'published'?", "none"]),
     "unknown view": ("pa10 --view barycentrc", ["'barycentrc'", "did you mean 'barycentric'?", "appendix"]),
-    "zero gravity": ("pa10 --gravity 0 0 0", ["--gravity 0 0 0", "zero length"]),
+    "zero gravity": ("pa10 --gravity 0 0 0", ["gravity: has zero length", "`gravity: none`"]),
     "gravity that is no number": ("pa10 --gravity 0 0 nan", ["pa10: gravity", "finite"]),
 }
 

@@ -6,17 +6,9 @@ import os
 
 import pytest
 
-from armid.cli import export as command
 from tests.validation.arms import write_files
 
 main = importlib.import_module("armid.cli.main")
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """The command is part of the command line."""
-    if command not in main._COMMANDS:
-        monkeypatch.setattr(main, "_COMMANDS", (*main._COMMANDS, command))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +55,7 @@ def test_the_exported_file_goes_on(armid, fits, tmp_path):
         (["fit.json", "--to", "udf", "-o", "out"], "did you mean 'urdf'"),
         (["fit.json", "--to", ",", "-o", "out"], "no format is named"),
         (["base.json", "--to", "urdf", "-o", "out"], "armid identify --method feasible"),
-        (["fit.json", "--to", "c", "-o", "fit.json"], "is a file; name a folder"),
+        (["fit.json", "--to", "c", "-o", "fit.json"], "cannot be a folder"),
         (["train.csv", "--to", "c", "-o", "out"], "is not JSON"),
         (["none.json", "--to", "c", "-o", "out"], "no such file"),
         (["fit.json", "--to", "urdf", "-o", "out", "--urdf", "none.urdf"], "no such file"),

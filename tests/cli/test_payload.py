@@ -1,11 +1,10 @@
 """`armid payload`: from a fit and a log to a body, with exit codes and files."""
 
-import argparse
 import json
 
 import pytest
 
-from armid.cli import payload
+from armid.cli import main
 from armid.errors import ArmidError
 from armid.estimation.fit import load_fit
 from armid.logs import write_log
@@ -36,10 +35,8 @@ def run(capsys):
     """Runs the command and returns exit code and standard output."""
 
     def command(*arguments):
-        parser = argparse.ArgumentParser()
-        payload.add_parser(parser.add_subparsers())
         capsys.readouterr()
-        code = payload.run(parser.parse_args(["payload", *(str(argument) for argument in arguments)]))
+        code = main(["payload", *(str(argument) for argument in arguments)])
         return code, capsys.readouterr().out
 
     return command

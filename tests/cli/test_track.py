@@ -62,7 +62,7 @@ def test_json(armid, files):
         (["circle.csv", "--bandwidth", "1", "2"], "one for each"),
         (["circle.csv", "--cycle", "0"], "--cycle 0"),
         (["circle.csv", "--robot", "pa10"], "the fit is of"),
-        (["circle.csv", "--pictures", "fit.json"], "it is a file"),
+        (["circle.csv", "--pictures", "fit.json"], "cannot be a folder"),
         (["circle.csv", "--laps", "2"], "circle.csv: is an open path"),
         (["circle.csv", "-o", "none/out.json"], "there is no folder"),
         (["pa10-figure"], "cannot reach"),
