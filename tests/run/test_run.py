@@ -200,7 +200,7 @@ def test_what_cannot_be_exported_does_not_cost_the_report(finished, tmp_path):
         (["run", "ir361", "--signals", "LowPas"], "LowPass"),
         (["run", "ir361", "--signals", "bad.yaml"], "bad.yaml: is not YAML"),
         (["run", "ir361", "--signals", "empty.yaml"], "empty.yaml: names no steps"),
-        (["run", "ir361", "-o", "file/below"], "cannot be made"),
+        (["run", "ir361", "-o", "file/below"], "cannot be a folder"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):
