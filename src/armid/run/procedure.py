@@ -388,7 +388,7 @@ def _numbers(folder: Path) -> tuple[bool, dict[str, Any]]:
     classes = load_fit(folder / "fit.json").identifiability.classes
     worst = max(check.joints, key=lambda joint: joint.nrms_moving)
     noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
-    loudest = max(noisy, key=lambda joint: joint.noise_ratio or 0.0, default=None)
+    loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
     consistent = json.loads((folder / "audit.json").read_text(encoding="utf-8"))["possible"]
     tracked, path = {}, folder / "tracking.json"
     if path.exists():
