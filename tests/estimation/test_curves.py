@@ -8,7 +8,8 @@ from scipy.optimize import curve_fit
 
 from armid.errors import UnknownNameError
 from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
-from armid.estimation.single_joint.laws import LAWS
+from armid.files import checked, plain
+from armid.torque.friction.law import friction_law
 from tests.estimation.tables import PA10, PA10_CURVES, POWERBALL, pa10_truth, powerball_truth
 
 
@@ -62,10 +63,10 @@ def test_no_start_of_scipy_does_better(name):
     """SciPy's curve_fit, started at our answer and around it, never finds a smaller sum of squares."""
     v, torque, error = noisy(powerball_truth(0) if name in ("hyperbolic", "makkar") else pa10_truth(2, 1.0), 5)
     fit = fit_curve(name, v, torque, error)
-    law = LAWS[name]
+    law = friction_law(name)
 
     def formula(x, *c):
-        return law.value(x, dict(zip(law.coefficients, c, strict=True)))
+        return law.torque(x, dict(zip(law.coefficients, c, strict=True)))
 
     start = np.array(list(fit.coefficients.values()))
     rng = np.random.default_rng(0)
@@ -151,10 +152,10 @@ def test_round_trip_through_data():
 
     v, torque, error = noisy(powerball_truth(4), 0)
     fit = fit_curve("hyperbolic", v, torque, error)
-    again = CurveFit.from_data(json.loads(json.dumps(fit.to_data())))
+    again = checked(json.loads(json.dumps(plain(fit))), CurveFit, "test")
     assert np.array_equal(again.curve(v), fit.curve(v))
     assert np.array_equal(again.band(v)[1], fit.band(v)[1])
-    assert again.to_data() == fit.to_data()
+    assert plain(again) == plain(fit)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from armid.errors import UnknownNameError
-from armid.estimation.single_joint.compare import better_law
 from armid.estimation.single_joint.curves import FitError, fit_curve
-from armid.estimation.single_joint.friction_fit import FrictionPoints, fit_friction, friction_from_data
+from armid.estimation.single_joint.friction_fit import FrictionPoints, better_law, fit_friction, friction_from_data
 from tests.estimation.tables import PA10, PA10_CURVES, pa10_truth, powerball_truth
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import armid
-from armid.estimation.single_joint.effort import joint_side
 from armid.estimation.single_joint.friction_fit import fit_friction
 from armid.estimation.single_joint.friction_points import friction_points, moving_joints
-from armid.estimation.single_joint.segments import constant_velocity_segments
+from armid.estimation.single_joint.strokes import constant_velocity_segments, joint_side
 from armid.excitation import FourierSeries
 from armid.experiment.excite import excite
 from armid.experiment.friction_sweep import friction_sweep

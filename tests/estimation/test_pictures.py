@@ -7,10 +7,10 @@ import armid
 from armid import theme
 from armid.estimation.single_joint.friction_fit import fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
-from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.warmup import fit_warmup
 from armid.experiment.friction_sweep import friction_sweep
-from armid.experiment.stiffness_run import stiffness_run
+from armid.experiment.load_friction import load_friction_run
 from tests.experiment.fake_arm import FakeArm
 
 pytest.importorskip("matplotlib")
@@ -38,14 +38,14 @@ def test_friction_picture(tmp_path):
 
 def test_stiffness_picture(tmp_path):
     """Dots and line per joint; the sentence says how many joints lose torque."""
-    from armid.estimation.single_joint.pictures import stiffness_figure
+    from armid.estimation.single_joint.pictures import load_friction_figure
 
     arm = FakeArm(PA10, rate_hz=100.0)
     fits = [
-        fit_stiffness(stiffness_run(arm, PA10, joint, seconds=10.0).log, PA10, joint, values=arm.values)
+        fit_load_friction(load_friction_run(arm, PA10, joint, seconds=10.0).log, PA10, joint, values=arm.values)
         for joint in (1, 2, 3)
     ]
-    figure = stiffness_figure(fits, "pa10")
+    figure = load_friction_figure(fits, "pa10")
     assert "3 of 3 joints" in sentence(figure)
     assert theme.save(figure, tmp_path / "stiffness.png").exists()
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import armid
-from armid.cli import friction, stiffness, warmup
+from armid.cli import friction, load_friction, warmup
 from armid.experiment.friction_sweep import friction_sweep
-from armid.experiment.stiffness_run import stiffness_run
+from armid.experiment.load_friction import load_friction_run
 from armid.experiment.warm_up import warm_up
 from armid.logs import write_log
 from tests.experiment.fake_arm import FakeArm
@@ -21,7 +21,7 @@ def run(*words):
     """Run a command through its own parser."""
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers()
-    for module in (friction, stiffness, warmup):
+    for module in (friction, load_friction, warmup):
         command = module.add_parser(commands)
         command.add_argument("--quiet", action="store_true")
         command.set_defaults(run=module.run)
@@ -37,7 +37,7 @@ def logs(tmp_path_factory):
     write_log(friction_sweep(arm, POWERBALL, 4, seconds=3.0).log, folder / "friction.csv")
     cold = FakeArm(POWERBALL, rate_hz=50.0, cold=1.0 / 9.0, time_constant_s=60.0)
     write_log(warm_up(cold, POWERBALL, [4], cycle_s=4.0).log, folder / "warmup.csv")
-    write_log(stiffness_run(FakeArm(PA10, rate_hz=100.0), PA10, 3, seconds=30.0).log, folder / "stiffness.csv")
+    write_log(load_friction_run(FakeArm(PA10, rate_hz=100.0), PA10, 3, seconds=30.0).log, folder / "stiffness.csv")
     rows = "kinematics: {convention: modified-dh, rows: [[0, 0, 0.3, 0], [pi/2, 0, 0, 0]]}"
     (folder / "bare.yaml").write_text(f"armid: 1\nname: bare\n{rows}\n")
     return folder

@@ -6,7 +6,7 @@ import pytest
 import armid
 from armid.experiment.driving import ExperimentError
 from armid.experiment.friction_sweep import friction_sweep, friction_sweeps, pa10_speeds, powerball_speeds
-from armid.experiment.stiffness_run import stiffness_run
+from armid.experiment.load_friction import load_friction_run
 from armid.experiment.strokes import plan_strokes
 from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm
@@ -87,14 +87,14 @@ def test_bad_speeds(speeds, words):
         friction_sweep(FakeArm(PA10), PA10, 1, speeds=speeds)
 
 
-def test_stiffness_run_spans_the_range_under_load():
+def test_load_friction_run_spans_the_range_under_load():
     """Both directions, one speed, most of the range, in the posture with most load; a bad speed is refused."""
     arm = FakeArm(PA10, rate_hz=100.0)
-    run = stiffness_run(arm, PA10, 4, seconds=10.0)
+    run = load_friction_run(arm, PA10, 4, seconds=10.0)
     q, command = run.log["position"][:, 3], run.log["command"][:, 3]
     assert np.ptp(q) > 0.8 * (PA10.limits.upper[3] - PA10.limits.lower[3])
     assert set(np.sign(command)) == {-1.0, 0.0, 1.0}
     assert np.abs(command).max() == pytest.approx(0.4)
     assert run.posture.torque > 25.0
     with pytest.raises(ExperimentError, match="must be positive"):
-        stiffness_run(arm, PA10, 4, speed=-1.0)
+        load_friction_run(arm, PA10, 4, speed=-1.0)

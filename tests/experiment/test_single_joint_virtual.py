@@ -5,17 +5,16 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.estimation.single_joint.compare import better_law
 from armid.estimation.single_joint.curves import fit_curve
-from armid.estimation.single_joint.friction_fit import fit_friction
+from armid.estimation.single_joint.friction_fit import better_law, fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
-from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
 from armid.excitation import prior_values
 from armid.experiment.friction_sweep import friction_sweep, powerball_speeds
 from armid.experiment.gravity_free import gravity_free
+from armid.experiment.load_friction import load_friction_run
 from armid.experiment.settings import Thermal
-from armid.experiment.stiffness_run import stiffness_run
 from armid.experiment.warm_up import warm_up
 
 pytest.importorskip("mujoco")
@@ -44,10 +43,10 @@ def test_small_sweep():
     assert np.all(np.abs(points.torque - unloaded(POWERBALL, 5, points.speed)) < 4.0 * points.error)
 
 
-def test_small_stiffness_run():
+def test_small_load_friction_run():
     """Joint 4 of the PA-10, one pass: the slope of (19) within 2 %."""
-    run = stiffness_run(VirtualRobot(PA10, rate_hz=400.0, seed=1), PA10, 4, seconds=5.0)
-    fit = fit_stiffness(run.log, PA10, 4, values=prior_values(Model(PA10)))
+    run = load_friction_run(VirtualRobot(PA10, rate_hz=400.0, seed=1), PA10, 4, seconds=5.0)
+    fit = fit_load_friction(run.log, PA10, 4, values=prior_values(Model(PA10)))
     assert fit.slope == pytest.approx(0.1161, rel=0.02)
 
 
@@ -103,10 +102,10 @@ def test_stiffness_of_the_pa10(joint):
 
     Friction is that of Table II; a friction curve swept without load would hold the offset already.
     """
-    run = stiffness_run(VirtualRobot(PA10, rate_hz=400.0, seed=joint), PA10, joint)
+    run = load_friction_run(VirtualRobot(PA10, rate_hz=400.0, seed=joint), PA10, joint)
     truth = PA10.virtual
     law, coefficients = truth.friction[joint - 1], truth.coefficients[joint - 1]
-    fit = fit_stiffness(
+    fit = fit_load_friction(
         run.log, PA10, joint, values=prior_values(Model(PA10)), friction=lambda v: law.torque(v, coefficients)
     )
     slope, offset = truth.load_loss[joint - 1]

@@ -20,6 +20,7 @@ from armid.cli import (
     identify,
     inspect,
     installation,
+    load_friction,
     model,
     payload,
     predict,
@@ -28,7 +29,6 @@ from armid.cli import (
     robots,
     run,
     simulate,
-    stiffness,
     track,
     validate,
     warmup,
@@ -43,7 +43,7 @@ DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS: tuple[Command | Module, ...] = (
     *(robots.robots, robots.new, model.model, design.design, simulate.simulate, inspect.inspect, identify.identify),
     *(validate.validate, predict.predict, audit.audit, payload.payload, track.track, export.export, report.report),
-    *(run.run, Module(fleet), Module(warmup), Module(friction), Module(stiffness), reproduce.reproduce),
+    *(run.run, Module(fleet), Module(warmup), Module(friction), Module(load_friction), reproduce.reproduce),
     *(datasets.datasets, installation.check, installation.completion),
 )
 

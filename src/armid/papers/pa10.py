@@ -20,11 +20,10 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.views import published
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.single_joint.compare import better_law
 from armid.estimation.single_joint.curves import FitError, fit_curve
-from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction, friction_from_data
-from armid.estimation.single_joint.pictures import friction_figure, stiffness_figure
-from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.friction_fit import FrictionFit, better_law, fit_friction, friction_from_data
+from armid.estimation.single_joint.load_friction import fit_load_friction
+from armid.estimation.single_joint.pictures import friction_figure, load_friction_figure
 from armid.excitation.paths import pa10_figure
 from armid.excitation.profiles import polynomial_velocity, sinusoidal_velocity
 from armid.excitation.trajectory import Trajectory
@@ -32,8 +31,8 @@ from armid.experiment.drive import Recording
 from armid.experiment.driving import move_to, to_log
 from armid.experiment.friction_sweep import pa10_speeds
 from armid.experiment.gravity_free import foreseen_values
+from armid.experiment.load_friction import load_friction_run
 from armid.experiment.settings import Sensors
-from armid.experiment.stiffness_run import stiffness_run
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
 from armid.logs.log import Log
@@ -168,7 +167,7 @@ def stiffness(bench: PaperBench, *, joints: Sequence[int], seconds: float) -> di
     for joint in joints:
         bench.say(f"loaded strokes of joint {joint}")
         arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=100 * bench.seed + 20 + joint)
-        log = stiffness_run(arm, robot, joint, seconds=seconds).log
+        log = load_friction_run(arm, robot, joint, seconds=seconds).log
         curve = curves[robot.joint_names[joint - 1]]
 
         def table_two(speed: Array, joint: int = joint) -> Array:
@@ -176,8 +175,8 @@ def stiffness(bench: PaperBench, *, joints: Sequence[int], seconds: float) -> di
 
         try:
             errors = curve.standard_error
-            own = fit_stiffness(log, robot, joint, values=values, friction=curve.curve, friction_error=errors)
-            known = fit_stiffness(log, robot, joint, values=values, friction=table_two)
+            own = fit_load_friction(log, robot, joint, values=values, friction=curve.curve, friction_error=errors)
+            known = fit_load_friction(log, robot, joint, values=values, friction=table_two)
         except FitError as error:
             bench.compare("no_load", "no load", joint=joint, error=str(error))
             continue
@@ -192,7 +191,7 @@ def stiffness(bench: PaperBench, *, joints: Sequence[int], seconds: float) -> di
             bench.compare("offset", known.offset, published=b, within=4.0 * known.offset_sigma, **about)
         if own.present:
             loss[joint - 1] = own.slope, own.offset * own.gear_ratio
-    bench.draw(stiffness_figure(fits, "PA-10"), "stiffness.png")
+    bench.draw(load_friction_figure(fits, "PA-10"), "stiffness.png")
     return {"loss": loss.tolist()}
 
 

@@ -12,9 +12,8 @@ from armid.dynamics.base import random_motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.dynamics.views import published
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from armid.estimation.single_joint.compare import better_law
 from armid.estimation.single_joint.curves import fit_curve
-from armid.estimation.single_joint.friction_fit import FrictionFit, friction_from_data
+from armid.estimation.single_joint.friction_fit import FrictionFit, better_law, friction_from_data
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.estimation.single_joint.pictures import friction_figure, warmup_figure
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup

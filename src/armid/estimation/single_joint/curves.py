@@ -4,25 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.errors import ArmidError
-from armid.estimation.single_joint.laws import FIXED_BY_NATURE, Law, law
-from armid.estimation.single_joint.projection import Projection
-
-Flags = NDArray[np.bool_]
+from armid.torque.friction.exponential import SINGLE
+from armid.torque.friction.law import FrictionLaw, Range, friction_law
+from armid.torque.friction.shapes import search_shapes
 
 MISFIT = 0.01  # probability below which the residuals say that stated errors are too small
+
+# Mean torque against time while an arm gets warm (Powerball, Fig. 3); v stands for the time.
+DECAY = FrictionLaw(
+    name="decay",
+    title="a + b exp(-t / T), Powerball, Fig. 3",
+    columns={"a": "1", "b": "exp(-v / T)"},
+    shapes={"T": lambda first, last: (0.02 * (last - first), 3.0 * (last - first))},
+    units={"T": "s"},
+    even=True,
+    per_direction=False,
+)
 
 
 class FitError(ArmidError):
     """A curve cannot be fitted to the points."""
+
+
+def curve_law(name: str) -> FrictionLaw:
+    """A friction law, or one of the two other curves: ``single-exponential`` and ``decay``."""
+    return {SINGLE.name: SINGLE, DECAY.name: DECAY}.get(name) or friction_law(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +47,7 @@ class CurveFit:
     Attributes:
         law: name of the law.
         coefficients: name to value; with an offset, `fo` is the last.
-        covariance: of the coefficients in that order; NaN where a coefficient cannot be told from the points.
+        undetermined: coefficients that cannot be told from the points.
         chi2: sum of squared residuals, each divided by the point's standard error where those were given.
         dof: points minus coefficients.
         noise: standard deviation of the residuals; 1 if the points are as good as their stated errors.
@@ -44,8 +59,8 @@ class CurveFit:
     """
 
     law: str
-    coefficients: Mapping[str, float]
-    covariance: Array
+    coefficients: dict[str, float]
+    undetermined: tuple[str, ...]
     chi2: float
     dof: int
     noise: float
@@ -54,6 +69,15 @@ class CurveFit:
     reach: tuple[float, float]
     notes: tuple[str, ...]
     root: Array
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Of the coefficients in their order; NaN where a coefficient cannot be told from the points."""
+        covariance: Array = self.root @ self.root.T
+        unknown = [name in self.undetermined for name in self.coefficients]
+        covariance[unknown] = np.nan
+        covariance[:, unknown] = np.nan
+        return covariance
 
     @property
     def sigma(self) -> dict[str, float]:
@@ -67,11 +91,11 @@ class CurveFit:
 
     def curve(self, x: ArrayLike) -> Array:
         """The fitted law at x."""
-        return _value(law(self.law), np.asarray(x, dtype=float), self.coefficients)
+        return _value(curve_law(self.law), np.asarray(x, dtype=float), self.coefficients)
 
     def standard_error(self, x: ArrayLike) -> Array:
         """Standard deviation of the fitted curve at x."""
-        slopes = _slopes(law(self.law), np.atleast_1d(np.asarray(x, dtype=float)), self.coefficients)
+        slopes = _slopes(curve_law(self.law), np.atleast_1d(np.asarray(x, dtype=float)), self.coefficients)
         result: Array = np.linalg.norm(slopes @ self.root, axis=1)
         return result.reshape(np.shape(x))
 
@@ -83,38 +107,6 @@ class CurveFit:
     def _quantile(self, level: float) -> float:
         """Factor of the interval: Student's, as long as the size of the noise comes from the residuals."""
         return float(student.ppf(0.5 + 0.5 * level, np.inf if self.stated_errors else max(self.dof, 1)))
-
-    def to_data(self) -> dict[str, Any]:
-        """As JSON-able data."""
-        sigma = {name: value if np.isfinite(value) else None for name, value in self.sigma.items()}
-        return {
-            "law": self.law,
-            "coefficients": dict(self.coefficients),
-            "sigma": sigma,
-            "root": self.root.tolist(),
-            "chi2": self.chi2,
-            "dof": self.dof,
-            "noise": self.noise,
-            "stated_errors": self.stated_errors,
-            "points": self.points,
-            "reach": list(self.reach),
-            "notes": list(self.notes),
-        }
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> CurveFit:
-        """The fit that `to_data` described."""
-        root = np.array(data["root"], dtype=float).reshape(len(data["coefficients"]), -1)
-        unknown = np.array([data["sigma"][name] is None for name in data["coefficients"]])
-        same = {name: data[name] for name in ("law", "chi2", "dof", "noise", "stated_errors", "points")}
-        return cls(
-            **same,
-            coefficients=dict(data["coefficients"]),
-            covariance=_blanked(root, unknown),
-            reach=(data["reach"][0], data["reach"][1]),
-            notes=tuple(data["notes"]),
-            root=root,
-        )
 
 
 def fit_curve(
@@ -129,7 +121,7 @@ def fit_curve(
     scaled up to what they say. Without, the residuals give the size of the noise.
 
     Args:
-        name: of the law.
+        name: of the law, see `curve_law`.
         x: speeds [rad/s] or times [s].
         y: torques [N m].
         errors: standard errors of y; None if unknown, then all points count alike.
@@ -138,32 +130,43 @@ def fit_curve(
     Raises:
         FitError: there are fewer different x than the law needs.
     """
-    chosen = law(name)
-    at, values, weights = _checked(chosen, x, y, errors, offset)
+    law = curve_law(name)
+    at, values, weights = _checked(law, x, y, errors, offset)
     reach = (float(np.abs(at[at != 0.0]).min(initial=np.inf)), float(np.abs(at).max()))
-    problem = Projection(chosen, at, values * weights, weights, offset)
-    ranges = chosen.ranges(*(reach if name != "decay" else (0.0, float(np.ptp(at)))))
-    shape = problem.search(ranges)
-    found = problem.solve(shape)[0]
-    gathered = chosen.gather(found[: len(found) - offset], shape)
-    names = (*chosen.coefficients, *(("fo",) if offset else ()))
-    coefficients = dict(zip(names, [*gathered.tolist(), *found[len(found) - offset :].tolist()], strict=True))
-    residual = weights * (values - _value(chosen, at, coefficients))
-    total, free = float(residual @ residual), len(names) - len(FIXED_BY_NATURE.get(name, ()))
-    dof = len(at) - free
-    edge, notes = _edges(chosen, shape, ranges)
-    fixed = np.array([n in edge or n in FIXED_BY_NATURE.get(name, ()) for n in names])
+    ranges = law.ranges(*reach)
+
+    def solve(shapes: Array) -> tuple[Array, Array]:
+        """Linear coefficients and weighted residuals."""
+        columns = law.column_values(at, dict(zip(law.shapes, shapes, strict=True)))
+        columns = np.column_stack([columns, *([np.ones_like(at)] if offset else [])]) * weights[:, None]
+        size = np.linalg.norm(columns, axis=0)
+        size = np.where(size > 0.0, size, 1.0)
+        found = np.linalg.lstsq(columns / size, values * weights, rcond=1e-9)[0] / size
+        return found, columns @ found - values * weights
+
+    shapes = search_shapes(law, ranges, lambda shapes: solve(shapes)[1])
+    linear = solve(shapes)[0].tolist()
+    known = {**dict(zip(law.shapes, shapes.tolist(), strict=True)), **dict(zip(law.columns, linear, strict=False))}
+    coefficients = {name: known.get(name, 0.0) for name in law.coefficients}
+    if offset:
+        coefficients["fo"] = linear[-1]
+    residual = weights * (values - _value(law, at, coefficients))
+    total = float(residual @ residual)
+    dof = len(at) - len(coefficients) + len(law.fixed)
+    edge, notes = _edges(law, shapes, ranges)
     noise = float(np.sqrt(total / dof))
     scale = noise
     if errors is not None:
         scale = noise if chi2.sf(total, dof) < MISFIT else 1.0
         if scale > 1.0:
             notes.append(f"residuals are {noise:.2g} times the stated errors; intervals are widened by that")
-    root, unknown = _root(_slopes(chosen, at, coefficients) * weights[:, None], fixed)
+    fixed = np.array([name in edge or name in law.fixed for name in coefficients])
+    root, unknown = _root(_slopes(law, at, coefficients) * weights[:, None], fixed)
+    undetermined = tuple(name for name, one in zip(coefficients, unknown, strict=True) if one)
     return CurveFit(
         name,
         coefficients,
-        _blanked(scale * root, unknown),
+        undetermined,
         total,
         dof,
         noise,
@@ -175,7 +178,7 @@ def fit_curve(
     )
 
 
-def _checked(chosen: Law, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None, offset: bool) -> tuple[Array, ...]:
+def _checked(law: FrictionLaw, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None, offset: bool) -> tuple[Array, ...]:
     at, values = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     spread = np.ones_like(values) if errors is None else np.asarray(errors, dtype=float)
     weights = np.divide(1.0, spread, out=np.full(spread.shape, np.nan), where=spread > 0.0)
@@ -184,42 +187,36 @@ def _checked(chosen: Law, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None, 
     if not (np.isfinite(at).all() and np.isfinite(values).all() and np.isfinite(weights).all()):
         raise FitError("points must be finite, with positive errors")
     different = np.unique([f"{value:.2e}" for value in at])
-    needed = chosen.least_points + offset - len(FIXED_BY_NATURE.get(chosen.name, ()))
-    if len(different) < needed:
-        what = "times" if chosen.name == "decay" else "speeds"
+    count = len(law.coefficients) - len(law.fixed) + offset
+    if len(different) <= count:
+        what = "times" if law is DECAY else "speeds"
         raise FitError(
-            f"{chosen.name} has {needed - 1} coefficients and needs {needed} different {what}; "
-            f"there are {len(different)}"
+            f"{law.name} has {count} coefficients and needs {count + 1} different {what}; there are {len(different)}"
         )
     return at, values, weights
 
 
-def _value(chosen: Law, x: Array, coefficients: Mapping[str, float]) -> Array:
-    return chosen.value(x, coefficients) + coefficients.get("fo", 0.0)
+def _value(law: FrictionLaw, x: Array, coefficients: Mapping[str, float]) -> Array:
+    return law.torque(x, coefficients) + coefficients.get("fo", 0.0)
 
 
-def _slopes(chosen: Law, x: Array, coefficients: Mapping[str, float]) -> Array:
-    """Derivative of the law by each coefficient, central differences, (points, coefficients)."""
-    result = np.empty((len(x), len(coefficients)))
-    for k, (name, value) in enumerate(coefficients.items()):
-        step = 1e-5 * abs(value) if value else 0.0  # a zero stands for a term that is switched off
-        high, low = ({**coefficients, name: value + sign * step} for sign in (1.0, -1.0))
-        rise = _value(chosen, x, high) - _value(chosen, x, low)
-        result[:, k] = rise / (2.0 * step) if step else 0.0
-    return result
+def _slopes(law: FrictionLaw, x: Array, coefficients: Mapping[str, float]) -> Array:
+    """Derivative of the curve by each coefficient, (points, coefficients)."""
+    slopes = law.slopes(x, coefficients)
+    return np.column_stack([slopes, np.ones_like(x)]) if "fo" in coefficients else slopes
 
 
-def _edges(chosen: Law, shape: Array, ranges: tuple[tuple[float, float], ...]) -> tuple[set[str], list[str]]:
+def _edges(law: FrictionLaw, shapes: Array, ranges: tuple[Range, ...]) -> tuple[set[str], list[str]]:
     """Shapes at the end of what the points can show, which have no interval."""
     edge, notes = set(), []
-    for name, value, (low, high) in zip(chosen.shapes, shape, ranges, strict=True):
+    for name, value, (low, high) in zip(law.shapes, shapes, ranges, strict=True):
         if value < 1.001 * low or value > 0.999 * high:
             edge.add(name)
             notes.append(f"{name} is {'at most' if value < 1.001 * low else 'at least'} {value:.3g}: not to be told")
     return edge, notes
 
 
-def _root(jacobian: Array, fixed: Flags) -> tuple[Array, Flags]:
+def _root(jacobian: Array, fixed: Mask) -> tuple[Array, Mask]:
     """Root of the inverse of J^T J without fixed columns, and which coefficients cannot be told."""
     size = np.linalg.norm(jacobian, axis=0)
     used = ~fixed & (size > 0.0)
@@ -228,15 +225,8 @@ def _root(jacobian: Array, fixed: Flags) -> tuple[Array, Flags]:
     if not used.any():
         return root, unknown
     _, singular, vectors = np.linalg.svd(jacobian[:, used] / size[used], full_matrices=False)
-    seen = singular > 1e-7 * singular[0]
-    inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=seen)
+    told = singular > 1e-7 * singular[0]
+    inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=told)
     root[used] = (vectors.T * inverse) / size[used, None]
-    unknown[np.flatnonzero(used)[(np.abs(vectors[~seen]) > 1e-3).any(axis=0)]] = True
+    unknown[np.flatnonzero(used)[(np.abs(vectors[~told]) > 1e-3).any(axis=0)]] = True
     return root, unknown
-
-
-def _blanked(root: Array, unknown: Flags) -> Array:
-    covariance: Array = root @ root.T
-    covariance[unknown] = np.nan
-    covariance[:, unknown] = np.nan
-    return covariance

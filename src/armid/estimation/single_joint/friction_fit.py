@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import f as fisher
 
 from armid.arrays import Array
-from armid.errors import UnknownNameError
-from armid.estimation.single_joint.compare import Comparison, better_law, bic
-from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
-from armid.estimation.single_joint.laws import FRICTION_LAWS, law
+from armid.estimation.single_joint.curves import CurveFit, FitError, curve_law, fit_curve
+from armid.files import checked, plain
+from armid.registry import friction_laws
+from armid.torque.friction.exponential import DOUBLE, SINGLE
+from armid.torque.friction.law import friction_law
 
-AUTO = ("coulomb-viscous", "stribeck", "double-exponential", "hyperbolic")
+LEVEL = 0.01  # largest p-value at which the law with more coefficients is called better
 CLOSE = 6.0  # difference of the information criterion below which two laws are as good as each other
 
 
@@ -55,6 +57,53 @@ class FrictionPoints:
         return FrictionPoints(self.joint, *columns, self.method, self.symmetric, self.offset, self.notes)
 
 
+class Fitted(Protocol):
+    """Anything fitted to points by least squares."""
+
+    @property
+    def law(self) -> str:
+        """Name of the law."""
+
+    @property
+    def chi2(self) -> float:
+        """Sum of squared (weighted) residuals."""
+
+    @property
+    def dof(self) -> int:
+        """Points minus coefficients."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One law against another on the same points.
+
+    Attributes:
+        law, other: names; `law` has at least as many coefficients.
+        nested: `other` is `law` with terms switched off, so that F has its usual meaning; otherwise F is a yardstick
+            and `law` must also win by the Bayesian information criterion.
+        statistic: F, the gain per extra coefficient over what is left per degree of freedom (with equally many
+            coefficients, the ratio of residual sums).
+        p_value: probability of such an F if `other` were right.
+        bic_gain: by how much the information criterion of `law` is lower; positive speaks for `law`.
+        better: whether `law` is really better.
+    """
+
+    law: str
+    other: str
+    nested: bool
+    statistic: float
+    p_value: float
+    bic_gain: float
+    better: bool
+
+    def sentence(self) -> str:
+        """The outcome in words."""
+        how = "nested" if self.nested else "not nested, F is a yardstick"
+        verdict = "is better than" if self.better else "is no better than"
+        numbers = f"F = {self.statistic:.3g}, p = {self.p_value:.2g}, {how}"
+        return f"{self.law} {verdict} {self.other} ({numbers}; information criterion {self.bic_gain:+.1f})"
+
+
 @dataclass(frozen=True, eq=False)
 class FrictionFit:
     """A friction law fitted to the points of one joint, joint side.
@@ -62,16 +111,21 @@ class FrictionFit:
     Attributes:
         points: what was fitted.
         up: curve for positive speeds.
-        down: curve for negative speeds; the same one where both directions were fitted together.
+        backwards: curve for negative speeds; None where both directions were fitted together.
         comparisons: with other laws and ways to treat directions.
         reason: why this law, in words.
     """
 
     points: FrictionPoints
     up: CurveFit
-    down: CurveFit
+    backwards: CurveFit | None = None
     comparisons: tuple[Comparison, ...] = ()
     reason: str = ""
+
+    @property
+    def down(self) -> CurveFit:
+        """Curve for negative speeds."""
+        return self.backwards or self.up
 
     @property
     def joint(self) -> str:
@@ -81,12 +135,12 @@ class FrictionFit:
     @property
     def law(self) -> str:
         """Name of the law, as in robot descriptions."""
-        return _public(self.up.law)
+        return DOUBLE.name if self.up.law == SINGLE.name else self.up.law
 
     @property
     def per_direction(self) -> bool:
         """Whether the directions have coefficients of their own."""
-        return self.up is not self.down
+        return self.backwards is not None
 
     @property
     def chi2(self) -> float:
@@ -131,35 +185,15 @@ class FrictionFit:
         return np.where(v >= 0.0, up[0], down[0]), np.where(v >= 0.0, up[1], down[1])
 
     def to_data(self) -> dict[str, Any]:
-        """As JSON-able data; `friction_from_data` reads it."""
-        p = self.points
-        lists = {name: getattr(p, name).tolist() for name in ("speed", "torque", "error", "seconds")}
-        sigma = {name: value if np.isfinite(value) else None for name, value in self.sigma.items()}
-        return {
-            "joint": p.joint,
-            "law": self.law,
-            "per_direction": self.per_direction,
-            "coefficients": self.coefficients,
-            "sigma": sigma,
-            "reason": self.reason,
-            "noise_ratio": float(np.sqrt(self.chi2 / self.dof)),
-            "comparisons": [comparison.to_data() for comparison in self.comparisons],
-            "points": {**lists, "method": p.method, "symmetric": p.symmetric, "offset": p.offset, "notes": [*p.notes]},
-            "up": self.up.to_data(),
-            "down": self.down.to_data() if self.per_direction else None,
-        }
+        """For JSON, with what follows from it; `friction_from_data` reads it."""
+        names = ("joint", "law", "per_direction", "coefficients", "sigma")
+        ratio = {"noise_ratio": float(np.sqrt(self.chi2 / self.dof))}
+        return {**plain({name: getattr(self, name) for name in names}), **ratio, **plain(self)}
 
 
-def friction_from_data(data: Mapping[str, Any]) -> FrictionFit:
-    """The fit that `FrictionFit.to_data` described."""
-    p = data["points"]
-    same: dict[str, Any] = {name: p[name] for name in ("method", "symmetric", "offset")}
-    same |= {name: np.array(p[name], dtype=float) for name in ("speed", "torque", "error", "seconds")}
-    points = FrictionPoints(joint=data["joint"], **same, notes=tuple(p["notes"]))
-    up = CurveFit.from_data(data["up"])
-    down = up if data["down"] is None else CurveFit.from_data(data["down"])
-    comparisons = tuple(Comparison(**comparison) for comparison in data["comparisons"])
-    return FrictionFit(points, up, down, comparisons, data["reason"])
+def friction_from_data(data: Mapping[str, Any], source: str = "friction") -> FrictionFit:
+    """The fit that `FrictionFit.to_data` described; `source` is named where an entry is wrong."""
+    return checked(dict(data), FrictionFit, source)
 
 
 def fit_friction(
@@ -169,8 +203,8 @@ def fit_friction(
 
     Args:
         points: mean torques at several speeds.
-        law_name: `auto` takes the simplest law whose information criterion is within 6 of the lowest, among
-            coulomb-viscous, stribeck, double-exponential (PA-10 (18)) and hyperbolic (Powerball (16)).
+        law_name: `auto` takes the simplest law whose information criterion is within 6 of the lowest, among those
+            that say so: coulomb-viscous, stribeck, double-exponential (PA-10 (18)) and hyperbolic (Powerball (16)).
         per_direction: separate coefficients for the two directions; None: as in the papers, (18) separate, (16)
             together, others separate if an F-test says that the directions differ.
         prefer: law that `auto` takes rather than the simplest one if it is within those 6, such as the one in the
@@ -180,12 +214,10 @@ def fit_friction(
         FitError: there are too few speeds for the law.
     """
     if law_name != "auto":
-        if law_name not in FRICTION_LAWS:
-            raise UnknownNameError("friction law", law_name, ("auto", *FRICTION_LAWS))
         fit, compared = _fit(points, law_name, per_direction)
-        return FrictionFit(points, fit.up, fit.down, compared, "it was asked for")
+        return FrictionFit(points, fit.up, fit.backwards, compared, "it was asked for")
     fits, problems = [], []
-    for name in AUTO:
+    for name in (name for name in friction_laws if friction_law(name).auto):
         for separate in (False, True) if per_direction is None else (per_direction,):
             try:
                 fits.append(_fit(points, name, separate)[0])
@@ -200,21 +232,19 @@ def fit_friction(
     fits.insert(0, best)
     others = [fit for k, fit in enumerate(fits[1:], 1) if fit.law not in {f.law for f in fits[:k]}]
     compared = tuple(better_law(best, fit, len(points)) for fit in others)
-    return FrictionFit(points, best.up, best.down, compared, _reason(best, others, len(points), prefer))
+    return FrictionFit(points, best.up, best.backwards, compared, _reason(best, others, len(points), prefer))
 
 
 def _fit(points: FrictionPoints, name: str, per_direction: bool | None) -> tuple[FrictionFit, tuple[Comparison, ...]]:
     """A fit of one law, with the comparison that decided about directions."""
     both = not points.symmetric and all((np.sign(points.speed) == sign).any() for sign in (1.0, -1.0))
-    wanted = law(name).per_direction if per_direction is None else per_direction
+    wanted = friction_law(name).per_direction if per_direction is None else per_direction
     if not both or wanted is False:
-        curve = _curve(points, name)
-        return FrictionFit(points, curve, curve), ()
+        return FrictionFit(points, _curve(points, name)), ()
     separate = FrictionFit(points, _curve(points.part(1.0), name), _curve(points.part(-1.0), name))
     if wanted:
         return separate, ()
-    curve = _curve(points, name)
-    together = FrictionFit(points, curve, curve)
+    together = FrictionFit(points, _curve(points, name))
     compared = better_law(separate, together, len(points))
     return (separate if compared.better else together), (compared,)
 
@@ -225,14 +255,10 @@ def _curve(points: FrictionPoints, name: str) -> CurveFit:
         fit = fit_curve(name, points.speed, points.torque, points.error)
     except FitError as error:
         raise FitError(f"{points.joint}: {error}") from None
-    if name != "double-exponential":
+    if name != DOUBLE.name:
         return fit
-    plain = fit_curve("single-exponential", points.speed, points.torque, points.error)
+    plain = fit_curve(SINGLE.name, points.speed, points.torque, points.error)
     return fit if better_law(fit, plain, len(points)).better else plain
-
-
-def _public(name: str) -> str:
-    return "double-exponential" if name == "single-exponential" else name
 
 
 def _reason(best: FrictionFit, others: Sequence[FrictionFit], points: int, prefer: str) -> str:
@@ -244,3 +270,39 @@ def _reason(best: FrictionFit, others: Sequence[FrictionFit], points: int, prefe
         why = "the described law" if best.law == prefer else "the simplest law that does"
         return f"{why}, {how}; {others[0].law} is no better (information criterion lower by {-gain:.1f} only)"
     return f"lowest information criterion, {how}; {others[0].law} comes next, higher by {gain:.1f}"
+
+
+def bic(fit: Fitted, points: int) -> float:
+    """Bayesian information criterion n log(chi2 / n) + p log n; the size of the noise is taken as unknown."""
+    return points * float(np.log(max(fit.chi2, 1e-300) / points)) + (points - fit.dof) * float(np.log(points))
+
+
+def better_law(fit: Fitted, other: Fitted, points: int, level: float = LEVEL) -> Comparison:
+    """Compare two fits to the same points; the one with more coefficients must prove itself.
+
+    Args:
+        fit: one fit.
+        other: the other one.
+        points: number of points both were fitted to.
+        level: largest p-value at which the law with more coefficients is called better.
+    """
+    large, small = (fit, other) if fit.dof <= other.dof else (other, fit)
+    if large.dof < 1:
+        raise FitError(f"{large.law} has as many coefficients as there are points; measure more speeds")
+    extra = small.dof - large.dof
+    inside = _nested(small.law, large.law) and extra > 0
+    left = max(large.chi2, 1e-300)
+    if extra > 0:
+        statistic = max(0.0, (small.chi2 - large.chi2) / extra) / (left / large.dof)
+        p_value = float(fisher.sf(statistic, extra, large.dof))
+    else:
+        statistic = small.chi2 / left
+        p_value = float(fisher.sf(statistic, small.dof, large.dof))
+    gain = bic(small, points) - bic(large, points)
+    better = p_value < level and (inside or gain > 0.0)
+    return Comparison(large.law, small.law, inside, float(statistic), p_value, gain, bool(better))
+
+
+def _nested(small: str, large: str) -> bool:
+    """Whether law `small` is law `large` with some terms switched off."""
+    return small == large or small in curve_law(large).contains

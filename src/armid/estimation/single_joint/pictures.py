@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.estimation.single_joint.friction_fit import FrictionFit
-from armid.estimation.single_joint.stiffness import StiffnessFit
+from armid.estimation.single_joint.load_friction import LoadFrictionFit
 from armid.estimation.single_joint.warmup import WarmUpFit
 from armid.figures import Block, Figure, Panel, band, bars, line
 
@@ -49,7 +49,7 @@ def friction_figure(fits: Sequence[FrictionFit], title: str = "") -> Picture:
     return picture
 
 
-def stiffness_figure(fits: Sequence[StiffnessFit], title: str = "") -> Picture:
+def load_friction_figure(fits: Sequence[LoadFrictionFit], title: str = "") -> Picture:
     """Load-proportional loss against the load, at the motor's axis, with its line (PA-10, Fig. 6)."""
     blocks = []
     for fit in fits:

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
-from armid.estimation.single_joint.effort import joint_side
+from armid.estimation.single_joint.strokes import joint_side
 from armid.experiment.driving import joint_number
+from armid.files import plain
 from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
 
@@ -57,7 +58,7 @@ class WarmUpFit:
             "time_constant_interval": [low, high] if np.isfinite(low) else None,
             "seen": self.seen,
             "cycles": len(self.time),
-            "fit": self.fit.to_data(),
+            "fit": plain(self.fit),
             "time": self.time.tolist(),
             "means": self.means.tolist(),
         }

@@ -27,7 +27,7 @@ MODERATE = 0.2  # of the joint's largest speed
 
 
 @dataclass(frozen=True, eq=False)
-class StiffnessRun:
+class LoadFrictionRun:
     """What a stiffness run gives.
 
     Attributes:
@@ -51,7 +51,7 @@ def moderate_speed(robot: Robot, index: int) -> float:
     return 0.2 if np.isnan(fastest) else MODERATE * fastest
 
 
-def stiffness_run(
+def load_friction_run(
     arm: Arm,
     robot: Robot,
     joint: int | str,
@@ -59,7 +59,7 @@ def stiffness_run(
     speed: float | None = None,
     seconds: float = 60.0,
     posture: ArrayLike | None = None,
-) -> StiffnessRun:
+) -> LoadFrictionRun:
     """Drive one joint over its range at constant speed, loaded by the weight of the links it carries (PA-10 II.C).
 
     Args:
@@ -88,7 +88,7 @@ def stiffness_run(
     report_progress(f"joint {index + 1}: loaded strokes at {v:.3g} rad/s", 1.0)
     history = {"procedure": "stiffness run", "joint": index + 1, "speed": v}
     log = to_log(arm, recording, "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
-    return StiffnessRun(log, index, found, v, float(arm.state().time) - began)
+    return LoadFrictionRun(log, index, found, v, float(arm.state().time) - began)
 
 
 def _given(robot: Robot, joint: int | str, posture: ArrayLike) -> Posture:

@@ -13,9 +13,8 @@ from scipy.stats import t as student
 from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.estimation.single_joint.curves import FitError
-from armid.estimation.single_joint.effort import joint_side, velocity_commands
 from armid.estimation.single_joint.friction_points import steady_rows
-from armid.estimation.single_joint.segments import constant_velocity_segments
+from armid.estimation.single_joint.strokes import constant_velocity_segments, joint_side, velocity_commands
 from armid.experiment.driving import joint_number
 from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
@@ -25,7 +24,7 @@ LEAST_LOAD = 3.0  # spread of the load, in standard errors of a mean, below whic
 
 
 @dataclass(frozen=True, eq=False)
-class StiffnessFit:
+class LoadFrictionFit:
     """Line through S = torque - friction - gravity against the load torque, at the motor's axis as in the paper.
 
     Attributes:
@@ -75,7 +74,7 @@ class StiffnessFit:
         return {**vars(self), **lists, "slope_interval": list(self.slope_interval), "present": self.present}
 
 
-def fit_stiffness(
+def fit_load_friction(
     logs: Log | Sequence[Log],
     robot: Robot,
     joint: int | str,
@@ -83,14 +82,14 @@ def fit_stiffness(
     values: ArrayLike | Mapping[str, float],
     friction: Callable[[Array], Array] | None = None,
     friction_error: Callable[[Array], Array] | None = None,
-) -> StiffnessFit:
+) -> LoadFrictionFit:
     """Find the load-proportional loss from loaded motion at constant speed in both directions (PA-10 II.C).
 
     S = tau - F(v) - G(q) is averaged over quarters of a second and regressed on the load torque G, a constant, and the
     sign of the direction, which takes up what friction has changed since its curve was measured.
 
     Args:
-        logs: of a `stiffness_run`, or any with strokes at constant speed.
+        logs: of a `load_friction_run`, or any with strokes at constant speed.
         robot: whose joints they are; gravity of the log's mounting where the log says.
         joint: number from 1, or name.
         values: parameter values that give gravity's torque, by name or in standard order; a payload counts as part of
@@ -128,7 +127,7 @@ def fit_stiffness(
     covariance = inverse * float(residual @ residual) / dof * _correlation(residual)
     ratio = abs(robot.drives[index].gear_ratio)
     own = 0.0 if friction_error is None else float(np.max(friction_error(np.array([speed.max(), speed.min()]))))
-    return StiffnessFit(
+    return LoadFrictionFit(
         joint=name,
         slope=float(found[0]),
         offset=float(found[1]) / ratio,

@@ -1,4 +1,4 @@
-"""armid stiffness: torque lost in proportion to the load (PA-10 (19))."""
+"""armid load-friction: torque lost in proportion to the load (PA-10 (19))."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from armid.cli.single_joint import (
     table,
     virtual_arm,
 )
-from armid.errors import ArmidError, in_words
+from armid.errors import ArmidError
 from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit
-    from armid.estimation.single_joint.stiffness import StiffnessFit
-    from armid.experiment.stiffness_run import StiffnessRun
+    from armid.estimation.single_joint.load_friction import LoadFrictionFit
+    from armid.experiment.load_friction import LoadFrictionRun
     from armid.robot import Robot
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     command: argparse.ArgumentParser = commands.add_parser(
-        "stiffness",
+        "load-friction",
+        aliases=["stiffness"],
         help="measure the torque lost in proportion to the load",
         description="Drive each joint at constant speed while gravity loads it, or read such logs; what is left of the "
         "torque without friction and gravity is fitted by a line over the load.",
@@ -58,30 +59,27 @@ def run(options: argparse.Namespace) -> int:
     fits = [fit for _, fit, _, _ in results if fit is not None]
     figure = None
     if options.pictures and fits:
-        from armid.estimation.single_joint.pictures import stiffness_figure
+        from armid.estimation.single_joint.pictures import load_friction_figure
 
-        figure = stiffness_figure(fits, robot.name)
+        figure = load_friction_figure(fits, robot.name)
     total = sum(experiment.seconds for *_, experiment, _ in results if experiment is not None)
     data = {
         "seed": options.seed,
         "seconds_of_motion": total or None,
         "joints": [_as_data(*row) for row in results],
     }
-    finish("stiffness", robot, options, data, _describe(robot, results, total), figure)
+    finish("load-friction", robot, options, data, _describe(robot, results, total), figure)
     return 0
 
 
-Row = tuple[int, "StiffnessFit | None", "StiffnessRun | None", str]
+Row = tuple[int, "LoadFrictionFit | None", "LoadFrictionRun | None", str]
 
 
 def _curves(path: str, robot: Robot) -> dict[str, FrictionFit]:
     """Friction curves by joint, from a result of `armid friction`."""
     from armid.estimation.single_joint.friction_fit import friction_from_data
 
-    try:
-        return {joint: friction_from_data(entry) for joint, entry in friction_entries(path, robot).items()}
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise ArmidError(f"{path}: is damaged ({in_words(error)}); write it anew") from None
+    return {joint: friction_from_data(entry, path) for joint, entry in friction_entries(path, robot).items()}
 
 
 def _from_logs(
@@ -107,15 +105,15 @@ def _from_logs(
     return rows
 
 
-def _fit(robot: Robot, index: int, logs: Any, curves: dict[str, FrictionFit]) -> StiffnessFit:
+def _fit(robot: Robot, index: int, logs: Any, curves: dict[str, FrictionFit]) -> LoadFrictionFit:
     from armid.dynamics import Model
-    from armid.estimation.single_joint.stiffness import fit_stiffness
+    from armid.estimation.single_joint.load_friction import fit_load_friction
     from armid.experiment.gravity_free import foreseen_values
 
     logs = logs if isinstance(logs, list) else [logs]
     payload = next((log.info.payload for log in logs if log.info.payload is not None), None)
     curve = curves.get(robot.joint_names[index])
-    return fit_stiffness(
+    return fit_load_friction(
         logs,
         robot,
         index + 1,
@@ -130,7 +128,7 @@ def _measured(
 ) -> list[Row]:
     """Run the experiments on the virtual robot; friction near the speed comes first where none is given."""
     from armid.estimation.single_joint.curves import FitError
-    from armid.experiment.stiffness_run import moderate_speed, stiffness_run
+    from armid.experiment.load_friction import load_friction_run, moderate_speed
 
     robot = virtual_arm(robot, options).robot
     if options.friction:
@@ -140,7 +138,7 @@ def _measured(
         speed = moderate_speed(robot, index) if options.speed is None else options.speed
         curve = curves.get(robot.joint_names[index]) or _near_friction(robot, index, speed, options)
         with watch_progress(display(options, f"{k + 1}/{len(joints)} ")):
-            experiment = stiffness_run(
+            experiment = load_friction_run(
                 virtual_arm(robot, options), robot, index + 1, speed=speed, seconds=options.seconds
             )
         try:
@@ -166,7 +164,9 @@ def _near_friction(robot: Robot, index: int, speed: float, options: argparse.Nam
     return fit_friction(friction_points(sweep.log, mounted, index + 1), "coulomb-viscous", per_direction=True)
 
 
-def _as_data(index: int, fit: StiffnessFit | None, experiment: StiffnessRun | None, problem: str) -> dict[str, Any]:
+def _as_data(
+    index: int, fit: LoadFrictionFit | None, experiment: LoadFrictionRun | None, problem: str
+) -> dict[str, Any]:
     where = {}
     if experiment is not None:
         where = {"posture": posture_data(experiment.posture), "seconds": experiment.seconds}

@@ -7,9 +7,9 @@ import pytest
 
 import armid
 from armid.estimation.single_joint.curves import FitError
-from armid.estimation.single_joint.stiffness import fit_stiffness
+from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.experiment.stiffness_run import stiffness_run
+from armid.experiment.load_friction import load_friction_run
 from armid.experiment.warm_up import warm_up
 from armid.logs.log import LogError
 from tests.experiment.fake_arm import FakeArm
@@ -22,8 +22,8 @@ SLOPES = {1: 0.1036, 2: 0.1054, 3: 0.1199, 4: 0.1161}
 def test_slopes_of_equation_19(joint):
     """Joints 1 to 4 within 2 % and three standard deviations, with their offsets; 5 and 6 have none."""
     arm = FakeArm(PA10, rate_hz=400.0, seed=joint)
-    run = stiffness_run(arm, PA10, joint)
-    fit = fit_stiffness(run.log, PA10, joint, values=arm.values, friction=lambda v: arm.friction(joint - 1, v))
+    run = load_friction_run(arm, PA10, joint)
+    fit = fit_load_friction(run.log, PA10, joint, values=arm.values, friction=lambda v: arm.friction(joint - 1, v))
     slope, offset = PA10.virtual.load_loss[joint - 1]
     assert abs(fit.slope - slope) < 4.0 * fit.slope_sigma
     assert abs(fit.offset - offset / 50.0) < 4.0 * fit.offset_sigma + 1e-6
@@ -40,9 +40,9 @@ def test_slopes_of_equation_19(joint):
 def test_slope_needs_no_friction_curve():
     """Friction is one number per direction at constant speed: unknown, the slope is the same; changed, it is told."""
     arm = FakeArm(PA10, rate_hz=400.0)
-    log = stiffness_run(arm, PA10, 3).log
-    without = fit_stiffness(log, PA10, 3, values=arm.values)
-    stale = fit_stiffness(log, PA10, 3, values=arm.values, friction=lambda v: arm.friction(2, v) - 0.5 * np.sign(v))
+    log = load_friction_run(arm, PA10, 3).log
+    without = fit_load_friction(log, PA10, 3, values=arm.values)
+    stale = fit_load_friction(log, PA10, 3, values=arm.values, friction=lambda v: arm.friction(2, v) - 0.5 * np.sign(v))
     assert without.slope == pytest.approx(stale.slope, rel=1e-6)
     assert not without.friction_known
     assert stale.friction_change == pytest.approx(0.5, abs=0.05)
@@ -51,11 +51,11 @@ def test_slope_needs_no_friction_curve():
 def test_a_joint_without_load_is_refused():
     """Gravity does not reach joint 7 of the virtual PA-10; and a log of something else has no strokes."""
     arm = FakeArm(PA10, rate_hz=100.0)
-    log = stiffness_run(arm, PA10, 7, seconds=10.0).log
+    log = load_friction_run(arm, PA10, 7, seconds=10.0).log
     with pytest.raises(FitError, match="carry a payload"):
-        fit_stiffness(log, PA10, 7, values=arm.values)
+        fit_load_friction(log, PA10, 7, values=arm.values)
     with pytest.raises(LogError, match="never moves alone"):
-        fit_stiffness(log, PA10, 1, values=arm.values)
+        fit_load_friction(log, PA10, 1, values=arm.values)
 
 
 def test_drop_and_time_constant():
