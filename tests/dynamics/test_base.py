@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armid
-from armid.dynamics import closed_form_grouping
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.robot import Robot, inertial_names
+from tests.dynamics.closed_form import closed_form_grouping
 
 TABLES = yaml.safe_load(Path(__file__).with_name("base_groupings.yaml").read_text())
 

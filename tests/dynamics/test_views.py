@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.dynamics import view_names
 from armid.dynamics.base import random_motion
-from armid.dynamics.formula import FormulaError, linear_terms
+from armid.dynamics.views import FormulaError, linear_terms
 from armid.errors import ArmidError
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.robot import Robot

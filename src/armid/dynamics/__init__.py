@@ -2,7 +2,6 @@
 
 from armid.dynamics.base import BaseParameters as BaseParameters
 from armid.dynamics.base import base_parameters as base_parameters
-from armid.dynamics.closed_form import closed_form_grouping as closed_form_grouping
 from armid.dynamics.expressions import Group as Group
 from armid.dynamics.factor import CompactFactor as CompactFactor
 from armid.dynamics.factor import accumulate as accumulate

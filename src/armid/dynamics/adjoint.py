@@ -1,16 +1,12 @@
-"""Compiled loops that turn derivatives with respect to the regressor into derivatives with respect to the motion."""
+"""Compiled loops that turn derivatives with respect to the regressor into derivatives with respect to the motion.
+
+A cotangent is the derivative of a scalar with respect to a quantity; it has that quantity's rows. A function named
+adjoint reverses the function of that name in `blocks`, adding to the cotangents of its inputs. The ten columns of a
+link are linear in its inertial parameters, so that their cotangents act like the parameters of a virtual body.
+"""
 
 import numpy as np
 
-from armid.dynamics.adjoint_blocks import (
-    adjoint_carry_prismatic,
-    adjoint_carry_revolute,
-    adjoint_inertial_columns,
-    adjoint_moment_power,
-    adjoint_outward_prismatic,
-    adjoint_outward_revolute,
-    adjoint_rotor_moment,
-)
 from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, load, rotor_moment
 from armid.dynamics.kernel import (
     ACCELERATION,
@@ -28,6 +24,225 @@ from armid.dynamics.kernel import (
     _load_inputs,
     _scratch,
 )
+
+
+@compiled
+def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
+    """Reverse `inertial_columns`."""
+    for b in range(BLOCK):
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
+        a0, a1, a2 = state[6 * BLOCK + b], state[7 * BLOCK + b], state[8 * BLOCK + b]
+        v0, v1, v2 = screw[b], screw[BLOCK + b], screw[2 * BLOCK + b]
+        z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
+        m = columns_bar[b]
+        h0, h1, h2 = columns_bar[BLOCK + b], columns_bar[2 * BLOCK + b], columns_bar[3 * BLOCK + b]
+        xx = columns_bar[4 * BLOCK + b]
+        xy = columns_bar[5 * BLOCK + b]
+        yy = columns_bar[6 * BLOCK + b]
+        xz = columns_bar[7 * BLOCK + b]
+        yz = columns_bar[8 * BLOCK + b]
+        zz = columns_bar[9 * BLOCK + b]
+        wh = w0 * h0 + w1 * h1 + w2 * h2
+        ww = w0 * w0 + w1 * w1 + w2 * w2
+        vw = v0 * w0 + v1 * w1 + v2 * w2
+        vh = v0 * h0 + v1 * h1 + v2 * h2
+        # With the virtual body's inertia I: I w and, below, I (z x w).
+        Iw0 = xx * w0 + xy * w1 + xz * w2
+        Iw1 = xy * w0 + yy * w1 + yz * w2
+        Iw2 = xz * w0 + yz * w1 + zz * w2
+        u0 = z1 * w2 - z2 * w1
+        u1 = z2 * w0 - z0 * w2
+        u2 = z0 * w1 - z1 * w0
+        screw_bar[b] += m * a0 + e1 * h2 - e2 * h1 + w0 * wh - h0 * ww
+        screw_bar[BLOCK + b] += m * a1 + e2 * h0 - e0 * h2 + w1 * wh - h1 * ww
+        screw_bar[2 * BLOCK + b] += m * a2 + e0 * h1 - e1 * h0 + w2 * wh - h2 * ww
+        screw_bar[3 * BLOCK + b] += h1 * a2 - h2 * a1 + xx * e0 + xy * e1 + xz * e2 + w1 * Iw2 - w2 * Iw1
+        screw_bar[4 * BLOCK + b] += h2 * a0 - h0 * a2 + xy * e0 + yy * e1 + yz * e2 + w2 * Iw0 - w0 * Iw2
+        screw_bar[5 * BLOCK + b] += h0 * a1 - h1 * a0 + xz * e0 + yz * e1 + zz * e2 + w0 * Iw1 - w1 * Iw0
+        state_bar[b] += v0 * wh + h0 * vw - 2.0 * w0 * vh + Iw1 * z2 - Iw2 * z1 + xx * u0 + xy * u1 + xz * u2
+        state_bar[BLOCK + b] += v1 * wh + h1 * vw - 2.0 * w1 * vh + Iw2 * z0 - Iw0 * z2 + xy * u0 + yy * u1 + yz * u2
+        state_bar[2 * BLOCK + b] += (
+            v2 * wh + h2 * vw - 2.0 * w2 * vh + Iw0 * z1 - Iw1 * z0 + xz * u0 + yz * u1 + zz * u2
+        )
+        state_bar[3 * BLOCK + b] += h1 * v2 - h2 * v1 + xx * z0 + xy * z1 + xz * z2
+        state_bar[4 * BLOCK + b] += h2 * v0 - h0 * v2 + xy * z0 + yy * z1 + yz * z2
+        state_bar[5 * BLOCK + b] += h0 * v1 - h1 * v0 + xz * z0 + yz * z1 + zz * z2
+        state_bar[6 * BLOCK + b] += m * v0 + z1 * h2 - z2 * h1
+        state_bar[7 * BLOCK + b] += m * v1 + z2 * h0 - z0 * h2
+        state_bar[8 * BLOCK + b] += m * v2 + z0 * h1 - z1 * h0
+
+
+@compiled
+def adjoint_carry_revolute(R, p, state, carried, carried_bar, screw_bar, q_bar):
+    """Reverse `carry_revolute` for one screw; `carried` is the screw in the link's frame."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s = state[9 * BLOCK + b]
+        c = state[10 * BLOCK + b]
+        x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
+        o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
+        linear = x0 * carried[BLOCK + b] - x1 * carried[b]
+        q_bar[b] += linear + o0 * carried[4 * BLOCK + b] - o1 * carried[3 * BLOCK + b]
+        t0 = c * x0 - s * x1
+        t1 = s * x0 + c * x1
+        y0 = r00 * t0 + r01 * t1 + r02 * x2
+        y1 = r10 * t0 + r11 * t1 + r12 * x2
+        y2 = r20 * t0 + r21 * t1 + r22 * x2
+        t0 = c * o0 - s * o1
+        t1 = s * o0 + c * o1
+        screw_bar[b] += y0
+        screw_bar[BLOCK + b] += y1
+        screw_bar[2 * BLOCK + b] += y2
+        screw_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * o2 + p1 * y2 - p2 * y1
+        screw_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * o2 + p2 * y0 - p0 * y2
+        screw_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * o2 + p0 * y1 - p1 * y0
+
+
+@compiled
+def adjoint_carry_prismatic(R, p, state, carried, carried_bar, screw_bar, q_bar):
+    """Reverse `carry_prismatic` for one screw."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    for b in range(BLOCK):
+        q = state[9 * BLOCK + b]
+        p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
+        x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
+        o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
+        q_bar[b] += x0 * carried[4 * BLOCK + b] - x1 * carried[3 * BLOCK + b]
+        y0 = r00 * x0 + r01 * x1 + r02 * x2
+        y1 = r10 * x0 + r11 * x1 + r12 * x2
+        y2 = r20 * x0 + r21 * x1 + r22 * x2
+        screw_bar[b] += y0
+        screw_bar[BLOCK + b] += y1
+        screw_bar[2 * BLOCK + b] += y2
+        screw_bar[3 * BLOCK + b] += r00 * o0 + r01 * o1 + r02 * o2 + p1 * y2 - p2 * y1
+        screw_bar[4 * BLOCK + b] += r10 * o0 + r11 * o1 + r12 * o2 + p2 * y0 - p0 * y2
+        screw_bar[5 * BLOCK + b] += r20 * o0 + r21 * o1 + r22 * o2 + p0 * y1 - p1 * y0
+
+
+@compiled
+def adjoint_outward_revolute(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
+    """Reverse `outward_revolute`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s = state[9 * BLOCK + b]
+        c = state[10 * BLOCK + b]
+        qd = velocity[b]
+        w0 = state[b]
+        w1 = state[BLOCK + b]
+        e0 = state[3 * BLOCK + b] - w1 * qd
+        e1 = state[4 * BLOCK + b] + w0 * qd
+        W0, W1, W2 = state_bar[b], state_bar[BLOCK + b], state_bar[2 * BLOCK + b]
+        E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
+        A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
+        motion_bar[BLOCK + b] += W2 + E0 * w1 - E1 * w0
+        motion_bar[2 * BLOCK + b] += E2
+        W0 -= E1 * qd
+        W1 += E0 * qd
+        turned = W0 * w1 - W1 * w0 + E0 * e1 - E1 * e0
+        motion_bar[b] += turned + A0 * state[7 * BLOCK + b] - A1 * state[6 * BLOCK + b]
+        t0 = c * A0 - s * A1
+        t1 = s * A0 + c * A1
+        a0 = r00 * t0 + r01 * t1 + r02 * A2
+        a1 = r10 * t0 + r11 * t1 + r12 * A2
+        a2 = r20 * t0 + r21 * t1 + r22 * A2
+        parent_bar[6 * BLOCK + b] += a0
+        parent_bar[7 * BLOCK + b] += a1
+        parent_bar[8 * BLOCK + b] += a2
+        t0 = c * E0 - s * E1
+        t1 = s * E0 + c * E1
+        parent_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * E2 + p1 * a2 - p2 * a1
+        parent_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * E2 + p2 * a0 - p0 * a2
+        parent_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * E2 + p0 * a1 - p1 * a0
+        t0 = c * W0 - s * W1
+        t1 = s * W0 + c * W1
+        v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
+        vp = v0 * p0 + v1 * p1 + v2 * p2
+        av = a0 * v0 + a1 * v1 + a2 * v2
+        ap = a0 * p0 + a1 * p1 + a2 * p2
+        parent_bar[b] += r00 * t0 + r01 * t1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
+        parent_bar[BLOCK + b] += r10 * t0 + r11 * t1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
+        parent_bar[2 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
+
+
+@compiled
+def adjoint_outward_prismatic(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
+    """Reverse `outward_prismatic`."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    for b in range(BLOCK):
+        q = state[9 * BLOCK + b]
+        qd = velocity[b]
+        p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
+        A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
+        W0 = state_bar[b] - 2.0 * A1 * qd
+        W1 = state_bar[BLOCK + b] + 2.0 * A0 * qd
+        W2 = state_bar[2 * BLOCK + b]
+        E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
+        motion_bar[BLOCK + b] += 2.0 * (A0 * state[BLOCK + b] - A1 * state[b])
+        motion_bar[2 * BLOCK + b] += A2
+        a0 = r00 * A0 + r01 * A1 + r02 * A2
+        a1 = r10 * A0 + r11 * A1 + r12 * A2
+        a2 = r20 * A0 + r21 * A1 + r22 * A2
+        v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
+        f0, f1, f2 = parent[3 * BLOCK + b], parent[4 * BLOCK + b], parent[5 * BLOCK + b]
+        av = a0 * v0 + a1 * v1 + a2 * v2
+        spinning = a0 * (f1 * r22 - f2 * r12) + a1 * (f2 * r02 - f0 * r22) + a2 * (f0 * r12 - f1 * r02)
+        spinning += av * (v0 * r02 + v1 * r12 + v2 * r22)
+        motion_bar[b] += spinning - (a0 * r02 + a1 * r12 + a2 * r22) * (v0 * v0 + v1 * v1 + v2 * v2)
+        parent_bar[6 * BLOCK + b] += a0
+        parent_bar[7 * BLOCK + b] += a1
+        parent_bar[8 * BLOCK + b] += a2
+        parent_bar[3 * BLOCK + b] += r00 * E0 + r01 * E1 + r02 * E2 + p1 * a2 - p2 * a1
+        parent_bar[4 * BLOCK + b] += r10 * E0 + r11 * E1 + r12 * E2 + p2 * a0 - p0 * a2
+        parent_bar[5 * BLOCK + b] += r20 * E0 + r21 * E1 + r22 * E2 + p0 * a1 - p1 * a0
+        vp = v0 * p0 + v1 * p1 + v2 * p2
+        ap = a0 * p0 + a1 * p1 + a2 * p2
+        parent_bar[b] += r00 * W0 + r01 * W1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
+        parent_bar[BLOCK + b] += r10 * W0 + r11 * W1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
+        parent_bar[2 * BLOCK + b] += r20 * W0 + r21 * W1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
+
+
+@compiled
+def adjoint_rotor_moment(axis, ratio, state, velocity, acceleration, moment_bar, own_bar, state_bar, motion_bar):
+    """Reverse `rotor_moment`; `motion_bar` belongs to the driven joint."""
+    n0, n1, n2 = axis[0], axis[1], axis[2]
+    for b in range(BLOCK):
+        m0, m1, m2 = moment_bar[b], moment_bar[BLOCK + b], moment_bar[2 * BLOCK + b]
+        own = ratio * own_bar[b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        spin = ratio * velocity[b]
+        gyro = m0 * (w1 * n2 - w2 * n1) + m1 * (w2 * n0 - w0 * n2) + m2 * (w0 * n1 - w1 * n0)
+        motion_bar[BLOCK + b] += ratio * gyro
+        motion_bar[2 * BLOCK + b] += ratio * (m0 * n0 + m1 * n1 + m2 * n2 + own)
+        state_bar[b] += spin * (n1 * m2 - n2 * m1)
+        state_bar[BLOCK + b] += spin * (n2 * m0 - n0 * m2)
+        state_bar[2 * BLOCK + b] += spin * (n0 * m1 - n1 * m0)
+        state_bar[3 * BLOCK + b] += own * n0
+        state_bar[4 * BLOCK + b] += own * n1
+        state_bar[5 * BLOCK + b] += own * n2
+
+
+@compiled
+def adjoint_moment_power(screw, moment, bar, screw_bar, moment_bar):
+    """Reverse `add_moment_power` with factor 1."""
+    for b in range(BLOCK):
+        g = bar[b]
+        screw_bar[3 * BLOCK + b] += g * moment[b]
+        screw_bar[4 * BLOCK + b] += g * moment[BLOCK + b]
+        screw_bar[5 * BLOCK + b] += g * moment[2 * BLOCK + b]
+        moment_bar[b] += g * screw[3 * BLOCK + b]
+        moment_bar[BLOCK + b] += g * screw[4 * BLOCK + b]
+        moment_bar[2 * BLOCK + b] += g * screw[5 * BLOCK + b]
 
 
 @compiled

@@ -80,9 +80,7 @@ def sine_cosine(angle, state):
 @compiled
 def base_state(gravity, state):
     """State of the fixed base: at rest, accelerated against gravity."""
-    g0 = -gravity[0]
-    g1 = -gravity[1]
-    g2 = -gravity[2]
+    g0, g1, g2 = -gravity[0], -gravity[1], -gravity[2]
     for b in range(6 * BLOCK):
         state[b] = 0.0
     for b in range(BLOCK):
@@ -102,12 +100,8 @@ def outward_revolute(R, p, state, velocity, acceleration):
         s = state[9 * BLOCK + b]
         c = state[10 * BLOCK + b]
         qd = velocity[b]
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        w2 = state[2 * BLOCK + b]
-        e0 = state[3 * BLOCK + b]
-        e1 = state[4 * BLOCK + b]
-        e2 = state[5 * BLOCK + b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
         u0 = w1 * p2 - w2 * p1
         u1 = w2 * p0 - w0 * p2
         u2 = w0 * p1 - w1 * p0
@@ -145,15 +139,9 @@ def outward_prismatic(R, p, state, velocity, acceleration):
     for b in range(BLOCK):
         q = state[9 * BLOCK + b]
         qd = velocity[b]
-        p0 = p[0] + r02 * q
-        p1 = p[1] + r12 * q
-        p2 = p[2] + r22 * q
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        w2 = state[2 * BLOCK + b]
-        e0 = state[3 * BLOCK + b]
-        e1 = state[4 * BLOCK + b]
-        e2 = state[5 * BLOCK + b]
+        p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
         u0 = w1 * p2 - w2 * p1
         u1 = w2 * p0 - w0 * p2
         u2 = w0 * p1 - w1 * p0
@@ -196,9 +184,7 @@ def carry_revolute(R, p, state, screws, count):
         for b in range(BLOCK):
             s = state[9 * BLOCK + b]
             c = state[10 * BLOCK + b]
-            z0 = screw[3 * BLOCK + b]
-            z1 = screw[4 * BLOCK + b]
-            z2 = screw[5 * BLOCK + b]
+            z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
             v0 = screw[b] + z1 * p2 - z2 * p1
             v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
             v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
@@ -224,12 +210,8 @@ def carry_prismatic(R, p, state, screws, count):
         screw = screws[d]
         for b in range(BLOCK):
             q = state[9 * BLOCK + b]
-            p0 = p[0] + r02 * q
-            p1 = p[1] + r12 * q
-            p2 = p[2] + r22 * q
-            z0 = screw[3 * BLOCK + b]
-            z1 = screw[4 * BLOCK + b]
-            z2 = screw[5 * BLOCK + b]
+            p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
+            z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
             v0 = screw[b] + z1 * p2 - z2 * p1
             v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
             v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
@@ -245,21 +227,11 @@ def carry_prismatic(R, p, state, screws, count):
 def inertial_columns(state, screw, columns):
     """Ten rows: torque along `screw` per unit of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the link."""
     for b in range(BLOCK):
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        w2 = state[2 * BLOCK + b]
-        e0 = state[3 * BLOCK + b]
-        e1 = state[4 * BLOCK + b]
-        e2 = state[5 * BLOCK + b]
-        a0 = state[6 * BLOCK + b]
-        a1 = state[7 * BLOCK + b]
-        a2 = state[8 * BLOCK + b]
-        v0 = screw[b]
-        v1 = screw[BLOCK + b]
-        v2 = screw[2 * BLOCK + b]
-        z0 = screw[3 * BLOCK + b]
-        z1 = screw[4 * BLOCK + b]
-        z2 = screw[5 * BLOCK + b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
+        a0, a1, a2 = state[6 * BLOCK + b], state[7 * BLOCK + b], state[8 * BLOCK + b]
+        v0, v1, v2 = screw[b], screw[BLOCK + b], screw[2 * BLOCK + b]
+        z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
         wv = w0 * v0 + w1 * v1 + w2 * v2
         ww = w0 * w0 + w1 * w1 + w2 * w2
         u0 = z1 * w2 - z2 * w1
@@ -281,9 +253,7 @@ def inertial_columns(state, screw, columns):
 def own_columns(state, columns):
     """`inertial_columns` for the link's own revolute joint, whose screw is the unit vector z: far fewer products."""
     for b in range(BLOCK):
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        w2 = state[2 * BLOCK + b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
         columns[b] = 0.0
         columns[BLOCK + b] = state[7 * BLOCK + b]
         columns[2 * BLOCK + b] = -state[6 * BLOCK + b]
@@ -302,15 +272,9 @@ def rate_of_momentum(phi, state, wrench):
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
     xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
     for b in range(BLOCK):
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        w2 = state[2 * BLOCK + b]
-        e0 = state[3 * BLOCK + b]
-        e1 = state[4 * BLOCK + b]
-        e2 = state[5 * BLOCK + b]
-        a0 = state[6 * BLOCK + b]
-        a1 = state[7 * BLOCK + b]
-        a2 = state[8 * BLOCK + b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
+        a0, a1, a2 = state[6 * BLOCK + b], state[7 * BLOCK + b], state[8 * BLOCK + b]
         wh = w0 * h0 + w1 * h1 + w2 * h2
         ww = w0 * w0 + w1 * w1 + w2 * w2
         wrench[b] = m * a0 + e1 * h2 - e2 * h1 + w0 * wh - h0 * ww
@@ -330,12 +294,8 @@ def momentum(phi, screw, wrench):
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
     xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
     for b in range(BLOCK):
-        v0 = screw[b]
-        v1 = screw[BLOCK + b]
-        v2 = screw[2 * BLOCK + b]
-        z0 = screw[3 * BLOCK + b]
-        z1 = screw[4 * BLOCK + b]
-        z2 = screw[5 * BLOCK + b]
+        v0, v1, v2 = screw[b], screw[BLOCK + b], screw[2 * BLOCK + b]
+        z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
         wrench[b] = m * v0 + z1 * h2 - z2 * h1
         wrench[BLOCK + b] = m * v1 + z2 * h0 - z0 * h2
         wrench[2 * BLOCK + b] = m * v2 + z0 * h1 - z1 * h0
@@ -364,9 +324,7 @@ def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
     """
     n0, n1, n2 = axis[0], axis[1], axis[2]
     for b in range(BLOCK):
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        w2 = state[2 * BLOCK + b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
         spin = ratio * velocity[b]
         rate = ratio * acceleration[b]
         moment[b] = rate * n0 + spin * (w1 * n2 - w2 * n1)

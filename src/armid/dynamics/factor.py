@@ -14,7 +14,8 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
 from armid.errors import DataShapeError
 
-Mask = NDArray[np.uint8]
+Bytes = NDArray[np.uint8]
+_ALL = np.zeros((0, 0), dtype=np.uint8)  # no sample is left out
 _QR_ROWS = 4096  # samples that the triangular factor takes in at a time
 
 
@@ -113,13 +114,13 @@ def compact_factor(
         raise DataShapeError(f"torque has shape {tau.shape}; it must be {motion.q.shape}, as the motion")
     layout = model.columns(names)
     columns = tuple(np.flatnonzero(row >= 0) for row in layout.position)
-    mask = np.zeros((0, 0), dtype=np.uint8) if use is None else np.ascontiguousarray(use, dtype=np.uint8)
+    mask = _ALL if use is None else np.ascontiguousarray(use, dtype=np.uint8)
     if use is not None and mask.shape != tau.shape:
         raise DataShapeError(f"use has shape {mask.shape}; it must be {tau.shape}, as the torque")
     if triangular:
         matrices = _triangles(model, names, columns, motion, tau, mask)
     else:
-        matrices = _grams(model, layout, motion, tau, mask)
+        matrices = tuple(joint_grams(model, layout, motion, tau, mask))
     if not all(np.isfinite(matrix).all() for matrix in matrices):
         raise DataShapeError(
             f"the data are not finite from sample {_first_bad(*motion, tau)} on; remove or repair them"
@@ -146,18 +147,19 @@ def accumulate(
     return total
 
 
-def _grams(model: Model, layout: kernel.Columns, motion: Motion, tau: Array, use: Mask) -> tuple[Array, ...]:
-    samples, joints = tau.shape
+def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Array, use: Bytes = _ALL) -> list[Array]:
+    """Gram matrix of each joint's columns and torque, the torque last; an empty `use` takes all samples."""
+    samples, joints = torque.shape
     size = -(-(int(layout.used.max()) + 1) // 4) * 4
     parts = np.zeros((parts_of(samples), joints, size, size))
-    over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, tau, use, a, b, parts[p]), samples)
+    over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, torque, use, a, b, parts[p]), samples)
     lower = np.tril(parts.sum(axis=0))
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-    return tuple(full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.used))
+    return [full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.used)]
 
 
 def _triangles(
-    model: Model, names: tuple[str, ...], columns: Sequence[Indices], motion: Motion, tau: Array, use: Mask
+    model: Model, names: tuple[str, ...], columns: Sequence[Indices], motion: Motion, tau: Array, use: Bytes
 ) -> tuple[Array, ...]:
     triangles = [np.zeros((len(seen) + 1, len(seen) + 1)) for seen in columns]
     # Two BLAS threads on small matrices are slower than one.

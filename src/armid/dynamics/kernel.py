@@ -1,8 +1,8 @@
 """Compiled loops over blocks of samples: regressor, compact factor, inverse dynamics, mass matrix.
 
 Nothing compiled depends on the robot: one compilation, cached on disk, serves every arm. What a robot is reaches the
-loops as two tuples of plain arrays, `Tree` (kinematics) and `Columns` (which columns of the regressor are wanted and
-how they follow from what the block primitives compute).
+loops as two tuples of plain arrays, `Tree` (kinematics) and `Columns` (which columns of the regressor are wanted
+and how they follow from what the block primitives compute).
 """
 
 from typing import NamedTuple

@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array, Indices
 from armid.dynamics import adjoint, kernel
 from armid.dynamics.blocks import BLOCK
+from armid.dynamics.factor import joint_grams
 from armid.dynamics.model import Model, Motion
-from armid.dynamics.threads import over_samples, parts_of
+from armid.dynamics.threads import over_samples
 
 #: Width [rad/s] of the tanh that stands for the sign of velocity while a trajectory is being optimised.
 SIGN_WIDTH = 0.02
-
-_ALL = np.zeros((0, 0), dtype=np.uint8)  # no sample is left out
 
 
 class Sensitivity:
@@ -38,19 +37,12 @@ class Sensitivity:
 
     def information(self, motion: Motion, weights: ArrayLike | None = None) -> Array:
         """The matrix sum_j weight_j W_j' W_j / samples, (parameters, parameters)."""
-        q, qd, qdd = motion
-        samples, joints = q.shape
-        size = -(-(int(self._columns.used.max()) + 1) // 4) * 4
-        parts = np.zeros((parts_of(samples), joints, size, size))
-        over_samples(
-            lambda p, a, b: kernel.grams(self.model.tree, self._columns, q, qd, qdd, q, _ALL, a, b, parts[p]), samples
-        )
-        lower = np.tril(parts.sum(axis=0))
-        full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+        samples, joints = motion.q.shape
+        grams = joint_grams(self.model, self._columns, motion, motion.q)
         weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
         result = np.zeros((len(self.names), len(self.names)))
         for j, seen in enumerate(self._seen):
-            result[np.ix_(seen, seen)] += weight[j] / samples * full[j, : len(seen), : len(seen)]
+            result[np.ix_(seen, seen)] += weight[j] / samples * grams[j][:-1, :-1]
         return result
 
     def information_gradient(self, motion: Motion, bar: Array, weights: ArrayLike | None = None) -> Motion:
