@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
-from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.estimation.consistent.feasible import feasible_fit
 from armid.estimation.fit import Fit, load_fit
@@ -125,22 +124,13 @@ def excitation(bench: PaperBench, *, runs: int) -> dict[str, Any]:
         if number < 2:
             paths[f"trajectory {number + 1}"] = tool_frame(robot, motion.q)[:, :3, 3]
         if number == 0:
-            figure = motion_figure(times, *_moving(motion, robot), what="KR 15, first payload trajectory")
-            bench.draw(figure, "motion.png")
+            bench.draw(motion_figure(times, motion, robot, what="KR 15, first payload trajectory"), "motion.png")
     bench.draw(tool_path_figure(paths, what="KR 15, flange during payload trajectories"), "tool-path.png")
     conditions = [plan.conditioning.condition for plan in plans]
     kept = "all" if all(plan.certified for plan in plans) else "NOT ALL"
     bench.compare("parameters", len(plans[0].parameters))
     bench.compare("conditions", max(conditions), box=STAND.box_m, kept=kept)
     return {"condition_numbers": conditions}
-
-
-def _moving(motion: Motion, robot: Robot) -> tuple[Motion, Robot]:
-    """Motion and limits of the joints that move, for a picture."""
-    fields = ("lower", "upper", "velocity", "acceleration", "torque")
-    limits = replace(robot.limits, **{name: getattr(robot.limits, name)[MOVING] for name in fields})
-    joints = tuple(robot.joints[j] for j in MOVING)
-    return Motion(*(array[:, MOVING] for array in motion)), replace(robot, joints=joints, limits=limits)
 
 
 def payload(bench: PaperBench, *, runs: int, periods: int) -> dict[str, Any]:
