@@ -50,13 +50,18 @@ def read_text(path: str | Path) -> str:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` to `path` atomically: afterwards the file is complete, or as it was before."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """The same with bytes."""
     path = Path(path)
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         temporary = Path(name)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             umask = os.umask(0)
@@ -166,7 +171,8 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.repr}
     if isinstance(value, msgspec.Struct):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+        return {shown: plain(getattr(value, name)) for name, shown in names}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

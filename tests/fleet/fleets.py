@@ -5,8 +5,10 @@ import datetime
 
 import numpy as np
 
-from armid.fleet.result import FleetResult
-from armid.fleet.watch import Watch, ordered, runs
+from armid.files import checked
+from armid.files import plain as plain_data
+from armid.fleet.result import FleetResult, WatchEntry
+from armid.fleet.watch import ordered, runs
 
 FIRST = datetime.date(2026, 1, 5)
 JOINTS = 7
@@ -20,7 +22,7 @@ REASONS = (
     "is empty",
     "cannot be read (Parquet magic bytes not found in footer)",
     "has 4 joints where pa10 has 7",
-    "dead-channel: The effort of turn is -0 in all rows.",
+    "The effort of turn is 0 in all rows.",
 )
 
 
@@ -64,6 +66,11 @@ def made_up(arms: int, days: int, *, faults: int = 6, lost: int = 3, seed: int =
         fleet.spoil(int(arm), index % 7)
     fleet.lose(lost)
     return fleet.result()
+
+
+def as_result(data: dict) -> FleetResult:
+    """The entries of fleet.json as a result."""
+    return checked(data, FleetResult, "fleet.json")
 
 
 def astray(data: dict, day: str, arm: int, size: float = 0.1) -> dict:
@@ -116,14 +123,12 @@ class _Fleet:
         after = np.arange(len(self.dates)) >= start
         if kind == 0:
             self.deviation[arm, :, 3 * joint] += 0.08 * np.where(after, np.arange(len(self.dates)) - start + 1, 0)
-            words = f"viscous friction of joint {joint + 1} rises by 8 % a day since {since}"
-            self._tell(
-                name, "friction", words, since, None, joint + 1, f"fv{joint + 1}", "ramp", 0.08, 0.004, "1", 21.3
-            )
+            what = {"what": f"viscous friction of joint {joint + 1}"}
+            place = since, None, joint + 1, f"fv{joint + 1}"
+            self._tell(name, "friction", "ramp", *place, "ramp", 0.08, 0.004, "1", 21.3, what)
         elif kind == 1:
             self.deviation[arm, :, -1] += np.where(after, 0.9, 0.0)
-            words = f"carries about 0.9 kg that nobody told of since {since}"
-            self._tell(name, "payload", words, since, None, None, "payload", "step", 0.9, 0.03, "kg", 34.0)
+            self._tell(name, "payload", "payload", since, None, None, "payload", "step", 0.9, 0.03, "kg", 34.0)
         elif kind in (2, 3):
             what = ("has the wrong sign", "is dead")[kind - 2]
             self.used[arm, after] = False
@@ -132,25 +137,23 @@ class _Fleet:
                     {"robot": name, "date": str(date), "file": "all", "reason": f"torque of joint {joint + 1} {what}"}
                 )
             for first, last in runs([str(d) for d in np.array(self.dates)[after]], self.dates):
-                words = f"torque of joint {joint + 1} {what} since {first}"
-                self._tell(name, ("sign", "dead")[kind - 2], words, first, last, joint + 1)
+                code = ("sign", "dead")[kind - 2]
+                self._tell(name, code, code, first, last, joint + 1)
         elif kind == 4:
             self.used[arm, start] = False
-            words = f"torque of joint {joint + 1} does not fit the arm's own model on {since} (9.3 times the noise)"
-            self._tell(name, "misfit", words, since, since, joint + 1, size=9.3, unit="1")
+            self._tell(name, "misfit", "misfit", since, since, joint + 1, size=9.3, unit="1")
         elif kind == 5:
             self.odd[arm, 7 * joint] = 9.4
             self.unusual[arm] = [self.parameters[7 * joint]]
-            words = f"is unlike the other arms in {self.parameters[7 * joint]} (+9.4 standard deviations)"
-            self._tell(name, "unusual", words, parameter=self.parameters[7 * joint], score=9.4)
+            odd = self.parameters[7 * joint]
+            values = {"names": [odd], "deviations": [9.4], "watched": {}}
+            self._tell(name, "unusual", "unusual", parameter=odd, score=9.4, values=values)
         else:
-            words = f"residuals of joint {joint + 1} just after reversals are 1.9 times what they were since {since}"
-            self._tell(
-                name, "reversal", words, since, None, joint + 1, f"reversal{joint + 1}", "step", 0.9, 0.1, "1", 8.8
-            )
+            place = since, None, joint + 1, f"reversal{joint + 1}"
+            self._tell(name, "reversal", "reversal", *place, "step", 0.9, 0.1, "1", 8.8)
 
-    def _tell(self, arm, kind, sentence, *place, **more):
-        self.watch.append(Watch(arm, kind, sentence, *place, **more))
+    def _tell(self, *entries, **more):
+        self.watch.append(WatchEntry(*entries, **more))
 
     def lose(self, count):
         """Some recordings that could not be used; the last arm has none at all where there are several."""
@@ -211,22 +214,22 @@ class _Fleet:
             }
             for name, mean in zip(self.parameters, self.mean, strict=True)
         )
-        return FleetResult(
-            robot={
+        data = {
+            "robot": {
                 "name": "pa10",
                 "title": "Mitsubishi PA-10",
                 "source": "pa10",
                 "joints": ["S1", "S2", "S3", "E1", "E2", "W1", "W2"],
             },
-            dates=self.dates,
-            parameters=parameters,
-            watched=tuple(self.watched),
-            arms=arms,
-            watch=tuple(one.to_data() for one in ordered(self.watch)),
-            problems=tuple(sorted(self.problems, key=lambda p: (p["robot"], p["date"], p["file"]))),
-            false_alarms=1e-3,
-            threshold=4.9,
-            summary_data={
+            "dates": self.dates,
+            "parameters": parameters,
+            "watched": tuple(self.watched),
+            "arms": arms,
+            "watch": [plain_data(one) for one in ordered(self.watch)],
+            "problems": tuple(sorted(self.problems, key=lambda p: (p["robot"], p["date"], p["file"]))),
+            "false_alarms": 1e-3,
+            "threshold": 4.9,
+            "summary": {
                 "arms": len(arms),
                 "arm_days": len(arms) * len(self.dates),
                 "used": int(self.used.sum()),
@@ -238,4 +241,5 @@ class _Fleet:
                 "watch": len(self.watch),
                 "work_s": 312.5,
             },
-        )
+        }
+        return as_result(data)

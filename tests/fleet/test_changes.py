@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 
 from armid.dynamics.factor import CompactFactor
-from armid.fleet.changes import ArmChanges, threshold_for
-from armid.fleet.day import ArmDay
-from armid.fleet.hierarchy import learn
-from armid.fleet.information import History, Information, history_of
-from armid.fleet.judge import told_findings
-from armid.fleet.reversals import reversal_changes, reversal_scatter
-from armid.fleet.tables import clean_reason
-from armid.fleet.usual import as_usual, deviations, learn_usual, posterior, scatter_of
-from armid.fleet.watch import Watch, change_entries, finding_entries, ordered, unusual_entry
-from armid.fleet.watched import Watched
+from armid.fleet.changes import ArmChanges, reversal_changes, reversal_scatter, threshold_for
+from armid.fleet.day import ArmDay, DayFinding
+from armid.fleet.hierarchy import History, history_of, learn
+from armid.fleet.result import WatchEntry
+from armid.fleet.usual import Watched, as_usual, deviations, learn_usual, scatter_of
+from armid.fleet.watch import change_entries, finding_entries, ordered, unusual_entry
 
 P, DAYS = 6, 20
 WATCHED = (
@@ -54,21 +50,19 @@ UNKNOWN = np.array([np.nan])
 
 def a_day(day, *, temperature=UNKNOWN, reversal=UNKNOWN):
     one = np.ones(1)
-    return ArmDay("arm", f"2026-01-{day + 1:02d}", None, one, one, temperature, reversal, 0, 0.0)
+    return ArmDay("arm", f"2026-01-{day + 1:02d}", one, one, temperature, reversal, 0, 0.0)
 
 
 def learnt(made):
     """The usual steps of the survey, up to one searcher per arm."""
     first = learn([f"p{i}" for i in range(P)], {one.name: one.total for one in made})
-    parts = [deviations(one, WATCHED, *posterior(one.total, first, 3.0), first.mean) for one in made]
+    parts = [deviations(one, WATCHED, *first.posterior(one.total, 3.0), first.mean) for one in made]
     usual = learn_usual(parts, WATCHED)
-    spread = 9.0 * (first.spread + first.mean_covariance)
-    prior = Information(np.linalg.inv(spread), np.linalg.solve(spread, first.mean))
     searchers = []
     for one, part in zip(made, parts, strict=True):
         scatter = scatter_of(part, usual)
         corrected, shift = as_usual(one.scaled(scatter), WATCHED, usual, part)
-        searchers.append(ArmChanges(corrected, WATCHED, part.scale, prior, PAYLOAD, shift))
+        searchers.append(ArmChanges(corrected, WATCHED, part.scale, first.as_prior(3.0), PAYLOAD, shift))
     return usual, searchers
 
 
@@ -169,16 +163,20 @@ def test_a_payload_taken_up_and_put_down(left, sentences):
     assert days[13].mass == pytest.approx(left - 0.9, abs=4.0 * days[13].sigma)
     assert max(days[8].sigma, days[13].sigma) < 0.1
     dates = [day.date for day in one.history.days]
-    changes = [(change, dates[change.onset], found[k]) for k, change in enumerate(one.changes)]
+    changes = [replace(c, since=dates[c.onset], carried=found[k]) for k, c in enumerate(one.changes)]
     entries = change_entries("arm3", changes, WATCHED, dates)
     assert len(entries) == sentences
-    words = {entry.since: entry.sentence for entry in entries}
+    by_day = {entry.since: entry for entry in entries}
+    assert by_day[dates[8]].size == pytest.approx(days[8].mass, rel=1e-3)
+    assert by_day[dates[8]].until == (None if left else dates[12])
     mass = f"{days[8].mass:.2g}"
     if left:
-        assert words[dates[8]] == f"carries about {mass} kg that nobody told of since {dates[8]}"
-        assert words[dates[13]].endswith(f" kg lighter in the hand since {dates[13]} than before")
+        assert by_day[dates[8]].sentence == f"carries about {mass} kg that nobody told of since {dates[8]}"
+        assert by_day[dates[13]].size == pytest.approx(left - 0.9, abs=0.3)
+        assert " kg lighter in the hand than before" in by_day[dates[13]].sentence
     else:
-        assert words[dates[8]] == f"carried about {mass} kg that nobody told of from {dates[8]} to {dates[12]}"
+        words = f"carried about {mass} kg that nobody told of from {dates[8]} to {dates[12]}"
+        assert by_day[dates[8]].sentence == words
 
 
 def test_play_shows_at_reversals():
@@ -203,29 +201,24 @@ def test_play_shows_at_reversals():
 def test_words_of_entries():
     """What the recorder's clock is, that a channel is dead, what a parameter is; data before friction."""
 
-    def finding(code, what, joint=None, channel=None):
-        return {"code": code, "severity": "error", "joint": joint, "what": what, "channel": channel, "file": "a.csv"}
-
-    days = []
-    for day in range(3):
-        clock = f"The recorder's clock says 2025-01-{day + 1:02d}, -365 days off."
-        dead = finding("dead-channel", "The effort of turn is -0 in all rows.", "turn", "effort")
-        days.append(replace(a_day(day), findings=(finding("clock-jump", clock), dead)))
-    dates = [day.date for day in days]
-    entries = ordered(finding_entries("arm", told_findings(days, ["turn"]), dates))
+    clock = DayFinding("clock-jump", "warning", "a.csv", values={"days_off": -365})
+    dead = DayFinding("dead-channel", "error", "a.csv", "turn", {"channel": "effort"})
+    days = [replace(a_day(day), findings=(clock, dead)) for day in range(3)]
+    entries = ordered(finding_entries("arm", days, ["turn"]))
     since = "since 2026-01-01"
     said = [f"torque of joint 1 is dead {since}", f"the recorder's clock is 365 days behind {since}"]
     assert [one.sentence for one in entries] == said
-    friction = Watch("arm", "friction", "", score=99.0)
+    assert [(one.code, one.joint, one.until) for one in entries] == [
+        ("dead-channel", 1, None),
+        ("clock-jump", None, None),
+    ]
+    friction = WatchEntry("arm", "friction", "step", score=99.0)
     assert [one.kind for one in ordered([friction, *entries])] == ["dead", "data", "friction"]
-    unusual = unusual_entry("arm", ["Izz2", "fvp3", "q"], [8.8, -7.0, 6.0]).sentence
-    assert "inertia of link 2 (Izz2, +8.8 standard deviations)" in unusual
+    one = Watched("fvp3", "friction", "viscous friction of joint 3 in positive direction", 2, "", True, np.eye(P)[0])
+    unusual = unusual_entry("arm", ["Izz2R", "fvp3", "q"], [8.8, -7.0, 6.0], [one]).sentence
+    assert "inertia of link 2 (Izz2R, +8.8 standard deviations)" in unusual
     assert "viscous friction of joint 3 in positive direction (fvp3, -7.0 standard deviations)" in unusual
     assert unusual.endswith("q (+6.0 standard deviations)")
-    assert clean_reason("a.csv", "/hall/robot=1/a.csv: is empty") == "is empty"
-    assert clean_reason("a.csv", "dead-channel: The effort of turn is -0 in all rows.") == (
-        "The effort of turn is 0 in all rows."
-    )
 
 
 def test_a_joint_that_hardly_moves_does_not_tell_its_noise():

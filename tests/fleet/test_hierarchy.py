@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from armid.fleet.hierarchy import learn
-from armid.fleet.information import Information
+from armid.fleet.hierarchy import Information, learn
 
 P = 12
 

@@ -16,6 +16,7 @@ from armid.fleet.identify import identify_fleet
 from armid.fleet.result import FleetResult
 from armid.fleet.simulate import Fault, simulate_fleet, virtual_fleet
 from armid.logs import read_log, write_log
+from armid.progress import watch_progress
 from tests.fleet.arms import arm_file, base_values, log_of, true_parameters, write_fleet
 
 ARMS, DAYS = 6, 5
@@ -38,21 +39,22 @@ def home(tmp_path_factory):
 def test_planted_faults_are_found_dated_and_explained(home):
     """Each fault is in the list with its arm, joint and first day, in words; no other arm is."""
     _, fleet, result = home
-    found = {one["arm"]: one for one in result.watch}
+    found = {one.arm: one for one in result.watch}
     assert sorted(found) == [fleet.names[fault.arm] for fault in FAULTS]
     for fault in FAULTS:
         one = found[fleet.names[fault.arm]]
-        assert one["kind"] == fault.kind
-        assert one["since"] == fleet.dates[fault.day]
-        assert fault.kind == "payload" or one["joint"] == fault.joint + 1
-    assert found["arm001"]["parameter"] == "fv3"
-    assert found["arm001"]["size"] == pytest.approx(0.08, rel=0.35)
-    assert "viscous friction of joint 3 rises by" in found["arm001"]["sentence"]
+        assert one.kind == fault.kind
+        assert one.since == fleet.dates[fault.day]
+        assert fault.kind == "payload" or one.joint == fault.joint + 1
+    assert found["arm001"].parameter == "fv3"
+    assert found["arm001"].size == pytest.approx(0.08, rel=0.35)
+    assert (found["arm001"].code, found["arm001"].unit) == ("ramp", "1")
+    assert "viscous friction of joint 3 rises by" in found["arm001"].sentence
     mass = 0.04 * fleet.arms[1].inertia[:, 0].sum()
-    assert found["arm002"]["size"] == pytest.approx(mass, rel=0.25)
-    assert "carries about 0." in found["arm002"]["sentence"]
-    assert found["arm003"]["sentence"] == f"torque of joint 2 has the wrong sign since {fleet.dates[2]}"
-    assert found["arm004"]["sentence"] == f"torque of joint 4 is dead since {fleet.dates[3]}"
+    assert found["arm002"].size == pytest.approx(mass, rel=0.25)
+    assert "carries about 0." in found["arm002"].sentence
+    assert found["arm003"].sentence == f"torque of joint 2 has the wrong sign since {fleet.dates[2]}"
+    assert found["arm004"].sentence == f"torque of joint 4 is dead since {fleet.dates[3]}"
     assert not result.good  # dead and reversed days were not used
 
 
@@ -62,11 +64,11 @@ def test_the_result_is_a_file_and_fits_are_fits(home):
     again = FleetResult.load(folder / "result" / "fleet.json")
     assert again.to_data() == json.loads(json.dumps(result.to_data()))
     assert len(again.arms) == ARMS
-    assert len(again.parameters) == len(again.arms[0]["values"]) == len(again.arms[0]["sigma"])
-    series = again.arms[4]["series"]
-    assert series["days"] == list(range(DAYS))
-    assert len(series["deviation"]["fv1"]) == DAYS
-    fit = load_fit(folder / "result" / again.arms[4]["fit"])
+    assert len(again.parameters) == len(again.arms[0].values) == len(again.arms[0].sigma)
+    series = again.arms[4].series
+    assert series.days == tuple(range(DAYS))
+    assert len(series.deviation["fv1"]) == DAYS
+    fit = load_fit(folder / "result" / again.arms[4].fit)
     truth = base_values(fleet.robot, fleet.truth(4, 0))
     assert np.mean(np.abs(fit.values - truth) < 4.0 * fit.sigma) > 0.9
     assert fit.standard_parameters is not None
@@ -82,9 +84,10 @@ def test_nothing_is_done_twice(home):
         if path.suffix not in (".html", ".json") or path.name == "fit.json"
     }
     told = []
-    again = identify_fleet(load_fleet(folder / "fleet.yaml"), folder / "result", progress=told.append)
+    with watch_progress(lambda *what: told.append(what)):
+        again = identify_fleet(load_fleet(folder / "fleet.yaml"), folder / "result")
     assert told == []
-    assert again.summary_data["kept"] == ARMS * DAYS
+    assert again.counts.kept == ARMS * DAYS
     after = {
         path: path.stat().st_mtime_ns
         for path in (folder / "result").rglob("*")
@@ -96,7 +99,7 @@ def test_nothing_is_done_twice(home):
 
 
 def numbers(result):
-    return {arm["name"]: np.array(arm["values"]) for arm in result.arms if arm["values"] is not None}
+    return {arm.name: arm.values for arm in result.arms if arm.values is not None}
 
 
 def test_workers_change_nothing(home, tmp_path):
@@ -121,7 +124,7 @@ def test_workers_change_nothing(home, tmp_path):
 def test_order_and_grouping_of_days_change_nothing(home):
     """Factors added in any order and grouping give the same values to 1e-10."""
     from armid.estimation.linear import solve
-    from armid.fleet.store import Store
+    from armid.fleet.day import Store
 
     folder, _, _ = home
     store = Store(folder / "result" / "factors")
@@ -154,15 +157,15 @@ def spoilt_among(folder, arms, days):
     write_log(log_of(fleet.robot, true_parameters(fleet.robot.virtual), name="another"), bad[2])
     result = identify_fleet(fleet, folder / "result")
     assert not result.good
-    named = [(one["robot"], one["date"]) for one in result.problems]
+    named = [(one.robot, one.date) for one in result.problems]
     assert named == [tuple(part.partition("=")[2] for part in path.parts[-3:-1]) for path in bad]
-    assert "'another'" in result.problems[2]["reason"]
-    assert all(one["reason"] for one in result.problems)
+    assert "'another'" in result.problems[2].reason
+    assert all(one.reason for one in result.problems)
     for path in bad:
         shutil.rmtree(path.parent)
     clean = identify_fleet(fleet, folder / "clean")
     assert clean.good
-    assert clean.summary_data["used"] == result.summary_data["used"] == arms * days - 3
+    assert clean.counts.used == result.counts.used == arms * days - 3
     for name, values in numbers(clean).items():
         np.testing.assert_allclose(numbers(result)[name], values, rtol=1e-9, atol=1e-12)
 
@@ -174,8 +177,8 @@ def test_a_recording_that_is_there_twice_counts_once(tmp_path):
     shutil.copy(first, second)
     result = identify_fleet(fleet, tmp_path / "result")
     (problem,) = result.problems
-    assert "is the same file as arm001 2026-03-01" in problem["reason"]
-    assert result.summary_data["used"] == 1
+    assert "is the same file as arm001 2026-03-01" in problem.reason
+    assert result.counts.used == 1
 
 
 def test_a_new_day_costs_only_itself(tmp_path):
@@ -204,7 +207,7 @@ def incremental(folder, days, seconds, least):
     began = time.process_time()
     daily = identify_fleet(fleet, folder / "daily")
     assert from_scratch > least * (time.process_time() - began)
-    assert daily.summary_data["kept"] == 2 * (days - 1)
+    assert daily.counts.kept == 2 * (days - 1)
     for name, values in numbers(whole).items():
         np.testing.assert_allclose(numbers(daily)[name], values, rtol=1e-10)
 

@@ -93,9 +93,9 @@ def survives(folder, arms, days, kills, kill_client):
     assert {name: after[name] for name in before} == before
     assert len(after) == arms * days
     again = identify_fleet(load_fleet(fleet_file), folder / "result")
-    assert again.summary_data["kept"] == arms * days
+    assert again.counts.kept == arms * days
     for one, other in zip(expected.arms, again.arms, strict=True):
-        np.testing.assert_allclose(other["values"], one["values"], rtol=1e-10)
+        np.testing.assert_allclose(other.values, one.values, rtol=1e-10)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")

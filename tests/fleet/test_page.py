@@ -10,9 +10,9 @@ import pytest
 
 from armid.errors import ArmidError
 from armid.fleet.page import fleet_page, save_fleet_page
-from armid.fleet.page_data import fleet_numbers, lost_recordings, page_data
+from armid.fleet.page_data import fleet_numbers, page_data
 from armid.reporting.page import DARK, LIGHT
-from tests.fleet.fleets import FIRST, astray, made_up
+from tests.fleet.fleets import FIRST, as_result, astray, made_up
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
@@ -44,9 +44,9 @@ def files(fleet, large, tmp_path_factory):
     report = folder / "robots" / changed(fleet)[0] / "report.html"
     report.parent.mkdir(parents=True)
     report.write_text("<p>a report</p>")
-    save_fleet_page(fleet, folder / "fleet.html")
-    save_fleet_page(large, folder / "large.html")
-    save_fleet_page(wild(fleet), folder / "wild.html")
+    save_fleet_page(as_result(fleet), folder / "fleet.html")
+    save_fleet_page(as_result(large), folder / "large.html")
+    save_fleet_page(as_result(wild(fleet)), folder / "wild.html")
     return folder
 
 
@@ -68,17 +68,17 @@ def lead(page, section):
 def test_verdict_names_the_arms(fleet):
     """As many arms as the watch list has, the first of them by name; a fleet without faults says so."""
     arms = list(dict.fromkeys(one["arm"] for one in fleet["watch"]))
-    sentence = lead(fleet_page(fleet), "verdict")
+    sentence = lead(fleet_page(as_result(fleet)), "verdict")
     assert sentence.startswith(f"{len(arms)} of 50 arms want a look: {arms[0]} (")
     assert sentence.endswith(f"and {len(arms) - 5} more.")
-    sound = fleet_page(made_up(6, 4, faults=0, lost=0).to_data())
+    sound = fleet_page(as_result(made_up(6, 4, faults=0, lost=0).to_data()))
     assert lead(sound, "verdict") == "None of 6 arms needs a look."
     assert lead(sound, "problems") == "Every recording could be used."
 
 
 def test_watch_list_states_size_with_interval(fleet):
     """A ramp of 8 % a day with a standard deviation of 0.4 % is 8.0 ± 0.8 %, 95 %."""
-    page = fleet_page(fleet).replace("\u00a0", " ")
+    page = fleet_page(as_result(fleet)).replace("\u00a0", " ")
     assert "+8.0 ± 0.8 % a day" in page
     assert "+0.90 ± 0.06 kg" in page
     assert "plain to see" in page  # a reversed sensor needs no statistics
@@ -86,7 +86,7 @@ def test_watch_list_states_size_with_interval(fleet):
 
 def test_packed_numbers_are_those_of_the_file(fleet):
     """Deviations come back to 1/32767 of the largest, their errors to 3 %, gaps stay gaps."""
-    shown = page_data(fleet_numbers(fleet))
+    shown = page_data(fleet_numbers(as_result(fleet)))
     points, count = len(fleet["dates"]), len(fleet["watched"])
     raw = np.frombuffer(base64.b64decode(shown["packed"]["deviation"]), "<i2").reshape(-1, points, count)
     level = np.frombuffer(base64.b64decode(shown["packed"]["sigma"]), "u1").reshape(-1, points, count)
@@ -103,7 +103,7 @@ def test_packed_numbers_are_those_of_the_file(fleet):
 
 def test_quantiles_are_those_of_numpy(fleet):
     """The bands of the panels hold the stated shares of the arms."""
-    numbers = fleet_numbers(fleet)
+    numbers = fleet_numbers(as_result(fleet))
     values = [
         dict(zip(arm["series"]["days"], arm["series"]["deviation"]["fv3"], strict=True)).get(7)
         for arm in fleet["arms"]
@@ -117,7 +117,7 @@ def test_quantiles_are_those_of_numpy(fleet):
 def test_long_histories_are_joined(fleet, monkeypatch):
     """Where there are more days than a page should hold, their weighted means are shown, and that is said."""
     monkeypatch.setattr("armid.fleet.page_data.CELLS", 50 * 20 * 22 // 4)
-    numbers = fleet_numbers(fleet)
+    numbers = fleet_numbers(as_result(fleet))
     assert numbers.together == 4
     assert numbers.dates == tuple(fleet["dates"][::4])
     series, k = fleet["arms"][0]["series"], 5
@@ -126,28 +126,28 @@ def test_long_histories_are_joined(fleet, monkeypatch):
     values, errors = (np.array(series[key][name])[inside] for key in ("deviation", "deviation_sigma"))
     assert numbers.deviation[0, 1, k] == pytest.approx(np.average(values, weights=errors**-2.0))
     assert numbers.sigma[0, 1, k] == pytest.approx(np.sum(errors**-2.0) ** -0.5)
-    assert "means over 4 days" in fleet_page(fleet)
+    assert "means over 4 days" in fleet_page(as_result(fleet))
 
 
 def test_wild_dates_are_off_the_axis(fleet):
     """Three days of single arms, years away, are named and not drawn; the period is that of the others."""
     data = wild(fleet)
-    numbers = fleet_numbers(data)
+    numbers = fleet_numbers(as_result(data))
     assert dict(zip(numbers.dates, numbers.on_axis, strict=True)) == {
         **dict.fromkeys(fleet["dates"], True),
         **dict.fromkeys(("0001-01-01", "1970-01-01", "9999-12-31"), False),
     }
     assert numbers.off_axis == {"0001-01-01": ["arm001"], "1970-01-01": ["arm001"], "9999-12-31": ["arm002"]}
-    page = re.sub(r"<[^>]*>", "", fleet_page(data).partition('<script type="application/json"')[0])
+    page = re.sub(r"<[^>]*>", "", fleet_page(as_result(data)).partition('<script type="application/json"')[0])
     assert "they lie years from the rest: 0001-01-01 (arm001), 1970-01-01 (arm001) and 9999-12-31 (arm002)." in page
     assert f"Mitsubishi PA-10, {fleet['dates'][0]} to {fleet['dates'][-1]}" in page
-    assert "years from the rest" not in fleet_page(fleet).partition("<script")[0]
+    assert "years from the rest" not in fleet_page(as_result(fleet)).partition("<script")[0]
 
 
 def test_old_recordings_stay_on_the_axis(fleet):
     """Half of the recordings six years back are no slip of a clock: all is drawn."""
     dates = ["2020" + day[4:] if d < 10 else day for d, day in enumerate(fleet["dates"])]
-    numbers = fleet_numbers({**fleet, "dates": dates, "problems": [], "watch": []})
+    numbers = fleet_numbers(as_result({**fleet, "dates": dates, "problems": [], "watch": []}))
     assert numbers.on_axis.all()
     assert numbers.off_axis == {}
 
@@ -156,31 +156,36 @@ def test_joined_days_keep_wild_dates_apart(fleet, monkeypatch):
     """Where days are joined, a wild date is a point of its own, and no day of the others is lost with it."""
     data = astray(fleet, "1970-01-01", 0)
     monkeypatch.setattr("armid.fleet.page_data.CELLS", 50 * 21 * 22 // 4)
-    numbers = fleet_numbers(data)
+    numbers = fleet_numbers(as_result(data))
     assert numbers.together == 4
     assert numbers.dates == ("1970-01-01", *fleet["dates"][::4])
     assert numbers.on_axis.tolist() == [False, *5 * [True]]
-    assert numbers.deviation[:, 1:] == pytest.approx(fleet_numbers(fleet).deviation, nan_ok=True)
+    assert numbers.deviation[:, 1:] == pytest.approx(fleet_numbers(as_result(fleet)).deviation, nan_ok=True)
 
 
 def test_days_that_fit_nothing_are_told(fleet):
     """Days that were left out are not passed over in silence; files from before they were counted still open."""
     before = {key: value for key, value in fleet["summary"].items() if key != "misfit_days"}
     data = {**fleet, "problems": [], "summary": before}
-    assert lead(fleet_page(data), "problems") == "Every recording could be used."
+    assert lead(fleet_page(as_result(data)), "problems") == "Every recording could be used."
     for count, words in (
         (3, "3 days left out because they fit nothing"),
         (1, "1 day left out because it fits nothing"),
     ):
         data = {**fleet, "summary": {**fleet["summary"], "misfit_days": count}}
-        assert lead(fleet_page({**data, "problems": []}), "problems") == f"{words}; see the watch list."
-        assert lead(fleet_page(data), "problems").endswith(f"all other recordings are unaffected. {words}.")
+        assert lead(fleet_page(as_result({**data, "problems": []})), "problems") == f"{words}; see the watch list."
+        assert lead(fleet_page(as_result(data)), "problems").endswith(f"all other recordings are unaffected. {words}.")
 
 
 def test_words_are_explained(fleet):
     """Names of parameters that this fleet has, arm-day, σ, and of what the others stay within some per cent."""
-    page = re.sub(r"<[^>]*>", "", fleet_page(fleet).partition('<script type="application/json"')[0])
-    for words in ("mx, my, mz mass times distance", "Ixx … Izz moments of inertia", "fv viscous friction", "fo offset"):
+    page = re.sub(r"<[^>]*>", "", fleet_page(as_result(fleet)).partition('<script type="application/json"')[0])
+    for words in (
+        "mx, my, mz mass times distance",
+        "Ixx … Izz moments of inertia",
+        "fv viscous friction",
+        "fo torque offset",
+    ):
         assert words in page
     assert "inertia of the rotor" not in page  # it has none
     assert "An arm-day is one arm on one day" in page
@@ -194,7 +199,7 @@ def test_words_are_explained(fleet):
         for v in arm["series"]["deviation"][one["name"]]
     ]
     share = 100.0 * np.quantile(inner, 0.95)
-    sentence = lead(fleet_page(fleet), "course")
+    sentence = lead(fleet_page(as_result(fleet)), "course")
     assert sentence.endswith(
         f"95 % of the daily friction values of the others lie within ±{share:.1f} % of what is usual for the same arm."
     )
@@ -208,40 +213,42 @@ def changed_in(fleet, arm):
 
 def test_what_an_arm_of_its_own_could_be_is_no_alarm(fleet):
     """Whether values of its own data alone are possible is no column of the table: it is told in the arm's view."""
-    table = re.search(r'<section id="arms".*?</table>', fleet_page(fleet), re.DOTALL)[0]
+    table = re.search(r'<section id="arms".*?</table>', fleet_page(as_result(fleet)), re.DOTALL)[0]
     assert "possible" not in table
 
 
 def test_a_mass_in_the_hand_is_explained_beside_its_picture(fleet):
     """Figures that are told stand beside the course that shows others; without a payload there is no note."""
-    page = fleet_page(fleet)
+    page = fleet_page(as_result(fleet))
     told = next(one["arm"] for one in fleet["watch"] if one["kind"] == "payload")
     note = re.search(r'<p class="remark beside-panel">(.*?)</p>', page)[1].replace("\u00a0", " ")
     assert f"{told} +0.90 ± 0.06 kg" in note
     assert "as if it sat in the tool’s origin" in note
     without = [one for one in fleet["watch"] if one["kind"] != "payload"]
-    assert "beside-panel" not in fleet_page({**fleet, "watch": without}).partition("<body>")[2].partition("<script")[0]
+    assert (
+        "beside-panel"
+        not in fleet_page(as_result({**fleet, "watch": without})).partition("<body>")[2].partition("<script")[0]
+    )
 
 
 def test_problems_are_told_once_and_plainly(fleet):
-    """Days that follow one another with the same reason are one line; names of findings are left out."""
+    """Days that follow one another with the same reason are one line."""
     days = fleet["dates"]
     problems = [
-        {"robot": "arm001", "date": day, "file": "a.csv", "reason": "dead-channel: The effort of a is -0 in all rows."}
+        {"robot": "arm001", "date": day, "file": "a.csv", "reason": "The effort of a is 0 in all rows."}
         for day in (*days[2:5], days[7])
     ]
-    found = lost_recordings({**fleet, "problems": problems})
-    assert [(one.when, one.count) for one in found] == [(f"{days[2]} to {days[4]}", 3), (days[7], 1)]
-    assert found[0].reason == "The effort of a is 0 in all rows."
+    found = as_result({**fleet, "problems": problems}).unused()
+    assert [(one.days, len(one.dates)) for one in found] == [(f"{days[2]} to {days[4]}", 3), (days[7], 1)]
 
 
 def test_words_of_others_are_escaped(fleet):
     """Names of folders and files cannot become part of the page."""
     evil = "</script><img src=x onerror=alert(1)>"
     arms = [{**fleet["arms"][0], "name": evil, "state": "look"}, *fleet["arms"][1:]]
-    watch = [{**fleet["watch"][0], "arm": evil, "sentence": evil}]
+    watch = [{**fleet["watch"][0], "arm": evil, "code": evil}]
     problems = [{"robot": evil, "date": fleet["dates"][0], "file": evil, "reason": evil}]
-    page = fleet_page({**fleet, "arms": arms, "watch": watch, "problems": problems})
+    page = fleet_page(as_result({**fleet, "arms": arms, "watch": watch, "problems": problems}))
     assert "<img" not in page
     assert page.count("</script>") == page.count("<script")
 
@@ -249,25 +256,25 @@ def test_words_of_others_are_escaped(fleet):
 def test_small_and_odd_fleets():
     """One arm on one day, an arm without anything, a fleet too young to tell a change."""
     one = made_up(1, 1, faults=0, lost=0).to_data()
-    page = fleet_page({**one, "threshold": None})
+    page = fleet_page(as_result({**one, "threshold": None}))
     assert lead(page, "verdict") == "The arm needs no look."
     none = [{**one["arms"][0], "series": None, "state": "no data", "days": 0, "possible": None, "fit": None}]
     none[0].update(dict.fromkeys(("noise", "values", "sigma", "own", "deviation")))
-    page = fleet_page({**one, "arms": none})
+    page = fleet_page(as_result({**one, "arms": none}))
     assert "without any usable recording" in page
     assert 'id="map"' not in page
 
 
 def test_size(fleet, large):
     """Far below 8 MB for 50 arms and 15 MB for 1000: what is thinned stays readable."""
-    assert len(fleet_page(fleet).encode()) < 1e6
-    assert len(fleet_page(large).encode()) < 6e6
+    assert len(fleet_page(as_result(fleet)).encode()) < 1e6
+    assert len(fleet_page(as_result(large)).encode()) < 6e6
 
 
 def test_cannot_be_written(fleet, tmp_path):
     """Where the folder is missing the error names the file."""
     with pytest.raises(ArmidError, match="cannot be written"):
-        save_fleet_page(fleet, tmp_path / "nowhere" / "fleet.html")
+        save_fleet_page(as_result(fleet), tmp_path / "nowhere" / "fleet.html")
 
 
 # In a browser.
@@ -532,7 +539,7 @@ def test_thousand_arms(browser, files, large):
 
 def test_the_page_holds_the_format(fleet):
     """Data are in one element, as JSON; the days are counted from the first."""
-    page = fleet_page(fleet)
+    page = fleet_page(as_result(fleet))
     data = json.loads(re.search(r'id="armid-fleet">(.*?)</script>', page, re.DOTALL)[1])
     assert data["ordinals"] == list(range(20))
     assert data["dates"][0] == str(FIRST)

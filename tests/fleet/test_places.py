@@ -31,8 +31,8 @@ def assert_same(one, other, relative):
     assert len(one.arms) == len(other.arms) == 2
     for mine, theirs in zip(one.arms, other.arms, strict=True):
         for key in ("values", "sigma"):
-            scale = np.abs(mine[key]).max()
-            np.testing.assert_allclose(theirs[key], mine[key], atol=relative * scale, rtol=0.0)
+            scale = np.abs(getattr(mine, key)).max()
+            np.testing.assert_allclose(getattr(theirs, key), getattr(mine, key), atol=relative * scale, rtol=0.0)
 
 
 def with_logs(known, folder, address):
@@ -64,7 +64,7 @@ def test_another_file_system(known, tmp_path):
     try:
         fleet = with_logs(known, tmp_path, "memory://hall")
         assert_same(known[1], identify_fleet(fleet, tmp_path / "result"), 1e-10)
-        assert identify_fleet(fleet, tmp_path / "result").summary_data["kept"] == 4
+        assert identify_fleet(fleet, tmp_path / "result").counts.kept == 4
     finally:
         memory.rm("/hall", recursive=True)
 

@@ -22,8 +22,8 @@ def explained(fault, fleet, entries):
     """Whether the list names the arm with the right cause, joint and, within two days, date."""
     for one in entries:
         dates = [date for date in fleet.dates if abs(fleet.dates.index(date) - fault.day) <= 2]
-        joint = fault.kind == "payload" or one["joint"] == fault.joint + 1
-        if one["arm"] == fleet.names[fault.arm] and one["kind"] == fault.kind and joint and one["since"] in dates:
+        joint = fault.kind == "payload" or one.joint == fault.joint + 1
+        if one.arm == fleet.names[fault.arm] and one.kind == fault.kind and joint and one.since in dates:
             return True
     return False
 
@@ -37,15 +37,15 @@ def outcome(folder, seed, *, robots, days, faults, poor, workers=0):
     result = identify_fleet(load_fleet(folder / "fleet.yaml"), folder / "result", workers=workers)
     found = sum(explained(fault, fleet, result.watch) for fault in fleet.faults)
     faulty = {fleet.names[fault.arm] for fault in fleet.faults}
-    wrong = [one["sentence"] for one in result.watch if one["arm"] not in faulty]
-    reference = np.median([one["reference"] for one in result.watched if one["reference"] is not None])
+    wrong = [one.sentence for one in result.watch if one.arm not in faulty]
+    reference = np.median([one.reference for one in result.watched if one.reference is not None])
     sound = replace(fleet, faults=(), temperature=np.array([reference]))  # values refer to this temperature
-    spread = np.array([one["spread"] for one in result.parameters])
+    spread = np.array([one.spread for one in result.parameters])
     errors = {True: [], False: []}
     for index, arm in enumerate(result.arms):
         truth = base_values(fleet.robot, sound.truth(index, 0))
-        own = load_fit(folder / "result" / arm["fit"]).values
-        values, sigma = np.array(arm["values"]), np.array(arm["sigma"])
+        own = load_fit(folder / "result" / arm.fit).values
+        values, sigma = np.array(arm.values), np.array(arm.sigma)
         errors[fleet.poor[index]].append([(values - truth) / sigma, (values - truth) / spread, (own - truth) / spread])
     return found, wrong, {key: np.array(some) for key, some in errors.items()}
 

@@ -9,7 +9,7 @@ import pytest
 
 from armid.errors import ArmidError
 from armid.estimation.linear import solve
-from armid.fleet import pieces
+from armid.fleet import recording
 from armid.fleet.description import load_fleet
 from armid.fleet.partitions import find_partitions
 from armid.fleet.reduce import reduce_partition
@@ -30,7 +30,7 @@ def reduced(fleet):
 def test_pieces_are_the_whole(fleet, monkeypatch):
     """A log cut into many pieces gives the factor of the log at once: the same rows, the same sums."""
     whole = reduced(fleet)
-    monkeypatch.setattr(pieces, "CHUNK", 300)
+    monkeypatch.setattr(recording, "CHUNK", 300)
     cut = reduced(fleet)
     assert cut.factor.counts == whole.factor.counts
     for joint in range(4):
@@ -55,7 +55,7 @@ def test_files_that_go_on_in_one_another_are_one_log(fleet, tmp_path):
     np.testing.assert_allclose(split.inflation, whole.inflation, rtol=1e-9)
     path.with_name("part1.parquet").write_bytes(b"PAR1 damaged")
     broken = reduced(fleet)
-    assert [problem["file"] for problem in broken.problems] == ["part1.parquet"]
+    assert [problem.file for problem in broken.problems] == ["part1.parquet"]
     assert broken.samples == whole.samples - 1200
     assert 0.2 * whole.factor.counts[1] < broken.factor.counts[1] < 0.6 * whole.factor.counts[1]
 
@@ -114,7 +114,7 @@ def test_what_is_bad_is_named(fleet, tmp_path, spoil, reason):
     day = reduced(fleet)
     assert not day.usable
     assert len(day.problems) == 1
-    assert reason in day.problems[0]["reason"].lower()
+    assert reason in day.problems[0].reason.lower()
 
 
 def test_a_clock_of_another_day_is_told(fleet, tmp_path):
@@ -125,7 +125,7 @@ def test_a_clock_of_another_day_is_told(fleet, tmp_path):
         write_log(type(log)(log.time + start, log.channels, log.info), path)
         day = reduced(fleet)
         assert day.usable
-        assert sum(finding["code"] == "clock-jump" for finding in day.findings) == expected
+        assert sum(finding.code == "clock-jump" for finding in day.findings) == expected
 
 
 def test_absent_logs_and_wrong_dates_are_said(tmp_path):

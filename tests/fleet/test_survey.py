@@ -6,7 +6,7 @@ import pytest
 import armid
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
-from armid.fleet.watch import _two_digits
+from armid.fleet.words import two_digits
 from armid.logs import read_log, write_log
 from armid.logs.log import Log
 from armid.robot.inertia import change_of_frame
@@ -67,11 +67,11 @@ def home(tmp_path_factory):
 
 
 def told(result, arm):
-    return [one["sentence"] for one in result.watch if one["arm"] == arm]
+    return [one.sentence for one in result.watch if one.arm == arm]
 
 
 def data_of(result, arm):
-    return next(one for one in result.arms if one["name"] == arm)
+    return next(one for one in result.arms if one.name == arm)
 
 
 def test_an_arm_without_any_day_that_counts_is_named(home):
@@ -79,11 +79,13 @@ def test_an_arm_without_any_day_that_counts_is_named(home):
     folder, _, result = home
     assert told(result, REVERSED) == [f"torque of joint 1 has the wrong sign since {DATES[0]}"]
     arm = data_of(result, REVERSED)
-    assert (arm["state"], arm["days"]) == ("look", 0)
-    assert [arm[key] for key in ("noise", "values", "sigma", "own", "deviation", "fit", "series")] == [None] * 7
+    assert (arm.state, arm.days) == ("look", 0)
+    assert [getattr(arm, key) for key in ("noise", "values", "sigma", "own", "deviation", "fit", "series")] == [
+        None
+    ] * 7
     assert not (folder / "result" / "robots" / REVERSED).exists()
     sound = [f"arm{number + 1:03d}" for number in range(SOUND, ARMS)]
-    assert {one["state"] for one in result.arms if one["name"] in sound} == {"good"}
+    assert {one.state for one in result.arms if one.name in sound} == {"good"}
 
 
 def test_noise_is_that_of_the_days_that_count(home):
@@ -91,8 +93,8 @@ def test_noise_is_that_of_the_days_that_count(home):
     _, _, result = home
     assert told(result, HALF) == [f"torque of joint 2 has the wrong sign since {DATES[2]}"]
     half, sound = data_of(result, HALF), data_of(result, "arm010")
-    np.testing.assert_allclose(half["noise"], sound["noise"], rtol=0.25)
-    ratio = np.array(half["sigma"]) / np.array(sound["sigma"])
+    np.testing.assert_allclose(half.noise, sound.noise, rtol=0.25)
+    ratio = np.array(half.sigma) / np.array(sound.sigma)
     assert np.median(ratio) < 1.3 * np.sqrt(DAYS / 2)
 
 
@@ -100,24 +102,24 @@ def test_exchanged_torques_are_named(home):
     """The log doctor suspects it, the fleet agrees: told by name, days left out."""
     _, _, result = home
     assert told(result, EXCHANGED) == [f"torques of turn and lift look exchanged from {DATES[3]} to {DATES[4]}"]
-    assert data_of(result, EXCHANGED)["days"] == DAYS - 2
+    assert data_of(result, EXCHANGED).days == DAYS - 2
 
 
 def test_days_that_fit_nothing_are_told_once_and_counted(home):
     """Two days in a row: one entry, left out, counted apart, and so the result is not all good."""
     _, _, result = home
-    (sentence,) = told(result, ODD_DAYS)
-    assert sentence.startswith(
-        f"torque of joint 3 does not fit the arm's own model from {DATES[1]} to {DATES[2]} (up to"
-    )
-    assert data_of(result, ODD_DAYS)["days"] == DAYS - 2
-    assert result.summary_data["misfit_days"] == 2
-    assert result.summary_data["used"] == ARMS * DAYS - DAYS - 4 - 2 - 2
-    named = [(one["date"], one["file"]) for one in result.problems if one["robot"] == ODD_DAYS]
+    (one,) = (one for one in result.watch if one.arm == ODD_DAYS)
+    assert (one.code, one.joint, one.since, one.until) == ("misfit", 3, DATES[1], DATES[2])
+    assert one.values["days"] == 2
+    assert one.size > 3.0
+    assert data_of(result, ODD_DAYS).days == DAYS - 2
+    assert result.counts.misfit_days == 2
+    assert result.counts.used == ARMS * DAYS - DAYS - 4 - 2 - 2
+    named = [(one.date, one.file) for one in result.problems if one.robot == ODD_DAYS]
     assert named == [(DATES[1], "all"), (DATES[2], "all")]
     assert not result.good
     first, *lines = result.summary().splitlines()
-    assert f"{result.summary_data['used']} of {ARMS * DAYS} arm-days used" in first
+    assert f"{result.counts.used} of {ARMS * DAYS} arm-days used" in first
     assert first.endswith("; 2 left out because they fit nothing")
     whole = f"  {HALF} {DATES[2]} to {DATES[5]}, whole days: torque of joint 2 has the wrong sign"
     assert whole in lines
@@ -126,26 +128,24 @@ def test_days_that_fit_nothing_are_told_once_and_counted(home):
 def test_an_arm_that_no_model_fits_is_one_sentence(home):
     """All days differ: one entry about the arm; the days still count."""
     _, _, result = home
-    entries = [one for one in result.watch if one["arm"] == UNFIT and one["kind"] == "misfit"]
+    entries = [one for one in result.watch if one.arm == UNFIT and one.kind == "misfit"]
     assert len(entries) == 1
-    assert entries[0]["sentence"].startswith(
-        "more than half of its days do not fit one model of the arm (torque of joint"
-    )
-    assert entries[0]["since"] is None
-    assert not [one for one in result.problems if one["robot"] == UNFIT]
-    assert data_of(result, UNFIT)["days"] == DAYS
+    assert (entries[0].code, entries[0].since) == ("unfit", None)
+    assert entries[0].size > 3.0
+    assert not [one for one in result.problems if one.robot == UNFIT]
+    assert data_of(result, UNFIT).days == DAYS
 
 
 def test_a_payload_that_is_put_down_again(home):
     """Mass and both dates in one sentence; the series of that arm shows the same mass on the same days, else none."""
     _, _, result = home
-    (one,) = (one for one in result.watch if one["arm"] == CARRIER)
-    assert (one["kind"], one["since"], one["until"]) == ("payload", DATES[2], DATES[3])
-    assert one["size"] == pytest.approx(MASS, rel=0.08)
-    assert one["sentence"] == f"carried about {one['size']:.2g} kg that nobody told of from {DATES[2]} to {DATES[3]}"
-    series = np.array(data_of(result, CARRIER)["series"]["deviation"]["payload"])
+    (one,) = (one for one in result.watch if one.arm == CARRIER)
+    assert (one.kind, one.since, one.until) == ("payload", DATES[2], DATES[3])
+    assert one.size == pytest.approx(MASS, rel=0.08)
+    assert one.sentence == f"carried about {one.size:.2g} kg that nobody told of from {DATES[2]} to {DATES[3]}"
+    series = data_of(result, CARRIER).series.deviation["payload"]
     carried = np.isin(np.arange(DAYS), (2, 3))
-    np.testing.assert_allclose(series[carried], one["size"], rtol=0.08)
+    np.testing.assert_allclose(series[carried], one.size, rtol=0.08)
     np.testing.assert_allclose(series[~carried], 0.0, atol=0.06)
 
 
@@ -172,13 +172,13 @@ def test_a_joint_that_never_moves_in_the_whole_fleet(tmp_path):
         position[:, 3] = 0.3
         write_log(Log(log.time, {"position": position, "effort": log["effort"]}, log.info), path)
     result = identify_fleet(load_fleet(file), tmp_path / "result")
-    known = {one["name"]: one for one in result.parameters}
-    assert [known["fv4"][key] for key in ("mean", "sigma", "spread")] == [None, None, None]
-    assert known["fv1"]["sigma"] < 0.1 * known["fv1"]["mean"]
+    known = {one.name: one for one in result.parameters}
+    assert [getattr(known["fv4"], key) for key in ("mean", "sigma", "spread")] == [None, None, None]
+    assert known["fv1"].sigma < 0.1 * known["fv1"].mean
     assert (tmp_path / "result" / "fleet.html").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(("value", "words"), [(360.4, "360"), (51.2, "51"), (7.53, "7.5"), (0.0123, "0.012")])
 def test_numbers_without_exponents(value, words):
     """A friction that is 360 % higher is not 3.6e+02 % higher."""
-    assert _two_digits(value) == words
+    assert two_digits(value) == words

@@ -7,6 +7,7 @@ with a threshold that simulation of the case without any change gives for a stat
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -14,8 +15,9 @@ from functools import lru_cache
 import numpy as np
 
 from armid.arrays import Array
-from armid.fleet.information import History, Information
-from armid.fleet.watched import PAYLOAD, Watched
+from armid.fleet.day import ArmDay
+from armid.fleet.hierarchy import History, Information, median_over_days
+from armid.fleet.usual import PAYLOAD, Watched, directions
 
 ROUNDS = 3  # changes that are looked for in one arm
 ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart
@@ -25,7 +27,24 @@ SIMULATED = 100_000
 RESERVE = 0.4  # share of the promised false alarms that the threshold is set for; the rest is for what Gauss forgot
 MOST = 0.05  # largest chance of a false alarm for one arm, however long it is watched
 SEED = 8
+MAD = 1.4826
+ENOUGH = 20  # values of the whole fleet from which their usual scatter at reversals is known
+LEAST_GROWTH = 0.2  # rise of the logarithm of residuals at reversals that is worth reporting
 CENTRE = 0.15  # prior standard deviation of a payload's centre about the tool's origin [m]
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedMass:
+    """What a step of the mass in the hand is; all negative if something was put down.
+
+    Attributes:
+        mass, sigma: and its standard deviation [kg].
+        moment: first moments in the tool frame [kg m].
+    """
+
+    mass: float
+    sigma: float
+    moment: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +57,8 @@ class Change:
         onset: index of the first day, among the arm's days.
         size, sigma: of a step, or per day of a ramp, as told (relative or in the unit).
         score: size over sigma; above the threshold.
+        since: date of the first day.
+        carried: the payload, if the mass in the hand stepped.
     """
 
     watched: int
@@ -46,20 +67,8 @@ class Change:
     size: float
     sigma: float
     score: float
-
-
-@dataclass(frozen=True, eq=False)
-class Payload:
-    """What a step of the mass in the hand is; all negative if something was put down.
-
-    Attributes:
-        mass, sigma: and its standard deviation [kg].
-        moment: first moments in the tool frame [kg m].
-    """
-
-    mass: float
-    sigma: float
-    moment: Array
+    since: str = ""
+    carried: CarriedMass | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +94,14 @@ def shapes_of(dates: tuple[str, ...]) -> Shapes:
     if len(onsets) > ONSETS:
         early = np.linspace(1, count - RECENT - 1, ONSETS - RECENT).round().astype(int)
         onsets = np.unique(np.concatenate([early, np.arange(count - RECENT, count)]))
-    courses, names, first = [], [], []
-    for onset in onsets:
+    made: list[tuple[Array, str, int]] = []
+    for onset in onsets.tolist():
         after = np.arange(count) >= onset
-        courses.append(after.astype(float))
-        names.append("step")
-        first.append(int(onset))
+        made.append((after.astype(float), "step", onset))
         if after.sum() >= 3:  # with fewer days a ramp is a step
-            courses.append(np.where(after, days - days[onset] + 1.0, 0.0))
-            names.append("ramp")
-            first.append(int(onset))
-    return Shapes(np.array(courses).reshape(len(names), count), tuple(names), tuple(first))
+            made.append((np.where(after, days - days[onset] + 1.0, 0.0), "ramp", onset))
+    courses, names, first = zip(*made, strict=True) if made else ((), (), ())
+    return Shapes(np.array(courses).reshape(len(names), count), names, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +140,7 @@ class ArmChanges:
         shift: Array,
     ) -> None:
         self.history, self.watched, self.scale, self._payload, self.shift = history, watched, scale, payload, shift
-        self._D = np.array([one.direction for one in watched]).T * scale
+        self._D = directions(watched) * scale
         self._AD = history.matrix @ self._D
         self._own = np.einsum("pk,dpk->dk", self._D, self._AD)
         self._prior = prior
@@ -163,10 +169,10 @@ class ArmChanges:
         J, right, columns = self._normal()
         return np.asarray(columns @ np.linalg.solve(J, right))
 
-    def _normal(self) -> tuple[Array, Array, Array]:
-        """Information matrix and vector of arm and changes so far; and per day how both enter, (days, p, p + q)."""
+    def _normal(self, changes: list[tuple[Array, Array]] | None = None) -> tuple[Array, Array, Array]:
+        """Information matrix and vector of arm and changes (those so far); per day how both enter, (days, p, p + q)."""
         days, p = self.history.vector.shape
-        extra = [course[:, None] * direction for course, direction in self._nuisance]
+        extra = [course[:, None] * direction for course, direction in (self._nuisance if changes is None else changes)]
         columns = np.concatenate(
             [np.broadcast_to(np.eye(p), (days, p, p)), *(one[:, :, None] for one in extra)], axis=2
         )
@@ -223,7 +229,7 @@ class ArmChanges:
         part = np.linalg.solve(H, G.T)
         return Information(J[:p, :p] - G @ part, right[:p] - part.T @ (right[p:] / size))
 
-    def payloads(self) -> dict[int, Payload]:
+    def payloads(self) -> dict[int, CarriedMass]:
         """Masses of all payload steps, by their place in `changes`, fitted together.
 
         Taken alone, a payload that is put down again would be taken for part of the arm on the days after it.
@@ -239,27 +245,17 @@ class ArmChanges:
             sizes = [abs(one.mass) for one in self._masses(courses, [max(sizes)] * len(sizes))]
         return dict(zip(places, self._masses(courses, sizes), strict=True))
 
-    def _masses(self, courses: list[Array], sizes: list[float]) -> list[Payload]:
+    def _masses(self, courses: list[Array], sizes: list[float]) -> list[CarriedMass]:
         """Payloads of given courses, about that large [kg], with centres that are free within some decimetres."""
-        A, b, p = self.history.matrix, self.history.vector, self._D.shape[0]
-        D = self._payload[:, :4]
-        J = np.zeros((p + 4 * len(courses),) * 2)
-        right = np.zeros(len(J))
-        J[:p, :p] = A.sum(axis=0) + self._prior.matrix
-        right[:p] = b.sum(axis=0) + self._prior.vector
-        for i, course in enumerate(courses):
-            here = slice(p + 4 * i, p + 4 * i + 4)
-            J[:p, here] = np.einsum("d,dpq->pq", course, A) @ D
-            J[here, :p] = J[:p, here].T
-            right[here] = D.T @ (course @ b)
-            for k, other in enumerate(courses):
-                J[here, p + 4 * k : p + 4 * k + 4] = D.T @ np.einsum("d,dpq->pq", course * other, A) @ D
-            J[here, here] += np.diag([0.0, *[1.0 / (CENTRE * max(sizes[i], 1e-6)) ** 2] * 3])
+        p = self._D.shape[0]
+        J, right, _ = self._normal([(course, column) for course in courses for column in self._payload[:, :4].T])
+        centre = [1.0 / (CENTRE * max(size, 1e-6)) ** 2 for size in sizes]
+        J[p:, p:] += np.diag([precision for one in centre for precision in (0.0, one, one, one)])
         scale = 1.0 / np.sqrt(np.diag(J))
         inverse = np.linalg.inv(J * np.outer(scale, scale)) * np.outer(scale, scale)
         found = (inverse @ right)[p:].reshape(-1, 4)
         sigma = np.sqrt(np.maximum(np.diag(inverse)[p::4], 0.0))
-        return [Payload(float(row[0]), float(error), row[1:]) for row, error in zip(found, sigma, strict=True)]
+        return [CarriedMass(float(row[0]), float(error), row[1:]) for row, error in zip(found, sigma, strict=True)]
 
 
 def threshold_for(days: int, watched: int, false_alarms: float) -> float:
@@ -287,3 +283,50 @@ def _null(days: int) -> Array:
     rng = np.random.default_rng(SEED)
     largest = [np.abs(rng.standard_normal((size, days)) @ F.T).max(axis=1) for size in [SIMULATED // 20] * 20]
     return np.concatenate(largest)
+
+
+def reversal_scatter(arms: Mapping[str, Sequence[ArmDay]]) -> Array:
+    """Usual standard deviation of the logarithm of the ratio from day to day, per joint; NaN where it is not known."""
+    parts = []
+    for name in sorted(arms):
+        values = _logarithms(arms[name])
+        if len(values) > 1:
+            with np.errstate(invalid="ignore"):
+                parts.append(values - median_over_days(values))
+    if not parts:
+        return np.full(0, np.nan)
+    pooled = np.concatenate(parts)
+    known = np.isfinite(pooled).sum(axis=0)
+    return np.where(known >= ENOUGH, MAD * median_over_days(np.abs(pooled)), np.nan)
+
+
+def reversal_changes(days: Sequence[ArmDay], scatter: Array, threshold: float) -> list[Change]:
+    """Joints whose residuals at reversals have grown: `Change.watched` is the joint, `size` a factor less 1."""
+    if not days or not len(scatter):
+        return []
+    values = _logarithms(days)
+    found = []
+    for joint in range(values.shape[1]):
+        known = np.isfinite(values[:, joint])
+        if known.sum() < 4 or not scatter[joint] > 0.0:
+            continue
+        index = np.flatnonzero(known)
+        shapes = shapes_of(tuple(days[i].date for i in index.tolist()))
+        steps = np.array([name == "step" for name in shapes.names])
+        courses = shapes.courses[steps] - shapes.courses[steps].mean(axis=1, keepdims=True)
+        length = np.linalg.norm(courses, axis=1)
+        score = courses @ values[index, joint] / length / scatter[joint]
+        best = int(np.argmax(score))
+        size = float(score[best] * scatter[joint] / length[best])
+        if score[best] > threshold and size > LEAST_GROWTH:
+            onset = int(index[np.array(shapes.onsets)[steps][best]])
+            sigma = float(scatter[joint] / length[best])
+            growth = float(np.expm1(size))
+            error = (1.0 + growth) * sigma
+            found.append(Change(joint, "step", onset, growth, error, float(score[best]), days[onset].date))
+    return found
+
+
+def _logarithms(days: Sequence[ArmDay]) -> Array:
+    values = np.array([day.reversal for day in days], dtype=float)
+    return np.log(np.where(values > 0.0, values, np.nan))

@@ -1,36 +1,66 @@
-"""What is kept of one arm's recordings of one day: some tens of kilobytes, and no raw data."""
+"""Arm-days: what is kept of one arm's recordings of one day, the folder that holds them, and those of a whole fleet."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
+from armid.files import checked, plain, write_bytes
+from armid.notes import note
 
-FORMAT = "armid arm-day 1"
+FORMAT = "armid arm-day 2"
+ALL = "all"  # file of a day that was not used as a whole
 #: What reading a damaged archive may raise, beside the usual.
 DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+NO_NOISE = 1e-150  # [N m] of a joint that has no row on any day: where nothing is known, weights do not matter
+HELD = 5000  # arm-days that are kept in memory; of larger fleets they are read again when they are needed
+
+
+class DayFinding(msgspec.Struct, frozen=True):
+    """What the log doctor, or the reading itself, found in a file; code, severity and values are the doctor's."""
+
+    code: str
+    severity: str
+    file: str
+    joint: str | None = None
+    values: dict[str, Any] = {}
+
+
+class DayProblem(msgspec.Struct, frozen=True):
+    """A file that could not be used, or ``all`` of a day, and why."""
+
+    file: str
+    reason: str
+
+
+class UnusedRecording(msgspec.Struct, frozen=True):
+    """A recording that was not used; `file` is ``all`` for a day on which a torque is wrong or that fits nothing."""
+
+    robot: str
+    date: str
+    file: str
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class ArmDay:
-    """One arm on one day, reduced.
+    """One arm on one day, reduced: some tens of kilobytes, and no raw data.
 
     Attributes:
         robot: which arm, by the name of its partition (``robot=…``).
-        date: ISO date, ``2026-11-15``.
-        factor: compact factor of all usable recordings of the day; None if there were none.
+        date: ISO date, ``2026-11-15``; empty for what is wrong with the arm's folder itself.
         rms: of the residuals of the day's own least-squares fit, per joint [N m]; NaN where it could not be made.
         inflation: factor by which residuals that are correlated in time enlarge the variance of estimates, per joint,
             at least 1.
@@ -39,24 +69,26 @@ class ArmDay:
             there were too few.
         samples: rows that were read.
         seconds: time that was recorded.
-        findings: of the log doctor, each with ``code``, ``severity``, ``joint`` and ``what``.
-        problems: recordings that could not be used, each with ``file`` and ``reason``.
+        findings: of the log doctor.
+        problems: recordings that could not be used.
         key: hash of the data and the options it was made from.
+        files_sha256: hashes of the files, by name.
+        factor: compact factor of all usable recordings of the day; None if there were none.
     """
 
     robot: str
     date: str
-    factor: CompactFactor | None
     rms: Array
     inflation: Array
     temperature: Array
     reversal: Array
     samples: int
     seconds: float
-    findings: tuple[dict[str, Any], ...] = ()
-    problems: tuple[dict[str, Any], ...] = ()
+    findings: tuple[DayFinding, ...] = ()
+    problems: tuple[DayProblem, ...] = ()
     key: str = ""
-    about: dict[str, Any] = field(default_factory=dict)
+    files_sha256: dict[str, str] = field(default_factory=dict)
+    factor: CompactFactor | None = field(default=None, repr=False)  # not part of the plain data
 
     @property
     def usable(self) -> bool:
@@ -64,32 +96,13 @@ class ArmDay:
         return self.factor is not None
 
     def to_bytes(self) -> bytes:
-        """A NumPy archive without pickles."""
-        arrays: dict[str, Any] = {
-            "rms": self.rms,
-            "inflation": self.inflation,
-            "temperature": self.temperature,
-            "reversal": self.reversal,
-        }
-        about: dict[str, Any] = {
-            "format": FORMAT,
-            "robot": self.robot,
-            "date": self.date,
-            "samples": self.samples,
-            "seconds": self.seconds,
-            "findings": list(self.findings),
-            "problems": list(self.problems),
-            "key": self.key,
-            "about": self.about,
-        }
+        """A NumPy archive without pickles: arrays of the factor, all else as JSON."""
+        about: dict[str, Any] = {"format": FORMAT, **plain(self)}
+        arrays: dict[str, Any] = {}
         if self.factor is not None:
-            about["factor"] = {
-                "names": list(self.factor.names),
-                "samples": self.factor.samples,
-                "counts": list(self.factor.counts),
-                "triangular": self.factor.triangular,
-            }
-            for joint, (columns, matrix) in enumerate(zip(self.factor.columns, self.factor.matrices, strict=True)):
+            factor = self.factor
+            about["stated"] = [factor.names, factor.samples, factor.triangular, factor.counts]
+            for joint, (columns, matrix) in enumerate(zip(factor.columns, factor.matrices, strict=True)):
                 arrays[f"columns{joint}"], arrays[f"matrix{joint}"] = columns, matrix
         buffer = io.BytesIO()
         np.savez_compressed(buffer, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
@@ -105,46 +118,143 @@ class ArmDay:
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 about = json.loads(archive["about"].tobytes())
-                if about.pop("format") != FORMAT:
+                if about["format"] != FORMAT:
                     raise ArmidError(f"{source}: was written by another version of armid; remove it")
-                stated = about.pop("factor", None)
-                factor = None
-                if stated is not None:
-                    joints = range(len(stated["counts"]))
-                    factor = CompactFactor(
-                        tuple(stated["names"]),
-                        tuple(archive[f"columns{j}"] for j in joints),
-                        tuple(archive[f"matrix{j}"] for j in joints),
-                        stated["samples"],
-                        stated["triangular"],
-                        tuple(stated["counts"]),
-                    )
-                arrays = {name: archive[name] for name in ("rms", "inflation", "temperature", "reversal")}
-            about["findings"], about["problems"] = tuple(about["findings"]), tuple(about["problems"])
-            return cls(factor=factor, **arrays, **about)
+                day = checked(about, cls, source)
+                if "stated" not in about:
+                    return day
+                names, samples, triangular, counts = about["stated"]
+                columns, matrices = (
+                    tuple(archive[f"{kind}{joint}"] for joint in range(len(counts))) for kind in ("columns", "matrix")
+                )
+                factor = CompactFactor(tuple(names), columns, matrices, samples, triangular, tuple(counts))
+                return replace(day, factor=factor)
         except (KeyError, ValueError, TypeError, OSError, EOFError, *DAMAGED) as error:
             raise ArmidError(f"{source}: is damaged or not an arm-day of armid ({error}); remove it") from None
 
-    def save(self, path: Path) -> None:
-        """Write it; the file is either complete or not there."""
-        write_bytes(path, self.to_bytes())
 
-    @classmethod
-    def load(cls, path: Path) -> ArmDay:
-        """Read a file that `save` wrote."""
-        return cls.from_bytes(path.read_bytes(), str(path))
+class Store:
+    """A folder of arm-days, each under the hash of its data and options; what is in it need not be computed again.
 
+    Attributes:
+        folder: where they lie.
+    """
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write `data` to `path` atomically."""
-    try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    def __init__(self, folder: Path) -> None:
+        """Make the folder, and find out now whether it can be written."""
+        self.folder = folder
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ArmidError(f"{path}: cannot be written ({error.strerror})") from None
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = folder / ".writable"
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise ArmidError(f"{folder}: cannot be written ({error.strerror}); choose another folder with -o") from None
+
+    def has(self, key: str) -> bool:
+        """Whether the arm-day of a key is there, and undamaged by its check sums."""
+        try:
+            with zipfile.ZipFile(self._path(key)) as archive:
+                return archive.testzip() is None
+        except (OSError, EOFError, ValueError, *DAMAGED):
+            return False
+
+    def get(self, key: str) -> ArmDay:
+        """The arm-day of a key.
+
+        Raises:
+            ArmidError: it is not there, or damaged.
+        """
+        path = self._path(key)
+        try:
+            return ArmDay.from_bytes(path.read_bytes(), str(path))
+        except OSError as error:
+            raise ArmidError(f"{path}: cannot be read ({error.strerror})") from None
+
+    def put(self, day: ArmDay) -> None:
+        """Keep an arm-day; the file is complete or not there."""
+        write_bytes(self._path(day.key), day.to_bytes())
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.npz"
+
+
+class DayFacts(NamedTuple):
+    """What is remembered of an arm-day that is not held."""
+
+    date: str
+    samples: int
+    seconds: float
+    usable: bool
+    key: str
+
+
+class Days:
+    """The arm-days of each arm, without recordings that are there twice; read when they are asked for.
+
+    Attributes:
+        keys: of the arm-days of each arm, by date.
+        total: number of arm-days.
+        facts: of each arm-day, by arm.
+        problems: recordings that are there twice, and folders that are of no day.
+    """
+
+    def __init__(self, keys: Mapping[str, Sequence[str]], store: Store) -> None:
+        """Read all once."""
+        self.keys, self._store = keys, store
+        self.total = sum(len(some) for some in keys.values())
+        self._held: dict[str, tuple[ArmDay, ...]] = {}
+        self.problems: list[UnusedRecording] = []
+        self._seen: dict[str, tuple[str, str, str]] = {}  # arm, date and file of each hash
+        self._left_out: set[str] = set()
+        self.facts: dict[str, list[DayFacts]] = {name: [] for name in keys}
+        for name in keys:
+            for day in self._read(name):
+                self._note(day)
+
+    def _note(self, day: ArmDay) -> None:
+        if not day.date:  # what is wrong with the folder of an arm
+            self.problems += [UnusedRecording(day.robot, "", one.file, one.reason) for one in day.problems]
+            self._left_out.add(day.key)
+            self.total -= 1
+            return
+        copies = {file: self._seen[sha] for file, sha in day.files_sha256.items() if sha in self._seen}
+        if copies and day.usable:
+            # A file of another arm spoils the day. One of another day of the same arm only counts twice in its sums.
+            whole = len(copies) == len(day.files_sha256) or any(robot != day.robot for robot, *_ in copies.values())
+            for file, (robot, date, other) in copies.items():
+                reason = str(note("fleet.same-file", robot=robot, date=date, file=other, whole=whole))
+                self.problems.append(UnusedRecording(day.robot, day.date, file, reason))
+            if whole:
+                self._left_out.add(day.key)
+        for file, sha in day.files_sha256.items():
+            self._seen.setdefault(sha, (day.robot, day.date, file))
+        self.facts[day.robot].append(DayFacts(day.date, day.samples, day.seconds, day.usable, day.key))
+
+    def _read(self, name: str) -> tuple[ArmDay, ...]:
+        if name not in self._held:
+            days = _with_noise([self._store.get(key) for key in self.keys[name]])
+            if self.total > HELD:
+                return days
+            self._held[name] = days
+        return self._held[name]
+
+    def __call__(self, name: str) -> tuple[ArmDay, ...]:
+        """The arm-days of one arm, by date."""
+        return tuple(day for day in self._read(name) if day.key not in self._left_out)
+
+    def usable(self, name: str) -> bool:
+        """Whether anything can be estimated."""
+        return any(fact.usable and fact.key not in self._left_out for fact in self.facts[name])
+
+
+def _with_noise(days: Sequence[ArmDay]) -> tuple[ArmDay, ...]:
+    """The days, where a joint has no rows with the usual residual of the other days: it says nothing about noise."""
+    rms = np.array([day.rms for day in days if day.usable])
+    if not len(rms) or np.isfinite(rms).all():
+        return tuple(days)
+    known = np.isfinite(rms).any(axis=0)
+    usual = np.nanmedian(np.where(known, rms, NO_NOISE), axis=0)
+    return tuple(
+        replace(day, rms=np.where(np.isfinite(day.rms), day.rms, usual)) if day.usable else day for day in days
+    )

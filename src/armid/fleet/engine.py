@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import metadata
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -14,11 +13,11 @@ from typing import Any, TypeVar
 
 from armid._version import __version__
 from armid.errors import ArmidError, MissingExtraError
-from armid.fleet.day import ArmDay
+from armid.fleet.day import ArmDay, Store
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition
 from armid.fleet.reduce import reduce_partition
-from armid.fleet.store import Store
+from armid.progress import report_progress, watch_progress
 
 FAILURES = 20  # times a task may lose its worker before it is given up
 MISSING_S = 20.0  # how long a worker may be missing before another is started
@@ -32,30 +31,6 @@ LEAST_AHEAD = 32
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the work is.
-
-    Attributes:
-        stage: what is being done: ``reading logs`` or ``estimating arms``.
-        done: things that are finished, those kept from earlier runs included.
-        total: things in all.
-        kept: of those, from earlier runs.
-        seconds_left: until the end of the stage, if it goes on like this.
-        last: name of the newest.
-    """
-
-    stage: str
-    done: int
-    total: int
-    kept: int
-    seconds_left: float
-    last: str
-
-
-Tell = Callable[[Progress], None]
 
 
 class Engine:
@@ -80,7 +55,10 @@ class Engine:
         A worker that dies takes nothing with it but what it was just doing, which another does again.
         """
         if self._client is None:
-            yield from ((index, function(fleet, item)) for index, item in enumerate(items))
+            for index, item in enumerate(items):
+                with watch_progress(None):  # what single tasks report would stand in the way of the whole
+                    result = function(fleet, item)
+                yield index, result
             return
         from distributed import as_completed
 
@@ -179,9 +157,7 @@ def uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def arm_days(
-    fleet: Fleet, partitions: Sequence[Partition], store: Store, place: Engine, progress: Tell | None = None
-) -> tuple[list[str], int]:
+def arm_days(fleet: Fleet, partitions: Sequence[Partition], store: Store, place: Engine) -> tuple[list[str], int]:
     """Reduce all partitions into the store.
 
     What the store holds is not computed again, and each new arm-day is stored as soon as it is there, by this process:
@@ -193,27 +169,16 @@ def arm_days(
     options = fleet.key()
     keys = [partition.key(options) for partition in partitions]
     todo = [(key, partition) for key, partition in zip(keys, partitions, strict=True) if not store.has(key)]
-    clock = Clock("reading logs", len(keys), len(keys) - len(todo), progress)
-    for _, day in place.each(_reduced, fleet, todo):
+    for done, (_, day) in enumerate(place.each(_reduced, fleet, todo), start=1):
         store.put(day)
-        clock.tell(f"{day.robot}, {day.date}")
-    return keys, clock.kept
+        tell_part("reading logs", done, len(todo), len(keys), f"{day.robot}, {day.date}")
+    return keys, len(keys) - len(todo)
 
 
-class Clock:
-    """Tells how far a stage is and how long it will take."""
-
-    def __init__(self, stage: str, total: int, kept: int, progress: Tell | None) -> None:
-        """Start it."""
-        self.stage, self.total, self.kept, self._done = stage, total, kept, 0
-        self._progress, self._began = progress, time.monotonic()
-
-    def tell(self, last: str) -> None:
-        """One more is finished."""
-        self._done += 1
-        if self._progress is not None:
-            left = (time.monotonic() - self._began) / self._done * (self.total - self.kept - self._done)
-            self._progress(Progress(self.stage, self.kept + self._done, self.total, self.kept, left, last))
+def tell_part(stage: str, done: int, todo: int, total: int, last: str) -> None:
+    """Report that so many of the things to do are done; the rest of all is known from before."""
+    known = f", {total - todo} known from before" if total > todo else ""
+    report_progress(f"{stage}: {total - todo + done} of {total}{known} ({last})", done / todo)
 
 
 def _reduced(fleet: Fleet, item: tuple[str, Partition]) -> ArmDay:

@@ -1,4 +1,4 @@
-"""Learning across arms: what is common to a type, how far its arms differ, and each arm in that light.
+"""Learning across arms: what arm-days say about parameters, what is common to a type, and each arm in that light.
 
 Arm a has parameters x_a ~ N(mean, spread), and its data say N(x_a, A_a^-1) about them: an empirical-Bayes model, fitted
 by expectation and maximisation. A well excited arm keeps its own values; one that moves little takes over what its
@@ -13,10 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import t as student
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
-from armid.fleet.information import Information
+from armid.errors import ArmidError
+from armid.fleet.day import ArmDay
 
+SPARE_ROWS = 20  # beyond the number of parameters, without which a day does not tell a joint's noise
+LOUD = 1.5  # times its arm's usual residual from which on a day counts by its own
 LEAST_ARMS = 5  # below, a spread between arms cannot be told
 MOST_ARMS = 400  # from which the type is learnt; more add little but time
 UNSEEN = 1e6  # standard deviation of a parameter that no arm's motion shows, in its own unit
@@ -25,6 +28,105 @@ FREEDOM = 6.0  # of the t distribution that makes single odd arms count less
 ODD = 0.01  # chance, over the whole fleet, that a sound arm is called unusual
 ONE_BY_ONE = 30  # arms up to which each is compared with what the others alone say; in larger fleets one weighs little
 RELEARN, RELEARNT = 60, 1e-3  # rounds of that, and relative change at which it ends
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x) / 2.
+
+    Attributes:
+        matrix: A, (parameters, parameters).
+        vector: b.
+    """
+
+    matrix: Array
+    vector: Array
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """One arm over its usable days.
+
+    Attributes:
+        name: of the arm.
+        days: the arm-days, by date.
+        matrix: A of each day, (days, parameters, parameters).
+        vector: b of each day, (days, parameters).
+        noise: usual rms of the residuals per joint [N m].
+        inflation: by how much their correlation in time enlarges variances, per joint.
+    """
+
+    name: str
+    days: tuple[ArmDay, ...]
+    matrix: Array
+    vector: Array
+    noise: Array
+    inflation: Array
+
+    @property
+    def total(self) -> Information:
+        """All days together, always summed in the order of their dates."""
+        return Information(self.matrix.sum(axis=0), self.vector.sum(axis=0))
+
+    def only(self, keep: Mask) -> History:
+        """Some of the days."""
+        days = tuple(day for day, yes in zip(self.days, keep, strict=True) if yes)
+        return replace(self, days=days, matrix=self.matrix[keep], vector=self.vector[keep])
+
+    def scaled(self, scatter: float) -> History:
+        """The same with errors that many times larger."""
+        square = scatter**2
+        return replace(
+            self, matrix=self.matrix / square, vector=self.vector / square, inflation=self.inflation * square
+        )
+
+
+def told_noise(days: Sequence[ArmDay]) -> Array:
+    """Residuals' rms of each day and joint, (days, joints) [N m]; NaN where so few rows fit whatever they are."""
+    result = []
+    for day in days:
+        assert day.factor is not None
+        rows = np.array(day.factor.counts) - [len(columns) for columns in day.factor.columns]
+        result.append(np.where((rows >= SPARE_ROWS) & (day.rms > 0.0), day.rms, np.nan))
+    return np.array(result)
+
+
+def median_over_days(values: Array) -> Array:
+    """Median over days, per joint; NaN where no day has a number."""
+    known = np.isfinite(values).any(axis=0)
+    return np.where(known, np.nanmedian(np.where(known, values, 0.0), axis=0), np.nan)
+
+
+def history_of(name: str, days: Sequence[ArmDay], counted: Mask | None = None, typical: Array | None = None) -> History:
+    """An arm's usable days as information.
+
+    Noise and inflation are medians over the arm's days: one day tells them too badly, and a bad day does not move them.
+
+    Args:
+        name: of the arm.
+        days: its arm-days.
+        counted: which of the usable ones, by date, tell the noise; all, if it is None or none of them does.
+        typical: noise of other arms, for joints that have moved too little to tell theirs.
+    """
+    kept = tuple(sorted((day for day in days if day.usable), key=lambda day: day.date))
+    if not kept:
+        raise ArmidError(f"{name}: no day is usable")
+    quiet = [day for day, yes in zip(kept, counted, strict=True) if yes] if counted is not None else []
+    noise = median_over_days(told_noise(quiet or kept))
+    if typical is not None:
+        noise = np.where(np.isfinite(noise), noise, typical)
+    plain = median_over_days(np.array([np.where(day.rms > 0.0, day.rms, np.nan) for day in quiet or kept]))
+    noise = np.where(np.isfinite(noise), noise, plain)
+    inflation = np.median([day.inflation for day in quiet or kept], axis=0)
+    matrices, vectors = [], []
+    with one_blas_thread():
+        for day in kept:
+            assert day.factor is not None
+            own = np.where(day.rms > LOUD * noise, day.rms, noise)
+            matrix, vector, _ = day.factor.normal_equations(1.0 / (own**2 * inflation))
+            matrices.append(matrix)
+            vectors.append(vector)
+    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +174,27 @@ class FleetEstimate:
     told: bool
     arms: Mapping[str, ArmEstimate]
 
+    def widened(self, times: float) -> Array:
+        """Covariance of an arm that is not known yet, with a wide berth."""
+        return times**2 * (self.spread + self.mean_covariance)
+
+    def as_prior(self, times: float) -> Information:
+        """The same as information."""
+        spread = self.widened(times)
+        size = np.sqrt(np.diag(spread))
+        matrix = np.linalg.inv(spread / np.outer(size, size)) / np.outer(size, size)
+        return Information(matrix, matrix @ self.mean)
+
+    def posterior(self, information: Information, times: float) -> tuple[Array, Array]:
+        """Values and covariance of one arm; what its data leave open is taken from the fleet, with a wide berth."""
+        spread = self.widened(times)
+        size = np.sqrt(np.diag(spread))
+        A, S = information.matrix * np.outer(size, size), spread / np.outer(size, size)
+        covariance = np.linalg.solve(np.eye(len(size)) + S @ A, S)
+        covariance = 0.5 * (covariance + covariance.T)
+        moved = covariance @ ((information.vector - information.matrix @ self.mean) * size)
+        return self.mean + size * moved, covariance * np.outer(size, size)
+
 
 def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: bool = True) -> FleetEstimate:
     """Fit the hierarchical model.
@@ -107,17 +230,10 @@ def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: boo
                 key: _against_others(tuple(names), A, b, k, mean, spread, found[key]) for k, key in enumerate(keys)
             }
     back = np.outer(scale, scale)
-    return FleetEstimate(
-        tuple(names),
-        mean * scale,
-        mean_covariance * back,
-        spread * back,
-        told,
-        {
-            key: ArmEstimate(one.values * scale, one.covariance * back, one.own_share, one.deviation, one.unusual)
-            for key, one in found.items()
-        },
-    )
+    arms_found = {
+        key: replace(one, values=one.values * scale, covariance=one.covariance * back) for key, one in found.items()
+    }
+    return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, arms_found)
 
 
 def _scale(information: Sequence[Information]) -> Array:

@@ -5,30 +5,62 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
+from armid._version import __version__
+from armid.arrays import Array
+from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
+from armid.estimation.consistent.feasible import NotFeasibleError, feasible_fit
 from armid.estimation.fit import Fit
-from armid.fleet.days import Days
+from armid.estimation.identifiability import identifiability
+from armid.estimation.linear import residual_squares, solve
+from armid.fleet.day import Days, Store
 from armid.fleet.description import Fleet
-from armid.fleet.engine import Clock, Engine, Tell, arm_days, engine
-from armid.fleet.fits import arm_fit, possible_fit
+from armid.fleet.engine import Engine, arm_days, engine, tell_part
+from armid.fleet.hierarchy import UNSEEN, History
 from armid.fleet.page import save_fleet_page
 from armid.fleet.partitions import find_partitions
-from armid.fleet.result import FleetResult
-from armid.fleet.store import Store
+from armid.fleet.result import (
+    ArmCourse,
+    ArmResult,
+    FleetCounts,
+    FleetResult,
+    RobotType,
+    TypeParameter,
+    WatchedQuantity,
+    WatchEntry,
+    rounded,
+)
 from armid.fleet.survey import ArmSurvey, Survey, Surveyor
-from armid.fleet.tables import Outcome, entries_of, result_of
-from armid.fleet.watch import ordered
+from armid.fleet.watch import entries_of, ordered, unused_days
+from armid.notes import Note, note
 from armid.torque.model import TorqueModel, model_of
+from armid.validation.auditing import audit
 
 FALSE_ALARMS = 1e-3  # per arm and day
 RESULT, PAGE, ROBOTS, FACTORS = "fleet.json", "fleet.html", "robots", "factors"
+RANK = 1e-9
+METHOD = "fleet"
+SAME = 1e-3  # growth of the weighted squares, whose noise is 1, up to which two fits are the same
+SILENT = 1e-100  # [N m] noise of a joint that never moved is not known
+
+
+class SavedFit(NamedTuple):
+    """Of an arm's own fit: its file, the hash of what it was made from, and why it is impossible, if it is."""
+
+    file: str
+    key: str
+    impossible: tuple[str, ...]
 
 
 def identify_fleet(
@@ -37,7 +69,6 @@ def identify_fleet(
     *,
     workers: int = 0,
     scheduler: str | None = None,
-    progress: Tell | None = None,
     false_alarms: float = FALSE_ALARMS,
 ) -> FleetResult:
     """Identify all arms of a fleet.
@@ -45,13 +76,13 @@ def identify_fleet(
     Writes ``fleet.json``, ``fleet.html``, ``robots/NAME/fit.json`` and ``factors/*.npz`` into `folder`. What is in
     ``factors`` already is not read from the logs again; an interrupted run goes on where it stopped. Fits of arms that
     are no longer in the logs are removed; ``factors`` is a cache, in which what no log needs any more may stay.
+    Progress is reported after each arm-day and each arm.
 
     Args:
         fleet: what all arms share.
         folder: of the results.
         workers: processes to start on this machine; 0 to work in this process.
         scheduler: address of a Dask scheduler to use instead.
-        progress: told after each arm-day and each arm.
         false_alarms: promised rate of false alarms per arm and day, for all tests together.
 
     Raises:
@@ -62,54 +93,62 @@ def identify_fleet(
             f"false_alarms is {false_alarms:g}; give a rate per arm and day between 0 and 1, such as 0.001"
         )
     began, folder = time.monotonic(), Path(folder)
-    store = Store(folder / FACTORS)
-    Store(folder / ROBOTS)  # found out now whether it can be written, not after the work
-    partitions = find_partitions(fleet)
-    with engine(workers, scheduler) as place:
-        keys, kept = arm_days(fleet, partitions, store, place, progress)
-        arms: dict[str, list[str]] = {}
-        for partition, key in zip(partitions, keys, strict=True):
-            arms.setdefault(partition.robot, []).append(key)
-        days = Days(arms, store)
-        model = TorqueModel(
-            fleet.robot,
-            terms=() if fleet.fit is None else fleet.fit.terms,
-            load_values=None if fleet.fit is None else fleet.fit.load_values,
-            model=model_of(fleet.robot),
-        )
-        surveyor, survey = _surveyed(model, days, false_alarms)
-        outcomes = _fits(fleet, folder, surveyor, survey, days, place, progress)
-    entries = [one for name in days.keys for one in entries_of(fleet, name, days, survey)]
-    result = result_of(fleet, model, days, survey, outcomes, ordered(entries), false_alarms)
-    counts = {**result.summary_data, "kept": kept, "work_s": round(time.monotonic() - began, 2)}
-    result = replace(result, summary_data=counts)
+    _check_output(folder)
+    there = folder.exists()
+    try:
+        store = Store(folder / FACTORS)
+        Store(folder / ROBOTS)  # found out now whether it can be written, not after the work
+        partitions = find_partitions(fleet)
+        with engine(workers, scheduler) as place:
+            keys, kept = arm_days(fleet, partitions, store, place)
+            arms: dict[str, list[str]] = {}
+            for partition, key in zip(partitions, keys, strict=True):
+                arms.setdefault(partition.robot, []).append(key)
+            days = Days(arms, store)
+            surveyor, survey = _surveyed(fleet, days, false_alarms)
+            fits = _fits(fleet, folder, surveyor, survey, days, place)
+    except ArmidError:
+        for path in () if there else (folder / FACTORS, folder / ROBOTS, folder):
+            with suppress(OSError):  # what is not empty stays
+                path.rmdir()
+        raise
+    result = result_of(fleet, surveyor.model, days, survey, fits, false_alarms)
+    counts = msgspec.structs.replace(result.counts, kept=kept, work_s=round(time.monotonic() - began, 2))
+    result = msgspec.structs.replace(result, counts=counts)
     result.save(folder / RESULT)
-    save_fleet_page(result.to_data(), folder / PAGE)
-    _forget(folder / ROBOTS, set(outcomes))
+    save_fleet_page(result, folder / PAGE)
+    _forget(folder / ROBOTS, set(fits))
     return result
 
 
-def _surveyed(model: TorqueModel, days: Days, false_alarms: float) -> tuple[Surveyor, Survey]:
+def _check_output(folder: Path) -> None:
+    """Whether results can be written under their names; found out before the work."""
+    for name in (RESULT, PAGE):
+        if (folder / name).is_dir():
+            raise ArmidError(f"{folder / name}: is a folder where a file is written; rename it, or choose another -o")
+    robots = folder / ROBOTS
+    for entry in sorted(robots.iterdir()) if robots.is_dir() else ():
+        if not entry.is_dir() and not entry.name.startswith("."):
+            raise ArmidError(f"{entry}: is a file where folders of arms are written; move it, or choose another -o")
+
+
+def _surveyed(fleet: Fleet, days: Days, false_alarms: float) -> tuple[Surveyor, Survey]:
     names = [name for name in days.keys if days.usable(name)]
     if not names:
-        first = next((p for name in days.keys for day in days(name) for p in day.problems), {"reason": "no data"})
-        raise ArmidError(f"no recording of the fleet can be used; the first problem is: {first['reason']}")
+        reasons = (one.reason for name in days.keys for day in days(name) for one in day.problems)
+        raise ArmidError(f"no recording of the fleet can be used; the first problem is: {next(reasons, 'no data')}")
+    fit = fleet.fit
+    terms, load = ((), None) if fit is None else (fit.terms, fit.load_values)
+    model = TorqueModel(fleet.robot, terms=terms, load_values=load, model=model_of(fleet.robot))
     surveyor = Surveyor(model, names, days, days.total, false_alarms)
     return surveyor, surveyor.survey()
 
 
 def _fits(
-    fleet: Fleet,
-    folder: Path,
-    surveyor: Surveyor,
-    survey: Survey,
-    days: Days,
-    place: Engine,
-    progress: Tell | None,
-) -> dict[str, Outcome]:
+    fleet: Fleet, folder: Path, surveyor: Surveyor, survey: Survey, days: Days, place: Engine
+) -> dict[str, SavedFit]:
     """Each arm's own fit; those whose days are the same as in the last run are kept."""
-    before = _before(folder)
-    done: dict[str, Outcome] = {}
+    before, done = _before(folder), {}
     todo: list[tuple[str, str]] = []
     for name, arm in survey.arms.items():
         if not arm.used.any():
@@ -119,15 +158,15 @@ def _fits(
             done[name] = before[name]
         else:
             todo.append((name, key))
-    clock = Clock("estimating arms", len(done) + len(todo), len(done), progress)
+    total = len(done) + len(todo)
     free = _Lazy(lambda item: _free_fit(fleet, surveyor, survey, item[0]), todo)
-    for index, (fit, reasons) in place.each(_possible, fleet, free):
+    for count, (index, (fit, reasons)) in enumerate(place.each(_consistent, fleet, free), start=1):
         name, key = todo[index]
         file = f"{ROBOTS}/{name}/fit.json"
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         fit.save(folder / file)
-        done[name] = Outcome(file, key, reasons)
-        clock.tell(name)
+        done[name] = SavedFit(file, key, reasons)
+        tell_part("estimating arms", count, len(todo), total, name)
     return done
 
 
@@ -143,7 +182,7 @@ def _forget(folder: Path, current: set[str]) -> None:
 class _Lazy(Sequence[Any]):
     """Items that are made when they are handed out, not all at once."""
 
-    def __init__(self, make: Any, items: Sequence[Any]) -> None:
+    def __init__(self, make: Callable[[Any], Any], items: Sequence[Any]) -> None:
         self._make, self._items = make, items
 
     def __len__(self) -> int:
@@ -153,13 +192,13 @@ class _Lazy(Sequence[Any]):
         return self._make(self._items[index])
 
 
-def _healthy_days(surveyor: Surveyor, arm: ArmSurvey) -> tuple[str, list[str]]:
+def _healthy_days(surveyor: Surveyor, arm: ArmSurvey) -> tuple[str, list[Note]]:
     """First date that does not count for the arm's own fit, and why."""
-    since = min((date for _, date, _ in arm.changes), default="")
+    since = min((one.since for one in arm.changes), default="")
     if not since or sum(date < since for date in np.array(arm.dates)[arm.used]) < 1:
         return "", []
-    what = " and ".join(surveyor.watched[change.watched].what for change, date, _ in arm.changes if date == since)
-    return since, [f"Days from {since} on are left out: {what} changed on that day."]
+    what = " and ".join(surveyor.watched[one.watched].what for one in arm.changes if one.since == since)
+    return since, [note("fleet.left-out", since=since, what=what)]
 
 
 def _free_fit(fleet: Fleet, surveyor: Surveyor, survey: Survey, name: str) -> Fit:
@@ -170,8 +209,65 @@ def _free_fit(fleet: Fleet, surveyor: Surveyor, survey: Survey, name: str) -> Fi
     return arm_fit(fleet, history, surveyor.day_to_day(name, survey), notes)
 
 
-def _possible(fleet: Fleet, fit: Fit) -> tuple[Fit, tuple[str, ...]]:
-    return possible_fit(replace(fit, robot=fleet.robot))
+def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[Note] = ()) -> Fit:
+    """Weighted least squares on the sum of an arm's factors: the object that `armid identify` writes, without any data.
+
+    Args:
+        fleet: what all arms share.
+        history: the days that count.
+        extra: covariance of the parameters' usual changes from day to day, (parameters, parameters).
+        notes: what was left out and why.
+    """
+    factor = reduce(add, [day.factor for day in history.days if day.factor is not None])
+    weights = 1.0 / (history.noise**2 * history.inflation)
+    solution = solve(factor, weights, rank_tolerance=RANK)
+    with one_blas_thread():
+        half = history.matrix @ extra
+        middle = np.einsum("dpq,dqr->pr", half, history.matrix)
+        covariance = solution.inverse + solution.inverse @ middle @ solution.inverse
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    known = fleet.fit
+    terms = () if known is None else known.terms
+    dates = [day.date for day in history.days]
+    hashes = [sha for day in history.days for sha in day.files_sha256.values()]
+    return Fit(
+        robot=fleet.robot,
+        columns=factor.names,
+        values=solution.values,
+        covariance=covariance,
+        terms=terms,
+        load_values=None if known is None else known.load_values,
+        known_torque=None,
+        delay_s=np.zeros(fleet.robot.n_joints) if known is None else known.delay_s,
+        residual_rms=np.sqrt(solution.squares / np.maximum(solution.counts, 1)),
+        noise=None,
+        standard_parameters=None,
+        factor=factor,
+        weights=weights,
+        identifiability=identifiability(TorqueModel(fleet.robot, terms=terms).labels, solution, sigma),
+        method=METHOD,
+        options={"arm": history.name, "dates": dates, "slow_floor": fleet.slow_floor},
+        pipeline=tuple(fleet.pipeline.to_data()),
+        notes=(note("fleet.days", days=len(dates), first=dates[0], last=dates[-1]), *notes),
+        history={"armid": __version__, "data_sha256": hashes, "data": []},
+    )
+
+
+def _consistent(fleet: Fleet, fit: Fit) -> tuple[Fit, tuple[str, ...]]:
+    """The physically consistent fit to the same factors, and the audit's reasons why the free one is not.
+
+    An arm whose consistent fit is the free one needs no audit.
+    """
+    fit = replace(fit, robot=fleet.robot)
+    try:
+        found = feasible_fit(fit)
+    except NotFeasibleError as error:
+        return fit.with_notes(note("fleet.not-consistent", error=str(error))), tuple(audit(fit)[0].certificates)
+    growth = fit.weights @ (residual_squares(fit.factor, found.values) - residual_squares(fit.factor, fit.values))
+    if float(growth) < SAME:
+        return found, ()
+    verdict = audit(fit)[0]
+    return found, () if verdict.possible else tuple(verdict.certificates) or ("no arm can have these values",)
 
 
 def _fit_key(fleet: Fleet, surveyor: Surveyor, survey: Survey, arm: ArmSurvey) -> str:
@@ -182,12 +278,129 @@ def _fit_key(fleet: Fleet, surveyor: Surveyor, survey: Survey, arm: ArmSurvey) -
     return hashlib.sha256(json.dumps([fleet.key(), used, numbers]).encode()).hexdigest()
 
 
-def _before(folder: Path) -> dict[str, Outcome]:
+def _before(folder: Path) -> dict[str, SavedFit]:
     """Fits of the last run."""
-    if not (folder / RESULT).is_file():
-        return {}
     try:
         arms = FleetResult.load(folder / RESULT).arms
-        return {one["name"]: Outcome(one["fit"], one["key"], tuple(one["impossible"])) for one in arms if one["fit"]}
-    except (ArmidError, KeyError, TypeError):
+    except ArmidError:
         return {}
+    return {one.name: SavedFit(one.fit, one.key, one.impossible) for one in arms if one.fit and one.key}
+
+
+def result_of(
+    fleet: Fleet,
+    model: TorqueModel,
+    days: Days,
+    survey: Survey,
+    fits: Mapping[str, SavedFit],
+    false_alarms: float,
+) -> FleetResult:
+    """All that was found, for the file."""
+    robot, joints = fleet.robot, fleet.robot.joint_names
+    dates = sorted({fact.date for facts in days.facts.values() for fact in facts})
+    watch, problems = [], list(days.problems)
+    for name in days.keys:
+        its_days = days(name)
+        watch += entries_of(name, its_days, survey, joints)
+        problems += unused_days(name, its_days, survey, joints)
+    arms = tuple(_arm_result(name, days, survey, fits.get(name), dates, watch) for name in sorted(days.keys))
+    counts = FleetCounts(
+        arms=len(arms),
+        arm_days=days.total,
+        used=sum(arm.days for arm in arms),
+        misfit_days=sum(len(arm.misfits) for arm in survey.arms.values()),
+        samples=sum(arm.samples for arm in arms),
+        seconds=rounded(sum(fact.seconds for some in days.facts.values() for fact in some)),
+        problems=len(problems),
+        watch=len(watch),
+    )
+    return FleetResult(
+        robot=RobotType(robot.name, robot.title, robot.source, tuple(joints)),
+        dates=tuple(dates),
+        counts=counts,
+        watch=tuple(ordered(watch)),
+        problems=tuple(sorted(problems, key=lambda one: (one.robot, one.date, one.file))),
+        false_alarms=false_alarms,
+        threshold=rounded(survey.threshold),
+        parameters=_parameters(model, survey),
+        watched=_watched(survey),
+        arms=arms,
+    )
+
+
+def _parameters(model: TorqueModel, survey: Survey) -> tuple[TypeParameter, ...]:
+    base, estimate = model.model.base, survey.estimate
+    expressions = dict(zip(base.labels, (group.expression for group in base.groups), strict=True))
+    spread = np.sqrt(np.maximum(np.diag(estimate.spread), 0.0))
+    sigma = np.sqrt(np.maximum(np.diag(estimate.mean_covariance), 0.0))
+    numbers = np.where(spread > 0.5 * UNSEEN, np.nan, [estimate.mean, sigma, spread]).T
+    return tuple(
+        TypeParameter(
+            *(name, expressions.get(name, name), unit, rounded(mean), rounded(error)),
+            rounded(between) if estimate.told else None,
+        )
+        for name, unit, (mean, error, between) in zip(model.labels, model.units, numbers, strict=True)
+    )
+
+
+def _watched(survey: Survey) -> tuple[WatchedQuantity, ...]:
+    usual = survey.usual
+    numbers = zip(usual.day_to_day, usual.per_degree, usual.reference, strict=True)
+    return tuple(
+        WatchedQuantity(
+            *(one.name, one.what, None if one.joint is None else one.joint + 1, one.unit, one.relative),
+            *(rounded(daily), rounded(slope), rounded(reference, 4)),
+        )
+        for one, (daily, slope, reference) in zip(survey.watched, numbers, strict=True)
+    )
+
+
+def _arm_result(
+    name: str,
+    days: Days,
+    survey: Survey,
+    fit: SavedFit | None,
+    dates: Sequence[str],
+    watch: Sequence[WatchEntry],
+) -> ArmResult:
+    arm, facts = survey.arms.get(name), days.facts[name]
+    known = arm is not None and bool(arm.used.any())
+    look = any(one.arm == name for one in watch)
+    result = ArmResult(
+        name=name,
+        state="look" if look else "good" if known else "no data",
+        days=0 if arm is None else int(arm.used.sum()),
+        samples=sum(fact.samples for fact in facts),
+        seconds=rounded(sum(fact.seconds for fact in facts)),
+        possible=None if fit is None else not fit.impossible,
+        impossible=() if fit is None else fit.impossible,
+        fit=None if fit is None else fit.file,
+        key=None if fit is None else fit.key,
+    )
+    if arm is None or not known:
+        return result
+    own = survey.estimate.arms[name]
+    shown = own.sigma <= 0.5 * UNSEEN
+    return msgspec.structs.replace(
+        result,
+        noise=rounded(np.where(arm.noise > SILENT, arm.noise, np.nan)),
+        values=rounded(np.where(shown, own.values, np.nan)),
+        sigma=rounded(np.where(shown, own.sigma, np.nan)),
+        own=rounded(own.own_share),
+        deviation=rounded(own.deviation),
+        unusual=own.unusual,
+        series=_course(arm, survey, dates),
+    )
+
+
+def _course(arm: ArmSurvey, survey: Survey, dates: Sequence[str]) -> ArmCourse | None:
+    if arm.series is None:
+        return None
+    place = {date: i for i, date in enumerate(dates)}
+    names, sigma = [one.name for one in survey.watched], np.sqrt(arm.series.variance)
+    return ArmCourse(
+        days=tuple(place[date] for date in np.array(arm.dates)[arm.used].tolist()),
+        temperature=rounded(arm.temperature, 4),
+        deviation={name: rounded(arm.series.values[:, k], 4) for k, name in enumerate(names)},
+        deviation_sigma={name: rounded(sigma[:, k], 3) for k, name in enumerate(names)},
+    )

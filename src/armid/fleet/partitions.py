@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from armid.errors import ArmidError, MissingExtraError
+from armid.files import plain
+from armid.fleet.day import ALL, DayProblem
 from armid.fleet.description import Fleet
 
 SUFFIXES = (".parquet", ".csv", ".mcap")
@@ -46,18 +48,18 @@ class Partition:
         robot: which arm.
         date: ISO date; empty for what is wrong with the arm's folder itself.
         files: in the order of their names, numbers by their size: log_2 before log_10.
-        problems: what is wrong with the folder, each with ``file`` and ``reason``.
+        problems: what is wrong with the folder.
     """
 
     robot: str
     date: str
     files: tuple[LogFile, ...]
-    problems: tuple[tuple[str, str], ...] = ()
+    problems: tuple[DayProblem, ...] = ()
 
     def key(self, options_key: str) -> str:
         """Hash of the files' names, sizes and stamps, and of the options: unchanged, nothing has to be read again."""
-        what: list[Any] = [options_key, self.robot, self.date]
-        what += [[(Path(f.path).name, f.size, f.stamp) for f in self.files], self.problems]
+        files = [(Path(file.path).name, file.size, file.stamp) for file in self.files]
+        what = plain([options_key, self.robot, self.date, files, self.problems])
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
@@ -110,25 +112,20 @@ class _Arm:
     def partitions(self, fleet: Fleet, robot: str) -> Iterator[Partition]:
         """One for each date, and one without a date where the folder holds something else."""
         there = f"robot={robot}"
-        wrong = [
-            (name, f"is not read; logs must lie in {there}/date=YYYY-MM-DD, with one of the endings {ENDINGS}")
-            for name in sorted(self.others)
-        ]
+        advice = f"is not read; logs must lie in {there}/date=YYYY-MM-DD, with one of the endings {ENDINGS}"
+        wrong = [DayProblem(name, advice) for name in sorted(self.others)]
         if not self.days and not wrong:
-            wrong = [(there, "holds no folder date=YYYY-MM-DD with logs")]
+            wrong = [DayProblem(there, "holds no folder date=YYYY-MM-DD with logs")]
         if wrong:
             yield Partition(robot, "", (), tuple(wrong))
         for date, files in sorted(self.days.items()):
             _check_date(fleet, f"{there}/date={date}", date)
-            good = [file for file in files if file.path.lower().endswith(SUFFIXES)]
-            good = [file for file in good if Path(file.path).parent.name == f"date={date}"]
-            problems: tuple[tuple[str, str], ...] = ()
-            if not good:
+            logs = [file for file in files if file.path.lower().endswith(SUFFIXES)]
+            good = [file for file in logs if Path(file.path).parent.name == f"date={date}"]
+            reason = f"the folder holds no log with one of the endings {ENDINGS}{_endings(f.path for f in files)}"
+            if logs:
                 reason = "holds logs in folders below only; they must lie in the folder of the date itself"
-                if not any(file.path.lower().endswith(SUFFIXES) for file in files):
-                    seen = _endings(file.path for file in files)
-                    reason = f"the folder holds no log with one of the endings {ENDINGS}{seen}"
-                problems = (("all", reason),)
+            problems = () if good else (DayProblem(ALL, reason),)
             yield Partition(robot, date, tuple(sorted(good, key=lambda file: _natural(file.path))), problems)
 
 

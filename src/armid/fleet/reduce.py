@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import set_threads
 from armid.errors import ArmidError
 from armid.estimation.linear import residual_variance, solve
 from armid.estimation.problem import Problem
-from armid.fleet.day import ArmDay
+from armid.files import file_hash, plain
+from armid.fleet.day import ALL, ArmDay, DayFinding, DayProblem
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
-from armid.fleet.recording import LOOKED_AT, Recording
+from armid.fleet.recording import Reduction, Sums
 from armid.logs.log import Log
 from armid.logs.read import open_log
 from armid.logs.stream import LogStream
@@ -52,22 +50,22 @@ def reduce_partition(fleet: Fleet, partition: Partition, key: str = "") -> ArmDa
     A file that cannot be used is named in `ArmDay.problems` with the reason; the others count.
     """
     set_threads(1)  # processes share the machine's cores
-    day = _Day(fleet, problems=[{"file": file, "reason": reason} for file, reason in partition.problems])
+    day = _Day(fleet, problems=list(partition.problems))
     system, _ = file_system(fleet)
     for file in partition.files:
         path, name = Path(file.path), Path(file.path).name
         try:
             with local_copy(system, file) as path:
-                if day.is_new(name, _sha256(path)):
+                if day.is_new(name, file_hash(path)):
                     day.add(path, name, partition.date)
         except (ArmidError, OSError, np.linalg.LinAlgError) as error:
-            day.problems.append({"file": name, "reason": _reason(error, path)})
+            day.problems.append(DayProblem(name, _reason(error, path)))
     try:
         return day.finished(partition, key)
     except np.linalg.LinAlgError as error:
         names = [Path(file.path).name for file in partition.files]
         day = _Day(fleet, findings=day.findings, problems=day.problems, hashes=day.hashes)
-        day.problems.append({"file": names[0] if len(names) == 1 else "all", "reason": _reason(error)})
+        day.problems.append(DayProblem(names[0] if len(names) == 1 else ALL, _reason(error)))
         return day.finished(partition, key)
 
 
@@ -76,17 +74,12 @@ class _Day:
     """What a day adds up to while its files are read."""
 
     fleet: Fleet
-    recording: Recording | None = None
-    factor: CompactFactor | None = None
-    looked_at: list[tuple[Problem, Array]] = field(default_factory=list)
-    findings: list[dict[str, Any]] = field(default_factory=list)
-    problems: list[dict[str, Any]] = field(default_factory=list)
+    recording: Reduction | None = None
+    sums: Sums = field(default_factory=Sums)
+    findings: list[DayFinding] = field(default_factory=list)
+    problems: list[DayProblem] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)
     read: tuple[str, ...] = ()
-    samples: int = 0
-    seconds: float = 0.0
-    warmth: Array | None = None
-    felt: Array | None = None
 
     def is_new(self, name: str, digest: str) -> bool:
         """Note a file's hash; False, and a finding, for a copy of a file that was read."""
@@ -94,8 +87,7 @@ class _Day:
         if same is None:
             self.hashes[name] = digest
             return True
-        what = f"{name} is a copy of {same} and does not count"
-        self.findings.append({"code": "copied-file", "severity": "error", "joint": None, "what": what, "file": name})
+        self.findings.append(DayFinding("copied-file", "error", name, values={"original": same}))
         return False
 
     def add(self, path: Path, name: str, date: str) -> None:
@@ -106,7 +98,7 @@ class _Day:
         first = self._examine(stream, name, date)
         if self.recording is None or not self.recording.goes_on_in(first):
             self.close()
-            self.recording = Recording(fleet, payload=stream.info.payload)
+            self.recording = Reduction(fleet, payload=stream.info.payload)
         self.recording = self.recording.grown(stream, name)
 
     def close(self) -> None:
@@ -115,75 +107,62 @@ class _Day:
         if recording is None:
             return
         try:
-            factor = recording.end()
+            self.sums += recording.end()
         except (ArmidError, np.linalg.LinAlgError) as error:
-            self.problems += [{"file": name, "reason": _reason(error)} for name in recording.files]
+            self.problems += [DayProblem(name, _reason(error)) for name in recording.files]
             return
         self.read += recording.files
-        self.factor = factor if self.factor is None else self.factor + factor
-        self.looked_at = (self.looked_at + recording.looked_at)[:LOOKED_AT]
-        self.samples, self.seconds = self.samples + recording.samples, self.seconds + recording.seconds
-        if recording.warmth is not None and recording.felt is not None:
-            self.warmth = recording.warmth if self.warmth is None else self.warmth + recording.warmth
-            self.felt = recording.felt if self.felt is None else self.felt + recording.felt
 
     def _examine(self, stream: LogStream, name: str, date: str) -> Log:
         first = next(iter(stream.blocks(DOCTOR_ROWS)))
         report = examine(first, self.fleet.robot)
-        for finding in report.at_least("warning"):
-            data = finding.as_data()
-            kept = {key: data.get(key) for key in ("code", "severity", "joint", "what")}
-            self.findings.append({**kept, "channel": data["values"].get("channel"), "file": name})
-        clock = _clock(float(first.time[0]), date)
-        if clock:
-            self.findings.append(
-                {"code": "clock-jump", "severity": "warning", "joint": None, "what": clock, "file": name}
-            )
+        for one in report.at_least("warning"):
+            self.findings.append(DayFinding(one.code, one.severity, name, one.joint, plain(one.values)))
+        off = _days_off(float(first.time[0]), date)
+        if off:
+            self.findings.append(DayFinding("clock-jump", "warning", name, values={"days_off": off}))
         fatal = [f for f in report.findings if f.code in FATAL and (f.severity == "error" or "missing" in f.code)]
         if fatal:
-            raise ArmidError(f"{fatal[0].code}: {fatal[0].what}")
+            raise ArmidError(fatal[0].what)
         return first
 
     def finished(self, partition: Partition, key: str) -> ArmDay:
         """The arm-day."""
         self.close()
-        n = self.fleet.robot.n_joints
-        unknown = np.full(n, np.nan)
-        rms, inflation, reversal = unknown, np.ones(n), unknown
-        if self.factor is not None and not sum(self.factor.counts):
+        factor, n = self.sums.factor, self.fleet.robot.n_joints
+        rms, inflation, reversal = np.full(n, np.nan), np.ones(n), np.full(n, np.nan)
+        if factor is not None and not sum(factor.counts):
             floor = f"slow_floor ({self.fleet.slow_floor:g} rad/s)"
             reason = f"the arm does not move: no row of any joint is above {floor}"
-            self.problems.append({"file": self.read[0] if len(self.read) == 1 else "all", "reason": reason})
-            self.factor = None
-        if self.factor is not None:
-            rms, inflation, reversal = _residuals(self.factor, self.looked_at)
-        temperature = unknown
-        if self.warmth is not None and self.felt is not None:
-            temperature = np.where(self.felt > 0, self.warmth / np.maximum(self.felt, 1), np.nan)
+            self.problems.append(DayProblem(self.read[0] if len(self.read) == 1 else ALL, reason))
+            factor = None
+        if factor is not None:
+            rms, inflation, reversal = _residuals(factor, self.sums.looked_at)
+        felt = np.broadcast_to(self.sums.felt, n)
         return ArmDay(
             robot=partition.robot,
             date=partition.date,
-            factor=self.factor,
             rms=rms,
             inflation=inflation,
-            temperature=temperature,
+            temperature=np.where(felt > 0, self.sums.warmth / np.maximum(felt, 1), np.nan),
             reversal=reversal,
-            samples=self.samples,
-            seconds=self.seconds,
+            samples=self.sums.samples,
+            seconds=self.sums.seconds,
             findings=tuple(self.findings),
             problems=tuple(self.problems),
             key=key,
-            about={"files_sha256": self.hashes},
+            files_sha256=self.hashes,
+            factor=factor,
         )
 
 
-def _clock(start: float, date: str) -> str:
-    """What is wrong with the clock of a log, if its times are seconds since 1970 and not of the folder's day."""
+def _days_off(start: float, date: str) -> int:
+    """By how many days a clock is wrong, if a log's times are seconds since 1970; 0 if they are of the folder's day."""
     if not start > EPOCH:
-        return ""
+        return 0
     said = datetime.fromtimestamp(start, UTC)
     off = (said - datetime.fromisoformat(date).replace(tzinfo=UTC)).total_seconds() / 86400.0
-    return "" if -1.0 <= off <= 2.0 else f"The recorder's clock says {said:%Y-%m-%d}, {off:+.0f} days off."
+    return 0 if -1.0 <= off <= 2.0 else round(off)
 
 
 def _check_type(stream: LogStream, fleet: Fleet) -> None:
@@ -202,7 +181,7 @@ def _check_type(stream: LogStream, fleet: Fleet) -> None:
         raise ArmidError(f"lacks the joints {', '.join(missing)}, so it is of another type of arm")
 
 
-def _residuals(factor: CompactFactor, looked_at: list[tuple[Problem, Array]]) -> tuple[Array, Array, Array]:
+def _residuals(factor: CompactFactor, looked_at: Iterable[tuple[Problem, Array]]) -> tuple[Array, Array, Array]:
     """Rms, inflation of variances by correlation in time, and reversals against the rest, per joint."""
     known = np.array(factor.counts) > 0
     first = solve(factor, np.ones(len(factor.matrices)), rank_tolerance=1e-9)
@@ -232,7 +211,7 @@ def _summed(correlation: Array) -> float:
     return float(correlation[: int(small[0]) if len(small) else len(correlation)].sum())
 
 
-def _after_reversals(velocity: Array, seconds: float, data: Dataset, which: slice) -> NDArray[np.bool_]:
+def _after_reversals(velocity: Array, seconds: float, data: Dataset, which: slice) -> Mask:
     """Rows that follow a change of direction within some time, (rows, joints)."""
     rows = data.rows[which]
     if len(rows) < 2:
@@ -258,8 +237,3 @@ def _reason(error: Exception, path: Path | None = None) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
     return str(error) if path is None else str(error).removeprefix(f"{path}: ")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

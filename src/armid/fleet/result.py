@@ -1,83 +1,226 @@
-"""What `armid fleet identify` finds out about a fleet, and the file it is written to.
+"""What `armid fleet identify` finds out about a fleet, and fleet.json, the file it is written to.
 
-``fleet.json`` holds one object (SI units; ratios are fractions; arrays of an arm follow the lists named below):
-
-- ``format``, ``armid``: version; ``robot``: ``name``, ``title``, ``source``, ``joints`` (names, in order);
-- ``dates``: all days with a recording, ISO, in order;
-- ``parameters[]``: ``name``, ``expression`` (the group it stands for), ``unit``, ``mean`` and ``sigma`` (of the type),
-  ``spread`` (standard deviation between arms; null where there are too few);
-- ``watched[]``: ``name``, ``what`` (words), ``joint`` (from 1 or null), ``unit``, ``relative`` (whether deviations are
-  fractions of the arm's own value), ``day_to_day`` (standard deviation of usual changes from day to day),
-  ``per_degree`` (mean effect of temperature [1/°C]) and ``reference`` (temperature that values refer to [°C]), null
-  where they are not known;
-- ``arms[]``: ``name``, ``state`` (``good``, ``look`` or ``no data``), ``days`` (used), ``samples``, ``seconds``,
-  ``noise`` (rms of the residuals per joint [N m]), ``values``, ``sigma``, ``own`` (share that the arm's own data
-  decided) and ``deviation`` (from the mean, in standard deviations; in small fleets from that of the others), each in
-  the order of ``parameters``; ``unusual`` (names), ``possible`` (audit: whether an arm with the values of its own
-  data alone can exist) and ``impossible`` (why not), ``fit`` (file, of its own data alone; null if there is none) and
-  ``key`` (of what it was made from),
-  ``series``: ``days`` (indices into ``dates`` of the days that count), ``temperature`` (mean over joints [°C]) and, by
-  the names of ``watched``, ``deviation`` and
-  ``deviation_sigma`` of each day from the arm's own value, temperature taken off (null where unknown; mass in the hand
-  as if at the tool's origin, or at the centre of what the arm was found to carry); an arm without any day that counts
-  has ``null`` for all that would be estimated;
-- ``watch[]``: what to look at, the most pressing first: ``arm``, ``kind`` (``friction``, ``payload``, ``offset``,
-  ``load``, ``reversal``, ``sign``, ``dead``, ``misfit``, ``unusual``, ``data``), ``joint`` (from 1 or null),
-  ``parameter`` (of ``watched``, or null), ``since`` and ``until`` (dates; until is null if it lasts), ``shape``
-  (``step``, ``ramp`` or null), ``size`` and ``size_sigma`` (of a step, or per day of a ramp), ``unit``, ``score``
-  (standard deviations), ``sentence``;
-- ``problems[]``: recordings that were not used: ``robot``, ``date``, ``file`` (``all`` for the whole day: a torque is
-  wrong, or the day fits nothing), ``reason``;
-- ``false_alarms``: promised rate per arm and day; ``threshold``: score above which a change is told;
-- ``summary``: ``arms``, ``arm_days``, ``used``, ``misfit_days`` (left out because they fit nothing), ``kept`` (from an
-  earlier run), ``samples``, ``seconds`` (recorded), ``problems``, ``watch``, ``work_s``.
+SI units; ratios are fractions; arrays of an arm follow the lists `parameters`, `watched` and `dates` of the fleet.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from armid._version import __version__
-from armid.errors import ArmidError
-from armid.files import read_text, write_text
+from armid.arrays import Array
+from armid.files import plain, read_result, write_text
+from armid.fleet.day import ALL, UnusedRecording
+from armid.fleet.words import counted, when
+from armid.notes import Note
 
-FORMAT = "armid fleet 1"
-DIGITS = 6
+FORMAT = "armid fleet 2"
 
 
-@dataclass(frozen=True, eq=False)
-class FleetResult:
-    """A fleet, identified; the entries are those of the file that the module's docstring describes.
+class RobotType(msgspec.Struct, frozen=True):
+    """The type of arm; `joints` are names, in order."""
+
+    name: str
+    title: str
+    source: str
+    joints: tuple[str, ...]
+
+
+class TypeParameter(msgspec.Struct, frozen=True):
+    """One base parameter.
+
+    Attributes:
+        name: of the parameter.
+        expression: the group it stands for.
+        unit: of the numbers.
+        mean, sigma: of the type; None where no arm's motion shows it.
+        spread: standard deviation between arms; None where there are too few.
+    """
+
+    name: str
+    expression: str
+    unit: str
+    mean: float | None
+    sigma: float | None
+    spread: float | None
+
+
+class WatchedQuantity(msgspec.Struct, frozen=True):
+    """What is followed from day to day.
+
+    Attributes:
+        name: of the parameter, or ``payload``.
+        what: words.
+        joint: from 1; None for the payload.
+        unit: of the quantity.
+        relative: whether deviations are fractions of the arm's own value.
+        day_to_day: standard deviation of usual changes from day to day; None where it is not known, as below.
+        per_degree: mean effect of temperature [1/°C].
+        reference: temperature that values refer to [°C].
+    """
+
+    name: str
+    what: str
+    joint: int | None
+    unit: str
+    relative: bool
+    day_to_day: float | None
+    per_degree: float | None
+    reference: float | None = None
+
+
+class ArmCourse(msgspec.Struct, frozen=True, eq=False):
+    """An arm over the days that count.
+
+    Attributes:
+        days: indices into the fleet's dates.
+        temperature: mean over joints [°C]; NaN where unknown, as below.
+        deviation, deviation_sigma: of each day from the arm's own value, temperature taken off, by the names of what
+            is watched; mass in the hand as if at the tool's origin, or at the centre of what the arm carried.
+    """
+
+    days: tuple[int, ...]
+    temperature: Array
+    deviation: dict[str, Array]
+    deviation_sigma: dict[str, Array]
+
+
+class ArmResult(msgspec.Struct, frozen=True, eq=False):
+    """One arm; None for all that would be estimated where no day counts.
+
+    Attributes:
+        name: of the arm.
+        state: ``good``, ``look`` or ``no data``.
+        days: that count.
+        samples, seconds: that were recorded.
+        noise: rms of the residuals per joint [N m]; NaN where unknown.
+        values, sigma: of the parameters, in the light of the fleet; NaN where nothing shows them.
+        own: share of each value that the arm's own data determine.
+        deviation: from the mean, in standard deviations; in small fleets from that of the others.
+        unusual: names of parameters that make the arm stand out.
+        possible, impossible: whether the values of its own data alone are physically consistent, and why not.
+        fit: file, of its own data alone.
+        key: of what the fit was made from.
+        series: its course over the days.
+    """
+
+    name: str
+    state: str
+    days: int
+    samples: int
+    seconds: float
+    noise: Array | None = None
+    values: Array | None = None
+    sigma: Array | None = None
+    own: Array | None = None
+    deviation: Array | None = None
+    unusual: tuple[str, ...] = ()
+    possible: bool | None = None
+    impossible: tuple[str, ...] = ()
+    fit: str | None = None
+    key: str | None = None
+    series: ArmCourse | None = None
+
+
+class WatchEntry(msgspec.Struct, frozen=True):
+    """One reason to look at one arm.
+
+    Attributes:
+        arm: its name.
+        kind: ``friction``, ``payload``, ``offset``, ``load``, ``reversal``, ``sign``, ``dead``, ``misfit``, ``unusual``
+            or ``data``.
+        code: what it is, one of `armid.fleet.words`.
+        since, until: dates; `until` is None if it lasts.
+        joint: number, from 1; None if it is of no single joint.
+        parameter: watched quantity; None if it is of none.
+        shape: ``step`` or ``ramp``; None if it is of neither.
+        size, size_sigma: of a step, or per day of a ramp; None if there is none.
+        unit: of the size; ``1`` for a share.
+        score: how sure, in standard deviations; None where that has no meaning.
+        values: what else the sentence says.
+    """
+
+    arm: str
+    kind: str
+    code: str
+    since: str | None = None
+    until: str | None = None
+    joint: int | None = None
+    parameter: str | None = None
+    shape: str | None = None
+    size: float | None = None
+    size_sigma: float | None = None
+    unit: str | None = None
+    score: float | None = None
+    values: dict[str, Any] = {}
+
+    @property
+    def what(self) -> str:
+        """For people, without the days."""
+        own = {name: getattr(self, name) for name in ("joint", "parameter", "size", "unit")}
+        return str(Note(f"fleet.{self.code}", {**own, **self.values}))
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.what} {when(self.since, self.until)}" if self.since else self.what
+
+
+class FleetCounts(msgspec.Struct, frozen=True):
+    """How much there is.
+
+    Attributes:
+        arms, arm_days, used: arms, their days, and those of them that count.
+        samples, seconds: that were recorded.
+        problems, watch: recordings that were not used, and reasons to look.
+        misfit_days: left out because they fit nothing.
+        kept: arm-days from an earlier run.
+        work_s: time that it took [s].
+    """
+
+    arms: int
+    arm_days: int
+    used: int
+    samples: int
+    seconds: float
+    problems: int
+    watch: int
+    misfit_days: int = 0
+    kept: int = 0
+    work_s: float = 0.0
+
+
+class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summary"}):
+    """A fleet, identified.
 
     Attributes:
         robot: the type of arm.
-        dates: all days, ISO.
-        parameters: what was estimated.
-        watched: what is followed from day to day.
-        arms: one entry per arm.
-        watch: what to look at.
+        dates: all days with a recording, ISO, in order.
+        parameters: of the type.
+        watched: quantities that are followed.
+        arms: by name.
+        watch: what to look at, the most pressing first.
         problems: recordings that were not used.
         false_alarms: promised rate per arm and day.
-        threshold: score above which a change is told.
-        summary_data: counts.
+        threshold: score above which a change is reported; None with too few days.
+        counts: how much there is.
     """
 
-    robot: Mapping[str, Any]
+    robot: RobotType
     dates: tuple[str, ...]
-    parameters: tuple[Mapping[str, Any], ...]
-    watched: tuple[Mapping[str, Any], ...]
-    arms: tuple[Mapping[str, Any], ...]
-    watch: tuple[Mapping[str, Any], ...]
-    problems: tuple[Mapping[str, Any], ...]
+    counts: FleetCounts
+    watch: tuple[WatchEntry, ...]
+    problems: tuple[UnusedRecording, ...]
     false_alarms: float
-    threshold: float
-    summary_data: Mapping[str, Any] = field(default_factory=dict)
+    threshold: float | None
+    parameters: tuple[TypeParameter, ...]
+    watched: tuple[WatchedQuantity, ...]
+    arms: tuple[ArmResult, ...]
 
     @property
     def good(self) -> bool:
@@ -85,21 +228,11 @@ class FleetResult:
         return not self.problems
 
     def to_data(self) -> dict[str, Any]:
-        """For JSON; see the module's docstring."""
-        return {
-            "format": FORMAT,
-            "armid": __version__,
-            "robot": dict(self.robot),
-            "dates": list(self.dates),
-            "summary": dict(self.summary_data),
-            "watch": [dict(one) for one in self.watch],
-            "problems": [dict(one) for one in self.problems],
-            "false_alarms": self.false_alarms,
-            "threshold": self.threshold,
-            "parameters": [dict(one) for one in self.parameters],
-            "watched": [dict(one) for one in self.watched],
-            "arms": [dict(one) for one in self.arms],
-        }
+        """For JSON: the attributes of the classes above, and a sentence for each entry of the watch list."""
+        data = plain(self)
+        for entry, shown in zip(self.watch, data["watch"], strict=True):
+            shown["sentence"] = entry.sentence
+        return {"format": FORMAT, "armid": __version__, **data}
 
     def save(self, path: Path) -> None:
         """Write the file."""
@@ -108,71 +241,65 @@ class FleetResult:
     @classmethod
     def load(cls, path: Path) -> FleetResult:
         """Read a file that `save` wrote."""
-        try:
-            data = json.loads(read_text(path))
-        except ValueError as error:
-            raise ArmidError(f"{path}: is not JSON ({error}); write it with armid fleet identify") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ArmidError(
-                f'{path}: is not a fleet result with format "{FORMAT}"; write it with armid fleet identify'
-            )
-        lists = ("dates", "parameters", "watched", "arms", "watch", "problems")
-        return cls(
-            robot=data["robot"],
-            **{name: tuple(data[name]) for name in lists},
-            false_alarms=data["false_alarms"],
-            threshold=data["threshold"],
-            summary_data=data["summary"],
-        )
+        return read_result(path, cls, "a fleet result", FORMAT, "armid fleet identify")
 
-    def summary(self) -> str:
-        """For people."""
-        counts = self.summary_data
+    def summary(self, most: int | None = None) -> str:
+        """For people, with at most so many lines about recordings that were not used."""
+        counts = self.counts
         lines = [
-            f"{self.robot['name']}: {_number(counts['arms'], 'arm')}, {counts['used']} of {counts['arm_days']} "
-            f"arm-days used ({counts['kept']} known from before)"
+            f"{self.robot.name}: {counted(counts.arms, 'arm')}, {counts.used} of {counts.arm_days} arm-days used "
+            f"({counts.kept} known from before)"
         ]
-        if counts.get("misfit_days"):
-            lines[0] += f"; {counts['misfit_days']} left out because they fit nothing"
+        if counts.misfit_days:
+            lines[0] += f"; {counts.misfit_days} left out because they fit nothing"
         if self.watch:
-            lines.append(f"look at {_number(len({one['arm'] for one in self.watch}), 'arm')}:")
-            lines += [f"  {one['arm']}: {one['sentence']}" for one in self.watch]
+            lines.append(f"look at {counted(len({one.arm for one in self.watch}), 'arm')}:")
+            lines += [f"  {one.arm}: {one.sentence}" for one in self.watch]
         else:
             lines.append("no arm needs a look")
         if self.problems:
-            lines.append(f"{_number(len(self.problems), 'recording')} could not be used:")
-            lines += [f"  {one}" for one in self._told_problems()]
+            lines.append(f"{counted(len(self.problems), 'recording')} could not be used:")
+            unused = self.unused()
+            lines += [f"  {' '.join(filter(None, (u.robot, u.days)))}, {u.what}: {u.reason}" for u in unused[:most]]
+            if most is not None and len(unused) > most:
+                lines.append(f"  … and {len(unused) - most} more, see fleet.html")
         return "\n".join(lines)
 
-    def _told_problems(self) -> list[str]:
-        """Recordings that were not used; those of an arm's days in a row for one reason are one line."""
+    def unused(self) -> list[UnusedDays]:
+        """Recordings that were not used; those of an arm's days in a row for one reason are one entry."""
         order = {date: index for index, date in enumerate(self.dates)}
         found: dict[tuple[str, str, str], list[list[str]]] = {}
-        for one in self.problems:
-            stretches = found.setdefault((one["robot"], one["file"], one["reason"]), [])
-            if stretches and order.get(one["date"], -1) == order.get(stretches[-1][-1], -9) + 1:
-                stretches[-1].append(one["date"])
+        for one in sorted(self.problems, key=lambda one: one.date):
+            runs = found.setdefault((one.robot, one.file, one.reason), [])
+            if runs and order.get(one.date, -9) - order.get(runs[-1][-1], -9) in (0, 1):
+                runs[-1].append(one.date)
             else:
-                stretches.append([one["date"]])
-        lines = []
-        for (robot, file, reason), stretches in found.items():
-            for some in stretches:
-                when = f" {some[0]}" if some[0] else ""
-                when += f" to {some[-1]}" if len(some) > 1 else ""
-                what = ("the whole day" if len(some) == 1 else "whole days") if file == "all" else file
-                lines.append(f"{robot}{when}, {what}: {reason}")
-        return lines
+                runs.append([one.date])
+        entries = [(robot, run, file, reason) for (robot, file, reason), runs in found.items() for run in runs]
+        return [UnusedDays(*one) for one in sorted(entries)]
 
 
-def plain(values: Any, digits: int = DIGITS) -> Any:
-    """Numbers for JSON: rounded to some digits, null where they are not finite."""
-    if isinstance(values, np.ndarray | Sequence) and not isinstance(values, str):
-        return [plain(value, digits) for value in values]
-    if isinstance(values, bool | np.bool_):
-        return bool(values)
-    value = float(values)
-    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
+class UnusedDays(NamedTuple):
+    """Recordings of one arm that were not used for one reason, on days that follow one another."""
+
+    robot: str
+    dates: list[str]
+    file: str
+    reason: str
+
+    @property
+    def days(self) -> str:
+        """For people."""
+        return " to ".join(dict.fromkeys((self.dates[0], self.dates[-1])))
+
+    @property
+    def what(self) -> str:
+        """For people."""
+        return self.file if self.file != ALL else "whole days" if len(self.dates) > 1 else "the whole day"
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def rounded(values: Any, digits: int = 6) -> Any:
+    """A number, or an array of numbers, to some significant digits; a number that is not finite is None."""
+    if np.ndim(values):
+        return np.array([float(f"{value:.{digits}g}") for value in np.ravel(values)]).reshape(np.shape(values))
+    return float(f"{float(values):.{digits}g}") if np.isfinite(values) else None

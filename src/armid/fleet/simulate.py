@@ -22,8 +22,11 @@ from armid.experiment.excite import point_to_point
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
 from armid.files import read_text, write_text
-from armid.fleet.engine import uninterrupted
+from armid.fleet.day import Store
+from armid.fleet.engine import tell_part, uninterrupted
 from armid.logs import Log, write_log
+from armid.notes import Note, note
+from armid.progress import watch_progress
 from armid.robot.inertia import from_com
 from armid.robot.load import robot_digest
 from armid.robot.robot import Robot, Virtual
@@ -82,7 +85,7 @@ class VirtualFleet:
     faults: tuple[Fault, ...]
     seed: int
     robot_options: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -177,6 +180,10 @@ def virtual_fleet(
         )
     if seed < 0:
         raise ArmidError(f"seed is {seed}; give a whole number from 0")
+    if not 0.0 <= poor <= 1.0:
+        raise ArmidError(f"poor is {poor:g}; give a share from 0 to 1")
+    if isinstance(faults, int) and faults < 0:
+        raise ArmidError(f"faults is {faults}; give 0 or more")
     truth, options = truth_of(robot), dict(robot_options or {})
     n = len(truth.inertia)
     if n != robot.n_joints:
@@ -198,17 +205,12 @@ def virtual_fleet(
 
 
 def simulate_fleet(
-    fleet: VirtualFleet,
-    folder: Path,
-    *,
-    points: int = 8,
-    rate_hz: float = 100.0,
-    workers: int = 0,
-    progress: Callable[[str, float], None] | None = None,
+    fleet: VirtualFleet, folder: Path, *, points: int = 8, rate_hz: float = 100.0, workers: int = 0
 ) -> Path:
     """Record every arm on every day into ``robot=…/date=…/log.parquet``; writes fleet.yaml and truth.json too.
 
-    A recording that is there already is not made again; with more days than before, only those are made.
+    A recording that is there already is not made again; with more days than before, only those are made. Progress is
+    reported after each.
 
     Args:
         fleet: the arms.
@@ -216,7 +218,6 @@ def simulate_fleet(
         points: postures the arm drives to on a day.
         rate_hz: samples per second.
         workers: processes to start; 0 to work in this one.
-        progress: told what was recorded, and which share of all that is.
 
     Returns:
         The fleet file.
@@ -224,13 +225,15 @@ def simulate_fleet(
     Raises:
         ArmidError: the folder holds the recordings of another fleet, or one that was recorded otherwise.
     """
-    if not 1 <= points <= MOST_POINTS or not LEAST_RATE <= rate_hz <= MOST_RATE:
-        raise ArmidError(
-            f"{points} points at {rate_hz:g} Hz: give up to {MOST_POINTS} points and {LEAST_RATE:g} to {MOST_RATE:g} Hz"
-        )
+    if not 2 <= points <= MOST_POINTS:
+        raise ArmidError(f"points is {points}; give 2 to {MOST_POINTS}")
+    if not LEAST_RATE <= rate_hz <= MOST_RATE:
+        raise ArmidError(f"rate is {rate_hz:g} Hz; give {LEAST_RATE:g} to {MOST_RATE:g} Hz")
+    if workers < 0:
+        raise ArmidError(f"workers is {workers}; give 0 or more")
     data = {**fleet.to_data(), "points": points, "rate_hz": rate_hz, "robot_sha256": robot_digest(fleet.robot)}
     _check_folder(folder, data)
-    folder.mkdir(parents=True, exist_ok=True)
+    Store(folder)  # whether it can be written is found out before the work
     write_text(folder / "truth.json", json.dumps(data, indent=2) + "\n")
     places = {
         (arm, day): folder / "logs" / f"robot={name}" / f"date={date}" / "log.parquet"
@@ -238,11 +241,8 @@ def simulate_fleet(
         for day, date in enumerate(fleet.dates)
     }
     todo = [(arm, day, path) for (arm, day), path in places.items() if not path.exists()]
-    done = len(places) - len(todo)
-    for path in _recorded(fleet, todo, points, rate_hz, workers):
-        done += 1
-        if progress is not None:
-            progress(f"{path.parent.parent.name}, {path.parent.name}", done / len(places))
+    for done, path in enumerate(_recorded(partial(_record, fleet, points, rate_hz), todo, workers), start=1):
+        tell_part("recording", done, len(todo), len(places), f"{path.parent.parent.name}, {path.parent.name}")
     text = f"# A virtual fleet, made by armid fleet simulate.\nrobot: {_from(folder, fleet.robot.source)}\nlogs: logs\n"
     if fleet.robot_options:
         text += f"robot_options: {json.dumps(dict(fleet.robot_options))}\n"
@@ -250,19 +250,22 @@ def simulate_fleet(
     return folder / "fleet.yaml"
 
 
-def _recorded(
-    fleet: VirtualFleet, todo: Sequence[tuple[int, int, Path]], points: int, rate_hz: float, workers: int
-) -> Iterator[Path]:
-    """Make recordings, and tell each when it is there."""
+Todo = tuple[int, int, Path]  # arm, day, and where its recording goes
+
+
+def _recorded(record: Callable[[Todo], Path], todo: Sequence[Todo], workers: int) -> Iterator[Path]:
+    """Make recordings; the path of each when it is there."""
     if workers == 0:
         for one in todo:
-            yield _record(fleet, points, rate_hz, one)
+            with watch_progress(None):  # what single recordings report would stand in the way of the whole
+                path = record(one)
+            yield path
         return
     size = max(1, min(2, len(todo) // 16))  # what is begun is finished even if the work is interrupted
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         try:
             with uninterrupted():
-                made = pool.map(partial(_record, fleet, points, rate_hz), todo, chunksize=size)
+                made = pool.map(record, todo, chunksize=size)
             yield from made
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -312,7 +315,7 @@ def _varied(truth: Virtual, rng: np.random.Generator) -> Virtual:
 
 def _planted(
     count: int, days: int, truth: Virtual, poor: Any, rng: np.random.Generator
-) -> tuple[tuple[Fault, ...], tuple[str, ...]]:
+) -> tuple[tuple[Fault, ...], tuple[Note, ...]]:
     """Faults in turn of all kinds that have an effect, each on an arm of its own that moves enough; and what to say."""
     sound = np.flatnonzero(~np.asarray(poor, dtype=bool))
     if count > len(sound):
@@ -323,7 +326,7 @@ def _planted(
     if not float(truth.inertia[:, 0].sum()) > 0.0:
         where["payload"] = []
     kinds = [kind for kind in FAULTS if where[kind]]
-    left_out = [f"no {kind} faults are planted: they would have no effect" for kind in FAULTS if kind not in kinds]
+    left_out = [note("fleet.no-effect", kind=kind) for kind in FAULTS if kind not in kinds]
     first, last = max(1, days // 4), max(2, days // 2)
     planted = []
     for k, arm in enumerate(rng.permutation(sound)[:count]):

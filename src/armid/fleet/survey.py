@@ -1,4 +1,7 @@
-"""The whole fleet at once: what is usual, which days do not count, what has changed, and what arms have in common."""
+"""The whole fleet at once: what is usual, which days do not count, what has changed, and what arms have in common.
+
+Days that are not what they say are judged by the fleet's knowledge of the arm, which one log alone does not have.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,51 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
+from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
-from armid.fleet.changes import ArmChanges, Change, Payload, threshold_for
-from armid.fleet.day import ArmDay
-from armid.fleet.days import HELD
-from armid.fleet.hierarchy import FleetEstimate, learn
-from armid.fleet.information import SPARE_ROWS, History, Information, history_of, median_noise, told_noise
-from armid.fleet.judge import exchanged_torques, misfit, suspect, wrong_torques
+from armid.estimation.linear import residual_squares
+from armid.fleet.changes import ArmChanges, Change, reversal_changes, reversal_scatter, threshold_for
+from armid.fleet.day import HELD, ArmDay
+from armid.fleet.hierarchy import (
+    SPARE_ROWS,
+    FleetEstimate,
+    History,
+    Information,
+    history_of,
+    learn,
+    median_over_days,
+    told_noise,
+)
 from armid.fleet.recording import payload_map
-from armid.fleet.reversals import reversal_changes, reversal_scatter
-from armid.fleet.usual import Deviations, Usual, as_usual, deviations, learn_usual, posterior, scatter_of
-from armid.fleet.watched import PAYLOAD, Watched, scales, watched_of
+from armid.fleet.usual import (
+    PAYLOAD,
+    Deviations,
+    Usual,
+    Watched,
+    as_usual,
+    deviations,
+    directions,
+    learn_usual,
+    scales,
+    scatter_of,
+    watched_of,
+)
 from armid.torque.model import TorqueModel
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MISFIT = 3.0  # times the noise that residuals may be before a day is said not to fit
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
 SCATTER_ARMS = 8  # arms from which the scatter of scores is taken from the fleet
+REVERSED = 0.25  # squared residual with the torque's sign changed over that without, below which the sign is wrong
+SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel is dead
+LEAST_ROWS = 20
+ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
+#: Findings of the log doctor that make a day suspect until the fleet has judged it.
+SUSPECT = ("sign-flipped", "swapped-joints")
+UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
 
 DaysOf = Callable[[str], Sequence[ArmDay]]
@@ -43,8 +70,8 @@ class ArmSurvey:
         wrong: dates on which a torque has the wrong sign or is dead, by kind and joint.
         exchanged: dates on which torques are one another's, by joints.
         series: deviations of the days that count, temperature taken off.
-        changes: with the first day, and the payload if it is one.
-        reversals: changes of residuals at reversals, with the first day.
+        changes: of watched quantities.
+        reversals: of residuals at reversals.
         misfits: joint and size of days that nothing explains and that do not count, by date.
         unfit: joint and size of the worst misfit where more than half of the days do not fit; they count all the same.
         noise: usual rms of the residuals per joint [N m].
@@ -55,12 +82,12 @@ class ArmSurvey:
 
     name: str
     dates: tuple[str, ...]
-    used: NDArray[np.bool_]
+    used: Mask
     wrong: dict[tuple[str, int], list[str]] = field(default_factory=dict)
     exchanged: dict[tuple[int, ...], list[str]] = field(default_factory=dict)
     series: Deviations | None = None
-    changes: list[tuple[Change, str, Payload | None]] = field(default_factory=list)
-    reversals: list[tuple[Change, str]] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    reversals: list[Change] = field(default_factory=list)
     misfits: dict[str, tuple[int, float]] = field(default_factory=dict)
     unfit: tuple[int, float] | None = None
     noise: Array = field(default_factory=lambda: np.zeros(0))
@@ -106,11 +133,11 @@ class Surveyor:
         self._days, self._keep = days, total <= HELD
         self._kept: dict[str, History] = {}
         self._payload = payload_map(model)
-        self._quiet: dict[str, NDArray[np.bool_]] = {}  # days that tell an arm's noise
+        self._quiet: dict[str, Mask] = {}  # days that tell an arm's noise
         self._noises: list[Array] = []
         self._rows = np.zeros(model.robot.n_joints, dtype=np.int64)  # of the day that has most, per joint
         self.arms = {name: self._start(name) for name in sorted(names)}
-        self._typical = median_noise(np.array(self._noises))
+        self._typical = median_over_days(np.array(self._noises))
         self._check_rows()
         if not any(arm.used.any() for arm in self.arms.values()):
             for arm in self.arms.values():
@@ -120,7 +147,7 @@ class Surveyor:
         days = sorted((day for day in self._days(name) if day.usable), key=lambda day: day.date)
         used = np.array([not suspect(day) for day in days])
         self._quiet[name] = used
-        self._noises.append(median_noise(told_noise(days)))
+        self._noises.append(median_over_days(told_noise(days)))
         for day in days:
             assert day.factor is not None
             self._rows = np.maximum(self._rows, day.factor.counts)
@@ -212,7 +239,7 @@ class Surveyor:
         for name, arm in self.arms.items():
             if arm.used.sum() > 1:
                 history = self._history(name).only(arm.used)
-                values, covariance = posterior(history.total, first, WIDE)
+                values, covariance = first.posterior(history.total, WIDE)
                 parts[name] = deviations(history, self.watched, values, covariance, first.mean)
         if not set(sound) & set(parts):
             none = np.full(len(self.watched), np.nan)
@@ -224,10 +251,10 @@ class Surveyor:
 
     def _searcher(self, name: str, first: FleetEstimate, usual: Usual) -> ArmChanges:
         history = self.used(name)
-        values, covariance = posterior(history.total, first, WIDE)
+        values, covariance = first.posterior(history.total, WIDE)
         found = deviations(history, self.watched, values, covariance, first.mean)
         corrected, shift = as_usual(history, self.watched, usual, found)
-        return ArmChanges(corrected, self.watched, found.scale, _prior(first), self._payload, shift)
+        return ArmChanges(corrected, self.watched, found.scale, first.as_prior(WIDE), self._payload, shift)
 
     def _scatter(self, first: FleetEstimate, usual: Usual) -> Array:
         """By how much scores scatter more than they should, from the median over the fleet: model errors show here."""
@@ -253,7 +280,9 @@ class Surveyor:
                 break
         days, arm.scale = searcher.history.days, searcher.scale
         payloads = searcher.payloads()
-        arm.changes = [(one, days[one.onset].date, payloads.get(k)) for k, one in enumerate(searcher.changes)]
+        arm.changes = [
+            replace(one, since=days[one.onset].date, carried=payloads.get(k)) for k, one in enumerate(searcher.changes)
+        ]
         return searcher.healthy()
 
     def _least(self, name: str) -> Array:
@@ -295,7 +324,8 @@ class Surveyor:
 
     def _watched_on(self, arm: ArmSurvey) -> tuple[Watched, ...]:
         """What is watched; the mass in the hand with the centre of what the arm was found to carry."""
-        most = max((one for _, _, one in arm.changes if one is not None), key=lambda one: abs(one.mass), default=None)
+        loads = [one.carried for one in arm.changes if one.carried is not None]
+        most = max(loads, key=lambda one: abs(one.mass), default=None)
         if most is None or not abs(most.mass) > most.sigma:
             return self.watched
         direction = self._payload[:, 0] + self._payload[:, 1:4] @ (most.moment / most.mass)
@@ -306,34 +336,82 @@ class Surveyor:
         arm = self.arms[name]
         if arm.series is None:
             return
-        told = []
-        for change, since, payload in arm.changes:
-            ratio = float(arm.scale[change.watched] / arm.series.scale[change.watched])
-            told.append((replace(change, size=ratio * change.size, sigma=ratio * change.sigma), since, payload))
-        arm.changes = told
+        for k, one in enumerate(arm.changes):
+            ratio = float(arm.scale[one.watched] / arm.series.scale[one.watched])
+            arm.changes[k] = replace(one, size=ratio * one.size, sigma=ratio * one.sigma)
 
     def _reversals(self) -> None:
         days = {name: self.used(name).days for name, arm in self.arms.items() if arm.used.any()}
         scatter = reversal_scatter(days)
         for name in days:
-            arm = self.arms[name]
             limit = threshold_for(len(days[name]), self._tests, self.false_alarms)
-            arm.reversals = [(one, days[name][one.onset].date) for one in reversal_changes(days[name], scatter, limit)]
+            self.arms[name].reversals = reversal_changes(days[name], scatter, limit)
 
     def day_to_day(self, name: str, survey: Survey) -> Array:
         """Covariance of an arm's parameters from day to day, (parameters, parameters)."""
         scale = scales(self.watched, survey.estimate.arms[name].values, survey.estimate.mean)
-        D = np.array([one.direction for one in self.watched]).T * (scale * survey.usual.day_to_day)
+        D = directions(self.watched) * (scale * survey.usual.day_to_day)
         return np.asarray(D @ D.T)
-
-
-def _prior(first: FleetEstimate) -> Information:
-    """The fleet's knowledge of an arm, with a wide berth, as information."""
-    spread = WIDE**2 * (first.spread + first.mean_covariance)
-    size = np.sqrt(np.diag(spread))
-    matrix = np.linalg.inv(spread / np.outer(size, size)) / np.outer(size, size)
-    return Information(matrix, matrix @ first.mean)
 
 
 def _robust(scores: Array) -> float:
     return float(np.median(np.abs(scores)) / 0.6745) if len(scores) else 1.0
+
+
+def suspect(day: ArmDay) -> bool:
+    """Whether the log doctor saw something that would spoil an arm's sums."""
+    return any(one.code in SUSPECT and one.severity == "error" for one in day.findings)
+
+
+def wrong_torques(day: ArmDay, values: Array) -> list[tuple[str, int]]:
+    """Joints whose torque has the wrong sign or is dead on a day, seen from the parameters of the type.
+
+    The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself.
+    """
+    assert day.factor is not None
+    found = []
+    for joint, columns in enumerate(day.factor.columns):
+        if day.factor.counts[joint] < LEAST_ROWS:
+            continue
+        expected, cross, power = _squares(day.factor, joint, values[columns])
+        if power < SILENT * expected:
+            found.append(("dead", joint))
+        elif expected + 2.0 * cross + power < REVERSED * (expected - 2.0 * cross + power):
+            found.append(("sign", joint))
+    return found
+
+
+def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float, float]:
+    """Of the expected torque, its product with the measured one, and of the measured one."""
+    gram = factor.gram(joint)
+    return float(x @ gram[:-1, :-1] @ x), float(gram[:-1, -1] @ x), float(gram[-1, -1])
+
+
+def said_exchanged(day: ArmDay, joints: Sequence[str]) -> tuple[int, ...]:
+    """Joints whose torques the log doctor takes for one another's; empty if there are none."""
+    said = {
+        one.joint
+        for one in day.findings
+        if one.code == "swapped-joints" and one.severity == "error" and one.values.get("of") == "effort"
+    }
+    return tuple(index for index, joint in enumerate(joints) if joint in said)
+
+
+def exchanged_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> tuple[int, ...]:
+    """The same if the parameters of the type agree: none of these torques is anything like what it should be."""
+    assert day.factor is not None
+    said = said_exchanged(day, joints)
+    for joint in said:
+        expected, cross, power = _squares(day.factor, joint, values[day.factor.columns[joint]])
+        few = day.factor.counts[joint] < LEAST_ROWS
+        if few or expected - 2.0 * cross + power < UNRELATED * (expected + power):
+            return ()
+    return said
+
+
+def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
+    """Rms of a day's residuals at given values over the usual noise, per joint; 0 where the day has few rows."""
+    assert day.factor is not None
+    counts = np.array(day.factor.counts)
+    rms = np.sqrt(residual_squares(day.factor, values) / np.maximum(counts, 1))
+    return np.where(counts >= ENOUGH_ROWS, rms / noise, 0.0)

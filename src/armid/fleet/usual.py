@@ -1,18 +1,24 @@
-"""Usual changes from day to day: temperature, and what is left, learnt from the whole fleet and robust to faults."""
+"""What is watched from day to day, and its usual changes, learnt from the whole fleet and robust to faults.
+
+Watched are friction, offsets and load loss of each joint, and mass in the hand; what is usual is the effect of
+temperature, and what is left.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
 from armid.arrays import Array
-from armid.fleet.hierarchy import FleetEstimate
-from armid.fleet.information import History, Information
-from armid.fleet.watched import Watched, scales, temperatures
+from armid.dynamics.parameters import FRICTION
+from armid.fleet.hierarchy import History
+from armid.fleet.recording import payload_map
+from armid.torque.friction.law import FrictionLaw, friction_law
+from armid.torque.model import TorqueModel
 
 MEDIAN = 0.4549  # of a squared standard normal
 CUT, CUT_SIGMA = 1.5, 0.8  # standardised deviations beyond this count as this; then their squares scatter so much
@@ -22,6 +28,86 @@ DOUBT = 50  # values that the belief in a scatter of 1 is worth
 RESOLVED = 0.8  # share of a deviation that the day's own data decide, below which it is not used
 LOOSE = 1.0  # prior standard deviation of a day's deviation: this share of the value; or of the arm's scale
 WARM = 3.0  # span of temperatures [°C] without which their effect is not asked for
+PAYLOAD = "payload"
+DIRECTIONS = {"p": " in positive direction", "n": " in negative direction"}
+OFFSET = "fo"  # of the description's friction, which no law has
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """One quantity that is followed.
+
+    Attributes:
+        name: of the parameter, or ``payload``.
+        kind: of a change in it: ``friction``, ``offset``, ``load`` or ``payload``.
+        what: words, with the joint.
+        joint: index; None for the payload.
+        unit: of the quantity.
+        relative: whether changes are told as a share of the arm's own value.
+        direction: how the arm's parameters change with it, (parameters,).
+    """
+
+    name: str
+    kind: str
+    what: str
+    joint: int | None
+    unit: str
+    relative: bool
+    direction: Array
+
+
+def watched_of(model: TorqueModel) -> tuple[Watched, ...]:
+    """All that is watched on this type of arm: each friction coefficient, as its law describes it, and the payload."""
+    known = {}  # joint, law, coefficient and direction of each column
+    linear = friction_law("coulomb-viscous")
+    for one in model.model.parameters:
+        if one.kind == FRICTION:
+            known[one.name] = one.number, linear, one.name[:2], DIRECTIONS.get(one.name[2:3], "")
+    for term in model.terms:
+        for name, coefficient in zip(term.names, term.formula.columns, strict=True):
+            known[name] = term.joint + 1, term.formula, coefficient, ""
+    found = []
+    for index, (name, unit) in enumerate(zip(model.names, model.units, strict=True)):
+        if name in known:
+            joint, law, coefficient, way = known[name]
+            kind, words, relative = _described(law, coefficient)
+            direction = np.eye(len(model.names))[index]
+            found.append(Watched(name, kind, f"{words} of joint {joint}{way}", joint - 1, unit, relative, direction))
+    mass = payload_map(model)[:, 0]
+    if np.abs(mass).max(initial=0.0) > 1e-9:
+        words = "mass in the hand (as if at the tool's origin)"
+        found.append(Watched(PAYLOAD, PAYLOAD, words, None, "kg", False, mass))
+    return tuple(found)
+
+
+def _described(law: FrictionLaw, coefficient: str) -> tuple[str, str, bool]:
+    """Kind and words of a coefficient, and whether its changes are shares: an even part has no size of its own."""
+    if coefficient == OFFSET:
+        return "offset", "torque offset", False
+    if law.loaded:
+        return "load", "load-proportional friction", True
+    formula = law.columns[coefficient]
+    if formula in ("v", "1") and not law.even:
+        return "friction", "viscous friction" if formula == "v" else "Coulomb friction", True
+    return "friction", f"{law.name} friction", not law.even
+
+
+def directions(watched: Sequence[Watched]) -> Array:
+    """How the arm's parameters change with each watched quantity, (parameters, watched)."""
+    return np.array([one.direction for one in watched]).T
+
+
+def scales(watched: Sequence[Watched], values: Array, mean: Array) -> Array:
+    """Sizes of which changes are shares: the arm's own value, not below a fifth of the type's; 1 where absolute."""
+    own, usual = (np.abs(directions(watched).T @ one) for one in (values, mean))
+    return np.where([one.relative for one in watched], np.maximum(own, 0.2 * usual), 1.0)
+
+
+def temperatures(watched: Sequence[Watched], felt: Array) -> Array:
+    """Temperature that concerns each watched quantity, (days, watched), from that of the joints; NaN for none."""
+    concerned = [one.joint if one.kind in ("friction", "load") else None for one in watched]
+    columns = [np.full(len(felt), np.nan) if joint is None else felt[:, joint] for joint in concerned]
+    return np.array(columns).T.reshape(len(felt), len(watched))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,23 +155,12 @@ class Usual:
         return np.where(np.isfinite(effect), effect, 0.0)
 
 
-def posterior(information: Information, prior: FleetEstimate, widen: float) -> tuple[Array, Array]:
-    """Values and covariance of one arm; what its data leave open is taken from the fleet, with a wide berth."""
-    spread = widen**2 * (prior.spread + prior.mean_covariance)
-    size = np.sqrt(np.diag(spread))
-    A, S = information.matrix * np.outer(size, size), spread / np.outer(size, size)
-    covariance = np.linalg.solve(np.eye(len(size)) + S @ A, S)
-    covariance = 0.5 * (covariance + covariance.T)
-    moved = covariance @ ((information.vector - information.matrix @ prior.mean) * size)
-    return prior.mean + size * moved, covariance * np.outer(size, size)
-
-
 def deviations(
-    history: History, watched: tuple[Watched, ...], values: Array, covariance: Array, mean: Array
+    history: History, watched: Sequence[Watched], values: Array, covariance: Array, mean: Array
 ) -> Deviations:
     """δ_d = (D'A_dD)⁻¹ D'(b_d - A_d x̂) of all days, and its variance, the error of x̂ included."""
     scale = scales(watched, values, mean)
-    D = np.array([one.direction for one in watched]).T * scale
+    D = directions(watched) * scale
     score = history.vector - history.matrix @ values
     AD = history.matrix @ D
     M = np.einsum("pk,dpl->dkl", D, AD)
@@ -106,7 +181,7 @@ def deviations(
     )
 
 
-def learn_usual(parts: Sequence[Deviations], watched: tuple[Watched, ...]) -> Usual:
+def learn_usual(parts: Sequence[Deviations], watched: Sequence[Watched]) -> Usual:
     """Effect of temperature and what changes beside it, from all arms."""
     values, variance, warmth = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "variance", "warmth")
@@ -192,7 +267,7 @@ def _extra(y: Array, v: Array) -> float:
     return float(brentq(excess, 0.0, 100.0 * float(np.mean(y**2)) + 1e-300))
 
 
-def as_usual(history: History, watched: tuple[Watched, ...], usual: Usual, found: Deviations) -> tuple[History, Array]:
+def as_usual(history: History, watched: Sequence[Watched], usual: Usual, found: Deviations) -> tuple[History, Array]:
     """The history at reference temperature, with days that count as little as their usual changes allow.
 
     A day's own deviation u ~ N(0, T) in the watched directions D is integrated out, which leaves
@@ -201,7 +276,7 @@ def as_usual(history: History, watched: tuple[Watched, ...], usual: Usual, found
     Returns:
         The history, and what temperature did to the parameters on each day, (days, parameters).
     """
-    D = np.array([one.direction for one in watched]).T * found.scale
+    D = directions(watched) * found.scale
     shift = usual.expected(found.warmth) @ D.T  # (days, parameters)
     vector = history.vector - np.einsum("dpq,dq->dp", history.matrix, shift)
     root = usual.spread(found.warmth)  # (days, watched)
@@ -211,4 +286,4 @@ def as_usual(history: History, watched: tuple[Watched, ...], usual: Usual, found
     matrix = history.matrix - AD @ inner
     vector = vector - np.einsum("dkp,dk->dp", inner, root * (vector @ D))
     matrix = 0.5 * (matrix + np.transpose(matrix, (0, 2, 1)))
-    return History(history.name, history.days, matrix, vector, history.noise, history.inflation), shift
+    return replace(history, matrix=matrix, vector=vector), shift

@@ -91,7 +91,7 @@ def _examine_column(
     if np.ptp(known) == 0.0:
         if _is_dead(log, channel, joint):
             variant = "spare" if channel in ("velocity", "acceleration") else ""
-            findings.append(found("dead-channel", name, variant=variant, channel=channel, value=float(known[0])))
+            findings.append(found("dead-channel", name, variant=variant, channel=channel, value=float(known[0]) + 0.0))
         return findings, np.ones(len(x), dtype=bool) if channel != "position" else bad
     zeros = _dropouts(log, clock, channel, joint, x) & finite
     if zeros.mean() >= _DROPOUTS:

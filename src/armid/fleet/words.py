@@ -1,0 +1,121 @@
+"""Sentences about fleets: what is wrong with an arm, by code, and how numbers, sizes and days are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SHOWN = 4  # parameters that the sentence about an unusual arm names
+#: Parameters of links and rotors, by what their names begin with; longer beginnings first.
+PARAMETERS = {
+    "Im": "rotor inertia of joint",
+    "I": "inertia of link",
+    **dict.fromkeys(("mx", "my", "mz"), "first moment of link"),
+    "m": "mass of link",
+}
+
+
+def counted(count: int, what: str) -> str:
+    """A number and what it counts."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def when(since: str, until: str | None) -> str:
+    """Days from the first to the last."""
+    return f"since {since}" if until is None else f"on {since}" if until == since else f"from {since} to {until}"
+
+
+def two_digits(value: float) -> str:
+    """Two significant digits: 360, not 3.6e+02."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def _amount(size: float, unit: str) -> str:
+    return f"{two_digits(100.0 * abs(size))} %" if unit == "1" else f"{two_digits(abs(size))} {unit}"
+
+
+def _step(what: str, size: float, unit: str, **_: Any) -> str:
+    return f"{what} is {_amount(size, unit)} {'higher' if size > 0.0 else 'lower'}"
+
+
+def _ramp(what: str, size: float, unit: str, **_: Any) -> str:
+    return f"{what} {'rises' if size > 0.0 else 'falls'} by {_amount(size, unit)} a day"
+
+
+def _payload(size: float, put_down: bool = False, **_: Any) -> str:
+    if size > 0.0:
+        return f"{'carried' if put_down else 'carries'} about {size:.2g} kg that nobody told of"
+    return f"is about {-size:.2g} kg lighter in the hand than before"
+
+
+def _payload_ramp(size: float, **_: Any) -> str:
+    return f"mass in the hand {'grows' if size > 0.0 else 'shrinks'} by {abs(size):.2g} kg a day"
+
+
+def _reversal(joint: int, size: float, **_: Any) -> str:
+    times = f"{1.0 + size:.2g} times what they were"
+    return f"residuals of joint {joint} just after reversals are {times} (play in the gear?)"
+
+
+def _times(size: float | None, days: int) -> str:
+    return "" if size is None else f" ({'up to ' if days != 1 else ''}{size:.2g} times the noise)"
+
+
+def _misfit(joint: int, size: float | None = None, days: int = 1, **_: Any) -> str:
+    return f"torque of joint {joint} does not fit the arm's own model{_times(size, days)}"
+
+
+def _clock(days_off: int, **_: Any) -> str:
+    return f"the recorder's clock is {counted(abs(days_off), 'day')} {'behind' if days_off < 0 else 'ahead'}"
+
+
+def in_words(name: str) -> str:
+    """What a parameter is: ``Izz2R`` is an inertia of link 2; empty if there are no words for it."""
+    found = re.fullmatch(r"([A-Za-z]+)(\d+)R?", name)
+    starts = () if found is None else (words for start, words in PARAMETERS.items() if found[1].startswith(start))
+    return next((f"{words} {found[2]}" for words in starts if found), "")
+
+
+def _unusual(names: Sequence[str], deviations: Sequence[float], watched: Mapping[str, str], **_: Any) -> str:
+    parts = []
+    for name, far in zip(names, deviations, strict=True):
+        words, size = watched.get(name) or in_words(name), f"{far:+.1f} standard deviations"
+        parts.append(f"{words} ({name}, {size})" if words else f"{name} ({size})")
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return f"is unlike the other arms in {', '.join(parts[:SHOWN])}{more}"
+
+
+def _same_file(robot: str, date: str, file: str, whole: bool) -> str:
+    then = "so the whole day is left out" if whole else "and counts on both days; remove one of them"
+    return f"is the same file as {robot} {date} {file}, {then}"
+
+
+#: By code; the codes with a hyphen are those of the log doctor.
+WORDS = {
+    "step": _step,
+    "ramp": _ramp,
+    "payload": _payload,
+    "payload_ramp": _payload_ramp,
+    "reversal": _reversal,
+    "sign": "torque of joint {joint} has the wrong sign",
+    "dead": "torque of joint {joint} is dead",
+    "exchanged": lambda names, **_: f"torques of {' and '.join(names)} look exchanged",
+    "misfit": _misfit,
+    "unfit": "more than half of its days do not fit one model of the arm (torque of joint {joint}: up to {size:.2g} "
+    "times the noise)",
+    "unusual": _unusual,
+    "dead-channel": "{channel} of joint {joint} is dead",
+    "mostly-zero": "{channel} of joint {joint} is zero most of the time",
+    "degrees": "positions are in degrees, not in radians",
+    "time-unit": "time is in another unit",
+    "rate-differs": "the stated rate contradicts the timestamps",
+    "clock-jump": _clock,
+    "copied-file": "{file} is a copy of {original} and does not count",
+    "same-file": _same_file,
+    "days": "{days} days, {first} to {last}; intervals account for residuals that are correlated in time and for what "
+    "usually changes from day to day.",
+    "left-out": "Days from {since} on are left out: {what} changed on that day.",
+    "not-consistent": "No physically consistent fit: {error}.",
+    "no-effect": "no {kind} faults are planted: they would have no effect",
+}
