@@ -47,8 +47,10 @@ class Note:
         return {"code": self.code, "values": dict(self.values), "text": str(self)}
 
 
-def as_note(said: Note | str) -> Note:
-    """A note; a bare sentence becomes one without a code of its own."""
+def as_note(said: Note | str | Mapping[str, Any]) -> Note:
+    """A note from what `Note.to_data` made; a bare sentence becomes one without a code of its own."""
+    if isinstance(said, Mapping):
+        return Note(str(said.get("code", "")), dict(said.get("values", {})))
     return said if isinstance(said, Note) else Note("notes.text", {"text": said})
 
 

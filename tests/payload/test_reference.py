@@ -6,7 +6,7 @@ import pytest
 
 from armid.errors import ArmidError
 from armid.payload import identify_payload, load_payload, load_reference
-from armid.payload.pictures import payload_figure
+from armid.payload.estimate import payload_figure
 from tests.payload.stand import BODY, Draws
 
 TABLE_3 = """

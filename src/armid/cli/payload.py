@@ -55,7 +55,7 @@ def payload(options: argparse.Namespace) -> int:
         written.append(options.loaded)
     if options.pictures:
         from armid import theme
-        from armid.payload.pictures import payload_figure
+        from armid.payload.estimate import payload_figure
 
         written.append(str(Path(options.pictures) / "payload-torque.png"))
         theme.save(payload_figure(found), Path(written[-1]))

@@ -1,14 +1,22 @@
-"""A body that can exist, as near as possible to ten estimated parameters; and what it is in words of a CAD program."""
+"""A physically consistent body near ten estimated parameters, and what it is in words of a CAD program."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from armid.arrays import Array
-from armid.robot.inertia import INERTIAL_NAMES, from_com, pseudo_inertia, to_com
+from armid.errors import DescriptionError
+from armid.files import checked, parse_yaml, read_text
+from armid.payload.estimate import ReferenceValue
+from armid.robot.inertia import INERTIAL_NAMES, from_com, impossibility, pseudo_inertia, to_com
+from armid.robot.quantities import Number, Vector
 
 BELIEF = 1.0 / 30.0**2  # weight of the plausible body, believed to 3000 % as the arm's links are in `feasible`
 TYPICAL_RADIUS_M = 0.1  # of gyration, of that body
@@ -37,9 +45,7 @@ def possible_body(estimate: Array, information: Array) -> Array:
     away = start - estimate
     weight = max(BELIEF, float(away @ information @ away))
     x = start
-    while (
-        True
-    ):  # the weight falls step by step, so that Newton's method never meets the edge of the possible unprepared
+    while True:  # the weight falls step by step, so that Newton's method never meets the edge unprepared
         x = _minimum(x, estimate, information, pull, weight)
         if weight <= BELIEF:
             return x
@@ -103,20 +109,7 @@ def undescribed(values: Array) -> Array:
     return from_com(float(values[0]), values[1:4], tensor)
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Quantities of an uncertain body.
-
-    Attributes:
-        values: at the estimate, as in `QUANTITIES`.
-        covariance: to first order.
-    """
-
-    values: Array
-    covariance: Array
-
-
-def spread(parameters: Array, covariance: Array) -> Spread:
+def spread(parameters: Array, covariance: Array) -> tuple[Array, Array]:
     """Mass, centre of mass and inertia with their covariance, by the slopes over a thousandth of the uncertainty."""
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     steps = np.maximum(1e-3 * sigma, 1e-9)
@@ -124,4 +117,77 @@ def spread(parameters: Array, covariance: Array) -> Spread:
     for i, step in enumerate(steps):
         change = step * np.eye(10)[i]
         slopes[:, i] = (described(parameters + change) - described(parameters - change)) / (2.0 * step)
-    return Spread(described(parameters), slopes @ covariance @ slopes.T)
+    return described(parameters), slopes @ covariance @ slopes.T
+
+
+class _Inertia(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tensor about the centre of mass [kg m^2]."""
+
+    xx: Number
+    yy: Number
+    zz: Number
+    xy: Number = Number(0.0)
+    xz: Number = Number(0.0)
+    yz: Number = Number(0.0)
+
+
+class _Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Entries of a file with a known payload."""
+
+    mass: Number
+    com: Vector | None = None
+    inertia: _Inertia | None = None
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """What counts of a result that armid wrote."""
+
+    parameters: Annotated[list[float], msgspec.Meta(min_length=10, max_length=10)]
+
+
+def load_reference(path: str | Path) -> dict[str, float]:
+    """Read a known payload: mass, and where known com and inertia about it, in the tool frame.
+
+    A YAML or JSON file such as ``{mass: 9.579, com: [0.024, 0.09, -0.202], inertia: {xx: 0.612, yy: 0.063, …}}``, or
+    what `armid payload -o` wrote.
+
+    Returns:
+        Values by the names of `QUANTITIES`, those that are known.
+    """
+    data = parse_yaml(read_text(path), str(path))
+    if "format" in data:
+        if not str(data["format"]).startswith("armid payload"):
+            problem = "is not that of a payload; give mass, com and inertia, or what armid payload -o wrote"
+            raise DescriptionError(str(path), "format", problem)
+        return _named(checked(data, _Written, str(path)).parameters)
+    file = checked(data, _Reference, str(path))
+    if file.mass <= 0.0:
+        raise DescriptionError(str(path), "mass", f"is {file.mass:g}; it must be above zero")
+    values = {"m": float(file.mass)}
+    if file.com is not None:
+        values |= dict(zip(("c_x", "c_y", "c_z"), map(float, file.com), strict=True))
+    if file.inertia is not None:
+        values |= {f"I{axes}": float(getattr(file.inertia, axes)) for axes in ("xx", "yy", "zz", "xy", "xz", "yz")}
+    if len(values) == len(QUANTITIES):
+        reason = impossibility(undescribed(np.array([values[name] for name, _ in QUANTITIES])))
+        if reason is not None:
+            problem = f"no body can have it, since {reason}; it must be about the centre of mass"
+            raise DescriptionError(str(path), "inertia", problem)
+    return values
+
+
+def compared(values: Array, sigmas: Array, reference: Mapping[str, float] | ArrayLike) -> tuple[ReferenceValue, ...]:
+    """Estimates (in the order of `QUANTITIES`) beside those reference values that are known."""
+    told = reference if isinstance(reference, Mapping) else _named(reference)
+    rows = []
+    for (name, unit), value, sigma in zip(QUANTITIES, values.tolist(), sigmas.tolist(), strict=True):
+        if name in told:
+            known = float(told[name])
+            away = abs(value - known) / sigma if sigma > 0.0 else float("inf")
+            rows.append(ReferenceValue(name, unit, value, sigma, known, away, away <= 2.0))
+    return tuple(rows)
+
+
+def _named(parameters: ArrayLike) -> dict[str, float]:
+    """Ten parameters in the tool frame, as quantities."""
+    return dict(zip((name for name, _ in QUANTITIES), described(np.asarray(parameters, dtype=float)), strict=True))

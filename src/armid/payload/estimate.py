@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armid._version import __version__
 from armid.arrays import Array
+from armid.display import short
 from armid.errors import ArmidError
-from armid.files import plain, write_text
-from armid.payload.reference import ReferenceValue
+from armid.figures import Block, Figure, Panel, line, span
+from armid.files import MaybeNaN, plain, read_result, write_result
+from armid.notes import Note
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, tensor, to_com
-from armid.robot.schema import read_result
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
     from armid.estimation.fit import Fit
     from armid.robot.robot import Robot
 
 FORMAT = "armid payload 1"
+_DASHED = {"linestyle": (0, (4, 1.5))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,45 +51,35 @@ class Quantity:
     """One number about the payload.
 
     Attributes:
-        name, unit: such as ``c_x`` in m.
-        value: of the body that can exist.
-        sigma: standard deviation.
-        lower, upper: 95 % interval.
+        name: such as ``c_x``.
+        value: of the physically consistent body.
+        sigma: standard deviation; not finite where the data say nothing.
+        interval_95: its ends.
         determined: whether the data tell it, rather than what bodies are usually like.
+        unit: such as m.
     """
 
     name: str
-    unit: str
-    value: float
-    sigma: float
-    lower: float
-    upper: float
+    value: MaybeNaN
+    sigma: MaybeNaN
+    interval_95: tuple[MaybeNaN, MaybeNaN]
     determined: bool
+    unit: str
 
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "name": self.name,
-            "value": plain(self.value),
-            "sigma": plain(self.sigma),
-            "interval_95": [plain(self.lower), plain(self.upper)],
-            "determined": self.determined,
-            "unit": self.unit,
-        }
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval."""
+        return self.interval_95[0]
 
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Quantity:
-        """Inverse of `to_data`; null was not finite."""
-        lower, upper = data["interval_95"]
-        return cls(
-            name=data["name"],
-            unit=data["unit"],
-            value=_number(data["value"], float("nan")),
-            sigma=_number(data["sigma"], float("inf")),
-            lower=_number(lower, -float("inf")),
-            upper=_number(upper, float("inf")),
-            determined=bool(data["determined"]),
-        )
+    @property
+    def upper(self) -> float:
+        """Upper end of the interval."""
+        return self.interval_95[1]
+
+    @property
+    def half(self) -> float:
+        """Half of the interval."""
+        return 0.5 * (self.upper - self.lower)
 
 
 @dataclass(frozen=True)
@@ -105,10 +97,10 @@ class JointLoad:
 
     name: str
     moved: bool
-    rms_without: float
-    rms_with: float
-    noise: float
-    payload_rms: float
+    rms_without: MaybeNaN
+    rms_with: MaybeNaN
+    noise: MaybeNaN
+    payload_rms: MaybeNaN
 
 
 @dataclass(frozen=True)
@@ -122,8 +114,29 @@ class FrictionChange:
     before: float
 
 
+@dataclass(frozen=True)
+class ReferenceValue:
+    """One quantity beside its reference.
+
+    Attributes:
+        name, unit: as in `QUANTITIES`.
+        value, sigma: estimate and its standard deviation.
+        reference: what was said.
+        sigmas: difference in standard deviations.
+        within_2_sigma: the test of Swevers et al., Table 3.
+    """
+
+    name: str
+    unit: str
+    value: float
+    sigma: float
+    reference: float
+    sigmas: MaybeNaN
+    within_2_sigma: bool
+
+
 @dataclass(frozen=True, eq=False)
-class Series:
+class PayloadSeries:
     """Torque over time, (rows,) and (rows, joints); pictures are drawn from it.
 
     Attributes:
@@ -139,7 +152,7 @@ class Series:
     moving: tuple[bool, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PayloadEstimate:
     """What `identify_payload` returns; positions and inertias are in the robot's tool frame.
 
@@ -185,10 +198,10 @@ class PayloadEstimate:
     reference: tuple[ReferenceValue, ...]
     requirement: Requirement
     good: bool
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...]
-    advice: tuple[str, ...]
-    series: Series | None = None
+    reasons: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    advice: tuple[Note, ...]
+    series: PayloadSeries | None = field(default=None, repr=False)
     pipeline: tuple[Mapping[str, Any], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     history: Mapping[str, Any] = field(default_factory=dict)
@@ -229,90 +242,118 @@ class PayloadEstimate:
 
         return loaded_robot(robot, self.parameters)
 
+    @property
+    def verdict(self) -> str:
+        """``good`` or ``poor``."""
+        return "good" if self.good else "poor"
+
+    @property
+    def undetermined(self) -> list[str]:
+        """Names of the quantities that the data do not tell."""
+        return [quantity.name for quantity in self.quantities if not quantity.determined]
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short(self, self.robot, f"{self.mass:.4g} kg", self.verdict)
+
+    def plot(self) -> Picture:
+        """Measured torque, predicted with the payload and for the arm alone; a matplotlib figure."""
+        return payload_figure(self)
+
     def summary(self) -> str:
         """A page for people."""
-        from armid.payload.words import summary
-
-        return summary(self)
+        lines = [f"{self.robot}: payload in the tool frame, 95 % intervals"]
+        told = {row.name: row for row in self.reference}
+        for quantity in self.quantities:
+            line = _line(quantity)
+            if quantity.name in told:
+                row = told[quantity.name]
+                line += f"   reference {row.reference:.4g}: {row.sigmas:.1f} σ" + ("" if row.within_2_sigma else "  ✗")
+            lines.append(line)
+        lines.append("inertia Ixx … Iyz is about the centre of mass; about the tool frame:")
+        lines += [_line(quantity) for quantity in self.about_frame[4:]]
+        if told:
+            inside = sum(row.within_2_sigma for row in self.reference)
+            lines.append(f"{inside} of {len(told)} reference values are within 2 σ")
+        lines.append("error of torque while moving [N m], arm alone → with payload:")
+        width = max(len(joint.name) for joint in self.joints)
+        for joint in self.joints:
+            if not joint.moved:
+                lines.append(f"  {joint.name:<{width}}  at rest, took no part")
+                continue
+            noise = "" if np.isnan(joint.noise) else f"   noise {joint.noise:.3g}"
+            lines.append(f"  {joint.name:<{width}}  {joint.rms_without:.3g} → {joint.rms_with:.3g}{noise}")
+        lines += [*map(str, self.notes), f"verdict: {self.verdict}"]
+        lines += [f"  {reason}" for reason in self.reasons]
+        lines += [f"advice: {line}" for line in self.advice]
+        return "\n".join(lines)
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file."""
-        write_text(Path(path), json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n")
+        write_result(path, FORMAT, self.to_data())
 
     def to_data(self) -> dict[str, Any]:
         """Everything but the series, for JSON."""
         mass, com, inertia = to_com(self.parameters)
-        return {
-            "format": FORMAT,
-            "armid": __version__,
-            "robot": self.robot,
-            "mass": mass,
-            "com": com.tolist(),
-            "inertia": inertia.tolist(),
-            "inertia_about_frame": self.inertia_about_frame.tolist(),
-            "verdict": "good" if self.good else "poor",
-            "reasons": list(self.reasons),
-            "quantities": [quantity.to_data() for quantity in self.quantities],
-            "about_frame": [quantity.to_data() for quantity in self.about_frame],
-            "parameters": self.parameters.tolist(),
-            "parameter_names": list(INERTIAL_NAMES),
-            "parameter_units": list(INERTIAL_UNITS),
-            "free": self.free.tolist(),
-            "covariance": self.covariance.tolist(),
-            "joints": [{key: plain(value) for key, value in vars(joint).items()} for joint in self.joints],
-            "friction": [vars(change) for change in self.friction],
-            "arm_share": self.arm_share,
-            "gain": self.gain,
-            "reference": [row.to_data() for row in self.reference],
-            "within_2_sigma": [sum(row.within_2_sigma for row in self.reference), len(self.reference)],
-            "requirement": vars(self.requirement),
-            "notes": list(self.notes),
-            "advice": list(self.advice),
-            "loaded_values": self.loaded_values.tolist(),
-            "loaded_covariance": self.loaded_covariance.tolist(),
-            "fit_sha256": list(self.fit_sha256),
-            "data_sha256": list(self.data_sha256),
-            "pipeline": [dict(step) for step in self.pipeline],
-            "options": dict(self.options),
-            "history": dict(self.history),
-        }
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> PayloadEstimate:
-        """Inverse of `to_data`."""
-        joints: list[dict[str, Any]]
-        rows: list[dict[str, Any]]
-        joints = [{key: float("nan") if value is None else value for key, value in j.items()} for j in data["joints"]]
-        rows = [{**row, "sigmas": _number(row["sigmas"], float("inf"))} for row in data["reference"]]
-        arrays: dict[str, Any] = {name: np.array(data[name], dtype=float) for name in _ARRAYS}
-        texts: dict[str, Any] = {name: tuple(data[name]) for name in _TEXTS}
-        return cls(
-            robot=data["robot"],
-            quantities=tuple(Quantity.from_data(entry) for entry in data["quantities"]),
-            about_frame=tuple(Quantity.from_data(entry) for entry in data["about_frame"]),
-            friction=tuple(FrictionChange(**entry) for entry in data["friction"]),
-            joints=tuple(JointLoad(**entry) for entry in joints),
-            arm_share=float(data["arm_share"]),
-            gain=float(data["gain"]),
-            reference=tuple(ReferenceValue(**row) for row in rows),
-            requirement=Requirement(**data["requirement"]),
-            good=data["verdict"] == "good",
-            pipeline=tuple(data["pipeline"]),
-            options=data["options"],
-            history=data["history"],
-            **arrays,
-            **texts,
-        )
-
-
-_ARRAYS = ("parameters", "free", "covariance", "loaded_values", "loaded_covariance")
-_TEXTS = ("fit_sha256", "data_sha256", "reasons", "notes", "advice")
+        told = {"mass": mass, "com": com, "inertia": inertia, "inertia_about_frame": self.inertia_about_frame}
+        names = {"parameter_names": INERTIAL_NAMES, "parameter_units": INERTIAL_UNITS}
+        inside = [sum(row.within_2_sigma for row in self.reference), len(self.reference)]
+        return dict(plain({**told, **plain(self), **names, "verdict": self.verdict, "within_2_sigma": inside}))
 
 
 def load_payload(path: str | Path) -> PayloadEstimate:
     """Read what `PayloadEstimate.save` wrote."""
-    return read_result(path, "a payload", FORMAT, "armid payload -o", PayloadEstimate.from_data)
+    found = read_result(path, PayloadEstimate, "a payload", FORMAT, "armid payload -o")
+    count = len(found.loaded_values)
+    shapes = {"parameters": (10,), "free": (10,), "covariance": (10, 10), "loaded_covariance": (count, count)}
+    for name, shape in shapes.items():
+        array = getattr(found, name)
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ArmidError(f"{path}: {name}: must be {shape} finite numbers; write it again with armid payload -o")
+    if len(found.quantities) != 10 or len(found.about_frame) != 10 or not found.joints or found.parameters[0] <= 0.0:
+        raise ArmidError(f"{path}: is not complete; write it again with armid payload -o")
+    return found
 
 
-def _number(value: float | None, missing: float) -> float:
-    return missing if value is None else float(value)
+def _line(quantity: Quantity) -> str:
+    if not np.isfinite(quantity.sigma):
+        return f"  {quantity.name:<4} not to be told"
+    interval = f"{quantity.lower:.4g} … {quantity.upper:.4g}"
+    mark = "" if quantity.determined else "   not determined by these data"
+    return f"  {quantity.name:<4} {quantity.value:>10.4g} {quantity.unit:<7} {interval:<20}{mark}"
+
+
+def payload_figure(payload: PayloadEstimate) -> Picture:
+    """Measured torque, predicted with payload, predicted for the arm alone; errors beside it at the same scale."""
+    series = payload.series
+    if series is None:
+        raise ArmidError("this payload was read from a file, which holds no series; estimate it anew to draw it")
+    rows = [j for j, moved in enumerate(series.moving) if moved]
+    breaks = np.flatnonzero(np.diff(series.time) <= 0.0) + 1
+    time = np.insert(series.time - series.time[0], breaks, np.nan)
+    blocks = []
+    for j in rows:
+        joint = payload.joints[j]
+        measured, loaded, bare = (
+            np.insert(values[:, j], breaks, np.nan) for values in (series.measured, series.with_payload, series.without)
+        )
+        low, high = span(np.concatenate([measured, loaded, bare]), 0.05)
+        half = max(0.5 * (high - low), float(np.nanmax(np.abs(measured - bare))))
+        middle = 0.5 * (low + high)
+        torque = [line("nominal", time, bare), line("measured", time, measured)]
+        torque.append(line("predicted", time, loaded, style=_DASHED))
+        errors = [line("nominal", time, measured - bare), line("residual", time, measured - loaded)]
+        ends = ([middle - half, middle + half], [-half, half])
+        corner = f"RMS {joint.rms_without:.3g} → {joint.rms_with:.3g}"
+        panels = [
+            Panel("", torque, name="torque [N m]", y_range=ends[0], x_title="time [s]"),
+            Panel("", errors, name="error [N m]", y_range=ends[1], x_title="time [s]", corner=corner),
+        ]
+        blocks.append(Block(joint.name.replace("_", " "), [panels], (130.0,)))
+    mass = payload.quantity("m")
+    half_mass = 0.5 * (mass.upper - mass.lower)
+    taken = [1.0 - payload.joints[j].rms_with / payload.joints[j].rms_without for j in rows]
+    return Figure("payload", blocks).draw(
+        f"A payload of {mass.value:.4g} ± {half_mass:.2g} kg explains {100 * min(taken):.0f} to "
+        f"{100 * max(taken):.0f} % of what the model of the arm alone (grey) misses; measured black, with payload blue."
+    )

@@ -16,15 +16,13 @@ from armid.errors import ArmidError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit
 from armid.logs.log import Log
+from armid.notes import Note, note
 from armid.payload.attach import attached, base_map
-from armid.payload.body import QUANTITIES, described, possible_body, spread
-from armid.payload.estimate import FrictionChange, JointLoad, PayloadEstimate, Quantity, Requirement, Series
-from armid.payload.joint import JointSolution, solve_jointly
-from armid.payload.reference import compared
-from armid.payload.regression import LoadedProblem
-from armid.payload.words import advice_for, notes_for, reasons_for
+from armid.payload.body import QUANTITIES, compared, described, possible_body, spread
+from armid.payload.estimate import FrictionChange, JointLoad, PayloadEstimate, PayloadSeries, Quantity, Requirement
+from armid.payload.joint import JointSolution, LoadedProblem, solve_jointly
 from armid.progress import report_progress
-from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, to_com
+from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, impossibility, to_com
 from armid.signals.dataset import Dataset
 from armid.validation.comparison import Comparison, compare
 from armid.validation.metrics import MOVING, root_mean_square
@@ -34,6 +32,9 @@ LOAD_ROUNDS = 3  # of load-dependent friction with the payload so far
 DETERMINED = 0.3  # standard deviation of a quantity, as a share of its kind's size, up to which data determine it
 SEEN = 2.0  # standard deviations the mass must be above zero
 GAIN = 0.01  # torque sensors and motor constants are seldom known better
+ABOVE_NOISE = 3.0  # times the noise that an error is before it is called the model's
+ARM_LIMITS = 0.5  # share of the mass's variance above which the arm's fit is what limits
+DISAGREES = 3.0  # standard deviations from the reference that are more than chance
 REACH = float(norm.ppf(0.975))
 MOST_ROWS = 4000  # of the series
 
@@ -114,11 +115,10 @@ def identify_payload(
         pipeline=tuple(dict(step) for step in data[0].pipeline),
         history={"armid": __version__, "empty_sha256": [fingerprint(item) for item in without]},
     )
-    reasons = reasons_for(draft)
-    notes = notes_for(draft, lag=solution.lag, rows=int(solution.counts.sum()), undetermined=_left_open(fit))
-    said = tuple(str(note) for item in data for note in item.notes)
-    draft = replace(draft, reasons=reasons, good=not reasons, notes=(*said, *notes))
-    return replace(draft, advice=advice_for(draft, bool(without)))
+    reasons = tuple(_reasons(draft))
+    said = [one for item in data for one in item.notes]
+    draft = replace(draft, reasons=reasons, good=not reasons, notes=(*said, *_notes(draft, solution, fit)))
+    return replace(draft, advice=tuple(_advice(draft, had_empty=bool(without))))
 
 
 def _listed(items: Data | Sequence[Data]) -> list[Data]:
@@ -170,10 +170,66 @@ def _loaded(fit: Fit, solution: JointSolution, parameters: Array) -> tuple[Array
     return values, 0.5 * (covariance + covariance.T)
 
 
-def _left_open(fit: Fit) -> list[str]:
-    """Parameters that the arm's own data leave free, whose covariance says nothing."""
+def _reasons(payload: PayloadEstimate) -> list[Note]:
+    """Why the verdict is poor; empty for a good one."""
+    mass, free = payload.quantities[0], float(payload.free[0])
+    sigma = float(np.sqrt(payload.covariance[0, 0]))
+    if free <= 2.0 * sigma:
+        return [note(f"payload.{'negative' if free < -2.0 * sigma else 'none'}", mass=free, half=2.0 * sigma)]
+    asked, reasons = payload.requirement, []
+    if mass.half > asked.mass * mass.value:
+        reasons.append(note("payload.mass", half=mass.half / mass.value, asked=asked.mass))
+    for quantity in payload.quantities[1:4]:
+        if quantity.half > asked.com_m:
+            reasons.append(note("payload.com", name=quantity.name, half_m=quantity.half, asked_m=asked.com_m))
+    for row in payload.reference:
+        if row.sigmas > DISAGREES and not _near(payload, row.name, abs(row.value - row.reference)):
+            told = {"name": row.name, "sigmas": row.sigmas, "reference": row.reference, "unit": row.unit}
+            reasons.append(note("payload.reference", **told))
+    return reasons
+
+
+def _near(payload: PayloadEstimate, name: str, away: float) -> bool:
+    """Whether a difference from the reference is small enough for what the payload is needed for."""
+    if name == "m":
+        return away <= payload.requirement.mass * payload.mass
+    if name.startswith("c_"):
+        return away <= payload.requirement.com_m
+    # Inertia: what a centre of mass that is just good enough does to it.
+    return away <= 2.0 * payload.mass * payload.requirement.com_m * max(float(np.linalg.norm(payload.com)), 0.1)
+
+
+def _notes(payload: PayloadEstimate, solution: JointSolution, fit: Fit) -> list[Note]:
+    """What was found."""
+    notes = [note("payload.nearest")] if impossibility(payload.free) is not None else []
+    if left := payload.undetermined:
+        notes.append(note("payload.undetermined", names=left))
+    notes.append(note("payload.rows", rows=int(solution.counts.sum()), lag=solution.lag))
+    scale = float((payload.gain * payload.free[0]) ** 2 / max(float(payload.covariance[0, 0]), 1e-300))
+    notes.append(note("payload.shares", arm_share=payload.arm_share, gain=payload.gain, gain_share=scale))
+    loud = [j for j in payload.joints if j.moved and j.noise > 0.0 and j.rms_with > ABOVE_NOISE * j.noise]
+    if loud:
+        worst = max(loud, key=lambda joint: joint.rms_with / joint.noise)
+        notes.append(note("payload.above_noise", joint=worst.name, ratio=worst.rms_with / worst.noise))
+    # parameters that the arm's own data leave free, whose covariance says nothing
     pairs = zip(fit.names, fit.identifiability.classes, strict=True)
-    return [name for name, kind in pairs if kind == "undetermined"]
+    if free := [name for name, kind in pairs if kind == "undetermined"]:
+        notes.append(note("payload.arm_open", names=free[:5]))
+    return notes
+
+
+def _advice(payload: PayloadEstimate, *, had_empty: bool) -> list[Note]:
+    """What would help, where something is missing."""
+    advice, left = [], payload.undetermined
+    if any(name.startswith("I") for name in left):
+        advice.append(note("payload.faster", robot=payload.robot))
+    if any(name.startswith("c_") or name == "m" for name in left):
+        advice.append(note("payload.postures", robot=payload.robot))
+    if payload.reasons and not had_empty and payload.arm_share > ARM_LIMITS:
+        advice.append(note("payload.empty"))
+    elif payload.reasons and not left:
+        advice.append(note("payload.longer"))
+    return advice
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,15 +246,14 @@ class _Found:
     def quantities(self) -> tuple[Quantity, ...]:
         """Mass, centre of mass, inertia about it; intervals are those of the estimate without physical limits.
 
-        They know of the limits in so far as they end where these do, and hold the body that can exist.
+        They know of the limits in so far as they end where these do, and hold the physically consistent body.
         """
         covariance = self.covariance
         values, free = described(self.parameters), self.solution.payload
         seen = free[0] > SEEN * np.sqrt(covariance[0, 0])
         if seen:
-            uncertain = spread(free, covariance)
-            sigmas = np.sqrt(np.maximum(np.diag(uncertain.covariance), 0.0))
-            middle = uncertain.values
+            middle, uncertain = spread(free, covariance)
+            sigmas = np.sqrt(np.maximum(np.diag(uncertain), 0.0))
         else:  # centre and inertia of next to nothing
             sigmas, middle = np.full(10, np.inf), values
             sigmas[0], middle = np.sqrt(covariance[0, 0]), np.concatenate([free[:1], values[1:]])
@@ -209,10 +264,9 @@ class _Found:
         result = []
         for (name, unit), value, sigma, centre, size in zip(QUANTITIES, values, sigmas, middle, sizes, strict=True):
             least = 0.0 if name in ("m", "Ixx", "Iyy", "Izz") else -np.inf
-            lower = min(max(centre - REACH * sigma, least), value)
-            upper = max(centre + REACH * sigma, value)
+            interval = float(min(max(centre - REACH * sigma, least), value)), float(max(centre + REACH * sigma, value))
             told = bool(sigma <= DETERMINED * size)
-            result.append(Quantity(name, unit, float(value), float(sigma), float(lower), float(upper), told))
+            result.append(Quantity(name, float(value), float(sigma), interval, told, unit))
         return tuple(result)
 
     def about_frame(self) -> tuple[Quantity, ...]:
@@ -224,12 +278,11 @@ class _Found:
         return tuple(
             Quantity(
                 name,
-                unit,
                 float(value),
                 float(sigma),
-                float(min(centre - REACH * sigma, value)),
-                float(max(centre + REACH * sigma, value)),
+                (float(min(centre - REACH * sigma, value)), float(max(centre + REACH * sigma, value))),
                 bool(sigma <= DETERMINED * size),
+                unit,
             )
             for name, unit, value, sigma, centre, size in rows
         )
@@ -270,7 +323,7 @@ def _sizes(parameters: Array) -> Array:
     return np.array([mass, *[float(extent)] * 3, *[float(np.diag(inertia).max())] * 6])
 
 
-def _series(pairs: Sequence[tuple[Comparison, Comparison]], solution: JointSolution) -> Series:
+def _series(pairs: Sequence[tuple[Comparison, Comparison]], solution: JointSolution) -> PayloadSeries:
     step = max(1, -(-sum(len(w.time) for w, _ in pairs) // MOST_ROWS))
     joined: dict[str, Any] = {
         "time": np.concatenate([w.time[::step] for w, _ in pairs]),
@@ -278,4 +331,4 @@ def _series(pairs: Sequence[tuple[Comparison, Comparison]], solution: JointSolut
         "with_payload": np.concatenate([w.predicted[::step] for w, _ in pairs]),
         "without": np.concatenate([o.predicted[::step] for _, o in pairs]),
     }
-    return Series(**joined, moving=tuple(bool(m) for m in solution.moving))
+    return PayloadSeries(**joined, moving=tuple(bool(m) for m in solution.moving))

@@ -10,6 +10,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.figures import Block, Figure, Panel, line, thinned
+from armid.notes import as_note
 from armid.reporting.evidence import Evidence
 from armid.reporting.html import Cell, Column, Row, Section, bullets, table
 from armid.reporting.numbers import exact, listed, plus_minus, pretty, short, spaced
@@ -43,7 +44,7 @@ def payload(evidence: Evidence) -> Section | None:
     rows = [_payload_row(entry) for entry in entries if entry["value"] is not None]
     columns = [Column("quantity", words=True), Column("value ± 95 %"), Column("unit", words=True)]
     body = table(columns, rows, caption="the load") if rows else ""
-    body += bullets(spaced(str(words)) for words in data.get("reasons") or ())
+    body += bullets(spaced(str(as_note(words))) for words in data.get("reasons") or ())
     return Section("payload", "Payload", _payload_sentence(data, entries), body)
 
 
