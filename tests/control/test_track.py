@@ -22,7 +22,7 @@ from armid.control import (
     track,
 )
 from armid.control.controllers import INTEGRAL
-from armid.control.pictures import error_figure, path_figure, torque_figure
+from armid.control.tracking import error_figure, path_figure, torque_figure
 from armid.dynamics.model import Motion
 from armid.errors import UnknownNameError
 from armid.experiment.drive import State

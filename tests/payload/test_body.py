@@ -82,6 +82,6 @@ def test_spread_is_that_of_draws():
     phi, _ = random_body(np.random.default_rng(1))
     rng = np.random.default_rng(2)
     root = 1e-3 * rng.normal(size=(10, 10))
-    found = spread(phi, root @ root.T)
+    _, covariance = spread(phi, root @ root.T)
     draws = np.array([described(phi + root @ rng.normal(size=10)) for _ in range(4000)])
-    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), draws.std(axis=0), rtol=0.06)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), draws.std(axis=0), rtol=0.06)

@@ -84,7 +84,7 @@ def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
 
 
 def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: argparse.Namespace) -> TrackingComparison:
-    from armid.control.compare import compare_controllers
+    from armid.control.track import compare_controllers
 
     with watch_progress(display(options)):
         return compare_controllers(
@@ -108,7 +108,7 @@ def _write(comparison: TrackingComparison, options: argparse.Namespace) -> list[
     done = [run for run in comparison.runs if run.completed]
     if options.pictures and done:
         from armid import theme
-        from armid.control.pictures import error_figure, path_figure, torque_figure
+        from armid.control.tracking import error_figure, path_figure, torque_figure
 
         best = min(done, key=lambda run: run.mean_tool_error)
         drawn = {

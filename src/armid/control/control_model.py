@@ -10,13 +10,16 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.control.newton_euler import RIGID, RigidTorque
-from armid.control.problems import ControlError
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.views import published
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.excitation.prior import prior_values
 from armid.robot.robot import Robot
+
+
+class ControlError(ArmidError):
+    """A tracking experiment cannot be carried out as asked."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,10 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.control.control_model import ControlModel, fit_model, nominal_model
-from armid.control.controllers import PID, ComputedTorque, Controller, FeedForward
-from armid.control.gains import Gains, choose_gains
-from armid.control.pictures import error_figure, path_figure, torque_figure
+from armid.control.controllers import PID, ComputedTorque, Controller, FeedForward, Gains, choose_gains
 from armid.control.reference import Reference, path_reference
 from armid.control.track import NoisyDrives, track
-from armid.control.tracking import Tracking, TrackingComparison
+from armid.control.tracking import Tracking, TrackingComparison, error_figure, path_figure, torque_figure
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.views import published
 from armid.estimation.fit import Fit, load_fit

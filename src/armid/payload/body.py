@@ -15,6 +15,7 @@ from armid.arrays import Array
 from armid.errors import DescriptionError
 from armid.files import checked, parse_yaml, read_text
 from armid.payload.estimate import ReferenceValue
+from armid.robot.description import Section, Tensor
 from armid.robot.inertia import INERTIAL_NAMES, from_com, impossibility, pseudo_inertia, to_com
 from armid.robot.quantities import Number, Vector
 
@@ -120,18 +121,15 @@ def spread(parameters: Array, covariance: Array) -> tuple[Array, Array]:
     return described(parameters), slopes @ covariance @ slopes.T
 
 
-class _Inertia(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tensor about the centre of mass [kg m^2]."""
+class _Inertia(Tensor, kw_only=True):
+    """Products of inertia that are not stated are zero."""
 
-    xx: Number
-    yy: Number
-    zz: Number
     xy: Number = Number(0.0)
     xz: Number = Number(0.0)
     yz: Number = Number(0.0)
 
 
-class _Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Reference(Section):
     """Entries of a file with a known payload."""
 
     mass: Number

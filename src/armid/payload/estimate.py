@@ -129,7 +129,7 @@ class ReferenceValue:
     name: str
     unit: str
     value: float
-    sigma: float
+    sigma: MaybeNaN
     reference: float
     sigmas: MaybeNaN
     within_2_sigma: bool

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.control.compare import compare_controllers
-from armid.control.tool_poses import tool_path
+from armid.control.reference import tool_path
+from armid.control.track import compare_controllers
 from armid.dynamics import Model
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.consistent.prior import parse_prior

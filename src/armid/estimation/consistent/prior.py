@@ -11,16 +11,18 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
+from armid.errors import DescriptionError
 from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.semidefinite import Condition, upper_triangle
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.problem import EstimationError
-from armid.files import read_text
+from armid.files import checked, parse_yaml, read_text
 from armid.notes import Note, note
-from armid.robot.inertia import from_com, impossibility, pseudo_inertia
+from armid.robot.description import Body, Section
+from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.load import load_robot
+from armid.robot.quantities import Number, PerJoint
 from armid.robot.robot import Robot, inertial_names
-from armid.robot.schema import Fields, read_fields
 from armid.torque.model import TorqueModel
 
 SOLID = 0.02  # [m] radius of gyration below which a prior's link counts as this thick: CAD may state point masses
@@ -200,6 +202,22 @@ def fit_prior(fit: Fit, strength: float = 0.05, source: str = "an earlier fit") 
     )
 
 
+class _PriorLink(Body):
+    """A link of a prior file."""
+
+    link: int | None = None
+    strength: Number | None = None
+
+
+class _PriorFile(Section):
+    """Entries of a prior file."""
+
+    links: tuple[_PriorLink, ...] = ()
+    rotor_inertia: PerJoint[Number] | None = None
+    strength: Number = Number(0.05)
+    source: str = ""
+
+
 def read_prior(path: str | Path, robot: Robot, strength: float | None = None) -> Prior:
     """Prior from a file: YAML (below), a URDF or MJCF file, or a fit.
 
@@ -215,25 +233,26 @@ def read_prior(path: str | Path, robot: Robot, strength: float | None = None) ->
         if other.n_joints != robot.n_joints:
             raise EstimationError(f"{path} has {other.n_joints} joints; {robot.name} has {robot.n_joints}")
         return nominal_prior(other, strength or 0.05)
-    fields = read_fields(read_text(path), str(path))
+    file = checked(parse_yaml(read_text(path), str(path)), _PriorFile, str(path))
     values: dict[str, float] = {}
     own: dict[int, float] = {}
-    for place, entry in enumerate(fields.sections("links"), start=1):
-        number = entry.checked_integer("link", entry.take("link", place))
+    for place, entry in enumerate(file.links, start=1):
+        number = place if entry.link is None else entry.link
         if not 1 <= number <= robot.n_joints:
-            entry.fail("link", f"is {number}; {robot.name} has the links 1 to {robot.n_joints}")
-        if "strength" in entry:
-            own[number] = entry.number("strength")
-        values |= dict(zip(inertial_names(number), _link(entry).tolist(), strict=True))
-    if "rotor_inertia" in fields:
-        rotors = fields.numbers_per_joint("rotor_inertia", robot.n_joints)
+            problem = f"is {number}; {robot.name} has the links 1 to {robot.n_joints}"
+            raise DescriptionError(str(path), f"links[{place}].link", problem)
+        if entry.strength is not None:
+            own[number] = float(entry.strength)
+        values |= dict(zip(inertial_names(number), entry.parameters.tolist(), strict=True))
+    if file.rotor_inertia is not None:
+        try:
+            rotors = file.rotor_inertia.over(robot.n_joints)
+        except ValueError as error:
+            raise DescriptionError(str(path), "rotor_inertia", str(error)) from None
         values |= {f"Im{joint}": float(value) for joint, value in enumerate(rotors, start=1)}
-    stated = fields.number("strength", 0.05)
-    source = fields.text("source", str(path))
-    fields.finish()
     if not values:
-        fields.fail("links", "is empty; give mass, com and inertia of each link")
-    return Prior(values, stated if strength is None else strength, source, own)
+        raise DescriptionError(str(path), "links", "is empty; give mass, com and inertia of each link")
+    return Prior(values, float(file.strength) if strength is None else strength, file.source or str(path), own)
 
 
 def parse_prior(text: str, robot: Robot) -> Prior:
@@ -250,12 +269,3 @@ def parse_prior(text: str, robot: Robot) -> Prior:
     if name == "nominal":
         return nominal_prior(robot, strength or 0.05)
     return read_prior(name, robot, strength)
-
-
-def _link(fields: Fields) -> Array:
-    mass, com = fields.number("mass"), fields.vector("com", 3)
-    section = fields.section("inertia")
-    xx, xy, xz, yy, yz, zz = (section.number(key) for key in ("xx", "xy", "xz", "yy", "yz", "zz"))
-    section.finish()
-    fields.finish()
-    return from_com(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armid.control import ControlError, choose_gains, fit_model
-from armid.control.gains import TOLERANCE
+from armid.control.controllers import TOLERANCE
 from tests.control.arms import fitted, motion_of, small_arm
 
 CYCLE = 0.0025

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 import armid
 from armid.control import ControlError, read_tool_poses, tool_path
-from armid.control.tool_poses import poses_trajectory
+from armid.control.reference import poses_trajectory
 from armid.dynamics.kinematics import tool_frame
 from armid.errors import ArmidError, UnknownNameError
 

@@ -1,0 +1,3 @@
+"""Sentences of control's notes."""
+
+WORDS = {"no_nominal": "Without the nominal model: {reason}."}
