@@ -94,7 +94,7 @@ def test_friction_found_before(armid, files):
     (files / "friction.json").write_text(json.dumps({**friction, "joints": [{"number": 1}, {"number": 2}]}))
     result = armid("identify", files / "planar.yaml", files / "train.csv", "--given-friction", files / "friction.json")
     assert (result.code, "Error" in result.err) == (2, False)
-    assert "'law' is missing" in result.err
+    assert "law: is missing" in result.err
 
 
 def test_notes_of_several_logs_name_them(armid, files):

@@ -69,7 +69,7 @@ def test_drop_and_time_constant():
     assert fit.time_constant == pytest.approx(120.0, rel=0.1)
     low, high = fit.fit.interval("T", 0.999)
     assert low < 120.0 < high
-    assert json.loads(json.dumps(fit.to_data()))["seen"] is True
+    assert json.loads(json.dumps(fit.to_data()))["significant"] is True
 
 
 def test_cycle_means_are_those_of_the_experiment():

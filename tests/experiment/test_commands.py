@@ -1,13 +1,12 @@
-"""armid warmup, friction and stiffness: on the virtual robot and on logs, texts, JSON, files, refusals."""
+"""armid warmup, friction and load-friction: on the virtual robot and on logs, texts, JSON, files, refusals."""
 
-import argparse
 import json
 
 import numpy as np
 import pytest
 
 import armid
-from armid.cli import friction, load_friction, warmup
+from armid.cli.main import parser
 from armid.experiment.friction_sweep import friction_sweep
 from armid.experiment.load_friction import load_friction_run
 from armid.experiment.warm_up import warm_up
@@ -18,14 +17,8 @@ PA10, POWERBALL = armid.load_robot("pa10"), armid.load_robot("powerball")
 
 
 def run(*words):
-    """Run a command through its own parser."""
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for module in (friction, load_friction, warmup):
-        command = module.add_parser(commands)
-        command.add_argument("--quiet", action="store_true")
-        command.set_defaults(run=module.run)
-    options = parser.parse_args([str(word) for word in words])
+    """Run a command as the program does, errors as they are raised."""
+    options = parser().parse_args([str(word) for word in words])
     return options.run(options)
 
 
@@ -82,22 +75,22 @@ def test_warmup_from_a_log(logs, capsys):
     assert "drop [%]" in capsys.readouterr().out
 
 
-def test_stiffness_from_a_log(logs, capsys, tmp_path):
+def test_load_friction_from_a_log(logs, capsys, tmp_path):
     """The slope from the log alone; the offset only with a friction result of the same arm."""
-    assert run("stiffness", "pa10", logs / "stiffness.csv", "--joint", 3) == 0
+    assert run("stiffness", "pa10", logs / "stiffness.csv", "--joint", 3) == 0  # the old names are understood
     text = capsys.readouterr().out
     assert "needs --friction" in text
     assert "present" in text
     (tmp_path / "other.json").write_text('{"format": "armid friction 1", "robot": "powerball", "joints": []}')
     with pytest.raises(armid.ArmidError, match="is about 'powerball', not 'pa10'"):
-        run("stiffness", "pa10", logs / "stiffness.csv", "--friction", tmp_path / "other.json")
+        run("load-friction", "pa10", logs / "stiffness.csv", "--friction", tmp_path / "other.json")
     (tmp_path / "none.json").write_text('{"format": "armid friction 1", "robot": "pa10", "joints": []}')
-    for arguments in ((logs / "stiffness.csv",), ("--joint", 3)):
+    for arguments in ((logs / "stiffness.csv",), ("--joints", 3)):
         with pytest.raises(armid.ArmidError, match="has no friction of joint"):
-            run("stiffness", "pa10", *arguments, "--friction", tmp_path / "none.json")
+            run("load-friction", "pa10", *arguments, "--friction", tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("[]")
-    with pytest.raises(armid.ArmidError, match="is no result of"):
-        run("stiffness", "pa10", logs / "stiffness.csv", "--friction", tmp_path / "bad.json")
+    with pytest.raises(armid.ArmidError, match="is not a result of"):
+        run("load-friction", "pa10", logs / "stiffness.csv", "--friction", tmp_path / "bad.json")
 
 
 def test_on_the_virtual_robot(capsys):
@@ -109,7 +102,7 @@ def test_on_the_virtual_robot(capsys):
     assert "s of motion" in text
     assert run("warmup", "powerball", "--joint", 4, "--cycle", 2, "--longest", 30, "--rate", 50, "--json") == 1
     assert json.loads(capsys.readouterr().out)["warm"] is False
-    assert run("stiffness", "pa10", "--joint", 7, "--seconds", 1, "--rate", 100, "--json") == 0
+    assert run("load-friction", "pa10", "--joints", 7, "--seconds", 1, "--rate", 100, "--json") == 0
     (joint,) = json.loads(capsys.readouterr().out)["joints"]
     assert joint["slope"] is None
     assert "payload" in joint["note"]
@@ -120,10 +113,10 @@ def test_on_the_virtual_robot(capsys):
     [
         (("friction", "pa10", "--joint", "9"), "numbered 1 to 7"),
         (("friction", "pa10", "--joint", "joint9"), "is not known"),
-        (("friction", "pa10", "--law", "coulomb"), "--law coulomb"),
+        (("friction", "pa10", "--law", "coulomb"), "did you mean 'coulomb-viscous'"),
         (("friction", "pa10", "--seconds", "0"), "--seconds 0"),
         (("friction", "pa10", "-o", "/no/such/folder/x.json"), "no folder"),
-        (("friction", "pa10", "--pictures", "LOGS/bare.yaml"), "it is a file"),
+        (("friction", "pa10", "--pictures", "LOGS/bare.yaml"), "is a file"),
         (("friction", "LOGS/bare.yaml"), "give a LOG"),
         (("warmup", "LOGS/bare.yaml"), "give a LOG"),
         (("stiffness", "LOGS/bare.yaml"), "give a LOG"),

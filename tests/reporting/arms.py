@@ -91,7 +91,7 @@ def warmup():
     time = 10.0 * np.arange(40) + 5.0
     means = 3.0 + 1.0 * np.exp(-time / 120.0)
     joint = {
-        "joint": "joint1", "drop": 0.25, "time_constant_s": 120.0, "seen": True,
+        "joint": "joint1", "drop": 0.25, "time_constant_s": 120.0, "significant": True,
         "time": time.tolist(), "means": means.tolist(),
         "fit": {"law": "decay", "coefficients": {"a": 3.0, "b": 1.0, "T": 120.0}},
     }  # fmt: skip

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armid.cli.arguments import arg
-from armid.cli.given import check_friction, friction_entries
 from armid.cli.options import (
     LOGS,
     command,
@@ -20,13 +19,11 @@ from armid.cli.options import (
     robot_arguments,
     robot_from,
 )
-from armid.errors import ArmidError, in_words
+from armid.errors import ArmidError
 from armid.progress import progress_part
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
-    from armid.robot import Robot
-    from armid.torque.known import KnownTorque
 
 HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
 
@@ -70,10 +67,11 @@ def identify(options: argparse.Namespace) -> int:
     from armid.estimation.consistent.prior import parse_prior
     from armid.estimation.identifying import check_method
     from armid.signals import load_pipeline, process_logs
+    from armid.torque.known import given_friction
 
     robot, known_torque = robot_from(options), None
     if options.given_friction:
-        robot, known_torque = _given_friction(options.given_friction, robot)
+        robot, known_torque = given_friction(options.given_friction, robot)
     prior = parse_prior(options.prior, robot) if options.prior else None
     known, pipeline = _fixed(options.fix), load_pipeline(options.signals)
     check_method(options.method, options.friction)
@@ -109,23 +107,6 @@ def identify(options: argparse.Namespace) -> int:
     )
     data = {**light, "robot": fit.robot.name, "counts": number}
     return finish(options, data, [fit.summary(), text], [options.output] if options.output else [])
-
-
-def _given_friction(path: str, robot: Robot) -> tuple[Robot, KnownTorque]:
-    """The robot without the friction that a file states, and that friction (PA-10, Powerball: friction first)."""
-    from armid.robot.friction import Friction
-    from armid.torque.known import KnownTorque
-
-    entries = friction_entries(path, robot)
-    check_friction(path, entries, robot.joint_names)
-    try:
-        given = tuple(
-            (Friction(e["law"], False, bool(e["per_direction"])), dict(e["coefficients"])) for e in entries.values()
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise ArmidError(f"{path}: is no result of `armid friction -o FILE` ({in_words(error)})") from None
-    laws = tuple(Friction(offset=described.offset) for described in robot.friction)
-    return replace(robot, friction=laws), KnownTorque(given)
 
 
 def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:

@@ -43,7 +43,7 @@ DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS: tuple[Command | Module, ...] = (
     *(robots.robots, robots.new, model.model, design.design, simulate.simulate, inspect.inspect, identify.identify),
     *(validate.validate, predict.predict, audit.audit, payload.payload, track.track, export.export, report.report),
-    *(run.run, Module(fleet), Module(warmup), Module(friction), Module(load_friction), reproduce.reproduce),
+    *(run.run, Module(fleet), warmup.warmup, friction.friction, load_friction.load_friction, reproduce.reproduce),
     *(datasets.datasets, installation.check, installation.completion),
 )
 

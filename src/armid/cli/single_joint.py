@@ -1,25 +1,15 @@
-"""What the commands warmup, friction and stiffness have in common."""
+"""What the commands warmup, friction and load-friction have in common."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from armid._version import __version__
-from armid.cli import options as options_module
-from armid.cli.options import (
-    JOINTS,
-    add_json_option,
-    add_log_options,
-    add_robot_options,
-    check_output,
-    check_pictures,
-    kept_options,
-    print_json,
-)
+from armid.cli import options as shared
+from armid.cli.arguments import Argument, arg
+from armid.cli.options import JOINTS, LOGS_OR_VIRTUAL, PICTURES, SEED, kept_options, logs_from, output, robot_arguments
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
@@ -27,34 +17,47 @@ if TYPE_CHECKING:
 
     from armid.experiment.gravity_free import Posture
     from armid.experiment.virtual import VirtualRobot
+    from armid.logs import Log
     from armid.robot import Robot
 
-RATE_HZ = 400.0
+Found = TypeVar("Found")
 
-
-def add_options(command: argparse.ArgumentParser) -> None:
-    """ROBOT [LOG...] and the options of all three commands."""
-    add_robot_options(command)
-    add_log_options(command, needed=False)
-    JOINTS.add_to(command)
-    command.add_argument("--rate", type=float, default=RATE_HZ, metavar="HZ", help="of the virtual robot (400)")
-    command.add_argument("--seed", type=int, default=0, help="of the virtual robot's noise (default: 0)")
-    command.add_argument("-o", "--output", metavar="FILE", help="result to write (JSON)")
-    command.add_argument("--pictures", metavar="DIR", help="draw the result into this folder")
-    add_json_option(command)
-
-
-def check_outputs(options: argparse.Namespace) -> None:
-    """Find out before a long experiment whether its results can be written."""
-    check_output(options.output, options.logs)
-    check_pictures(options.pictures)
+#: ROBOT [LOG...] and the options of all three commands.
+ARGUMENTS: tuple[Argument, ...] = (
+    *robot_arguments(),
+    *LOGS_OR_VIRTUAL,
+    JOINTS,
+    arg("--rate HZ", "of the virtual robot", default=400.0),
+    SEED,
+    output("result to write (JSON)"),
+    PICTURES,
+)
 
 
 def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:
     """Indices of the joints asked for, from 0; all without --joints."""
-    if not options.joints:
-        return list(range(robot.n_joints))
-    return sorted(set(options_module.joints_from(robot, options.joints)))
+    return sorted(set(shared.joints_from(robot, options.joints))) if options.joints else list(range(robot.n_joints))
+
+
+def from_logs(
+    joints: Sequence[int], options: argparse.Namespace, look: Callable[[list[Log], int], Found]
+) -> list[tuple[int, Found]]:
+    """What `look` finds in the logs for every joint asked for; without --joints, for those that the logs show."""
+    from armid.estimation.single_joint.curves import FitError
+    from armid.logs import LogError
+
+    logs = logs_from(options)
+    found, problems = [], []
+    for index in joints:
+        try:
+            found.append((index, look(logs, index)))
+        except (LogError, FitError) as error:
+            if options.joints or getattr(error, "field", ""):
+                raise
+            problems.append(error)
+    if not found:
+        raise problems[0]
+    return found
 
 
 def virtual_arm(robot: Robot, options: argparse.Namespace, **settings: Any) -> VirtualRobot:
@@ -83,46 +86,31 @@ def posture_words(posture: Posture) -> str:
     return f"posture {angles}°, {posture.mounting} (gravity {gravity} m/s²): {posture.reason}"
 
 
-def posture_data(posture: Posture) -> dict[str, Any]:
-    """Posture and mounting for JSON."""
-    return {
-        "position": posture.position.tolist(),
-        "mounting": posture.mounting,
-        "gravity": posture.gravity.tolist(),
-        "gravity_torque": posture.torque if posture.torque == posture.torque else None,
-        "reason": posture.reason,
-    }
-
-
 def finish(
     command: str,
     robot: Robot,
     options: argparse.Namespace,
     result: dict[str, Any],
     lines: Iterable[str],
-    figure: Figure | None,
-) -> None:
-    """Write and print what was found."""
-    import json
+    figure: Callable[[], Figure],
+    *,
+    good: bool = True,
+) -> int:
+    """Write and print what was found; returns the exit code."""
+    from armid._version import __version__
+    from armid.files import write_result
+    from armid.theme import save
 
-    from armid.files import write_text
-
-    about = {"format": f"armid {command} 1", "armid": __version__, "robot": robot.name}
-    data = {**about, "options": kept_options(options), **result}
+    form = f"armid {command} 1"
+    data = {"robot": robot.name, "options": kept_options(options), "seed": options.seed, **result}
     data["source"] = list(options.logs) or "virtual robot"
     files = []
     if options.output:
-        write_text(Path(options.output), json.dumps(data, indent=1) + "\n")
+        write_result(options.output, form, data)
         files.append(options.output)
-    if figure is not None:
-        from armid.theme import save
-
-        files.append(str(save(figure, Path(options.pictures) / f"{robot.name}-{command}.png")))
-    if options.json:
-        print_json({**data, "files": files})
-        return
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.writelines(f"wrote {file}\n" for file in files)
+    if options.pictures:
+        files.append(str(save(figure(), Path(options.pictures) / f"{robot.name}-{command}.png")))
+    return shared.finish(options, {"format": form, "armid": __version__, **data}, lines, files, good=good)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
@@ -136,6 +124,6 @@ def plus_minus(value: float, half: float) -> str:
     import numpy as np
 
     if not np.isfinite(half):
-        return f"{value:.4g} (not to be told)"
+        return f"{value:.4g} (not determined)"
     digits = 2 if half <= 0.0 else min(8, max(0, 1 - int(np.floor(np.log10(half)))))
     return f"{value:.{digits}f} ± {half:.{digits}f}"

@@ -214,7 +214,7 @@ class Fit:
             "standard_parameters": self.standard_parameters,
             "terms": self.terms,
             "load_values": self.load_values,
-            "known_torque": None if self.known_torque is None else self.known_torque.to_data(),
+            "known_torque": self.known_torque,
             "delay_s": self.delay_s,
             "condition_number": self.identifiability.condition,
             "identifiability": {**plain(self.identifiability), "verdict": self.identifiability.verdict},
@@ -251,7 +251,7 @@ class _File(msgspec.Struct, frozen=True):
     standard_parameters: dict[str, float] | None
     terms: list[FrictionTerm]
     load_values: dict[str, float] | None
-    known_torque: dict[str, Any] | None
+    known_torque: KnownTorque | None
     delay_s: Array
     identifiability: Identifiability
     weights: Array
@@ -268,7 +268,6 @@ def load_fit(path: str | Path) -> Fit:
     file = read_result(path, _File, "a fit", FORMAT, "armid identify")
     entries = {name: getattr(file, name) for name in file.__struct_fields__ if name != "parameters"}
     entries["terms"] = tuple(file.terms)
-    entries["known_torque"] = None if file.known_torque is None else KnownTorque.from_data(file.known_torque)
     entries["values"] = np.array([row.value for row in file.parameters])
     fit = Fit(columns=file.factor.names, **entries)
     problem = _contradiction(fit)

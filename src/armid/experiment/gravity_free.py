@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from armid.dynamics.model import Model
 from armid.errors import ArmidError
 from armid.excitation import prior_values
 from armid.experiment.driving import joint_number
+from armid.files import plain
 from armid.robot.inertia import change_of_frame
 from armid.robot.robot import Robot, inertial_names
 
@@ -53,6 +55,11 @@ class Posture:
     torque: float
     axis_angle: float
     reason: str
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        names = ("position", "mounting", "gravity", "reason")
+        return {**{name: plain(getattr(self, name)) for name in names}, "gravity_torque": plain(self.torque)}
 
     @property
     def as_mounted(self) -> bool:

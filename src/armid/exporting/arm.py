@@ -330,7 +330,7 @@ def fit_digest(fit: Fit) -> str:
         "standard_parameters": None if fit.standard_parameters is None else dict(fit.standard_parameters),
         "terms": [asdict(term) for term in fit.terms],
         "load_values": None if fit.load_values is None else dict(fit.load_values),
-        "known_torque": None if fit.known_torque is None else fit.known_torque.to_data(),
+        "known_torque": plain(fit.known_torque),
         "robot": plain(fit.robot),
     }
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

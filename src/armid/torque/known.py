@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
+from armid.errors import ArmidError
+from armid.files import FieldError, checked, read_result
 from armid.robot.friction import Friction
+from armid.robot.robot import Robot
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +33,13 @@ class KnownTorque:
     load_loss: Array | None = None
     weight: Mapping[str, float] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a law without its coefficients."""
+        for joint, known in enumerate(self.friction):
+            missing = [] if known is None else [name for name in known[0].coefficient_names if name not in known[1]]
+            if known is not None and missing:
+                raise FieldError(f"friction[{joint + 1}]", f"lacks {', '.join(missing)} of the law {known[0].law!r}")
+
     def torque(self, model: Model, motion: Motion) -> Array:
         """Torque (samples, joints)."""
         result = np.zeros_like(motion.q)
@@ -39,30 +52,54 @@ class KnownTorque:
             result += self.load_loss[:, 0] * weight + self.load_loss[:, 1]
         return result
 
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        friction = [
-            None
-            if known is None
-            else {
-                "law": known[0].law,
-                "offset": known[0].offset,
-                "directions": known[0].per_direction,
-                "coefficients": dict(known[1]),
-            }
-            for known in self.friction
-        ]
-        loss = None if self.load_loss is None else self.load_loss.tolist()
-        return {"friction": friction, "load_loss": loss, "weight": None if self.weight is None else dict(self.weight)}
 
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> KnownTorque:
-        """Inverse of `to_data`."""
-        friction = tuple(
-            None
-            if known is None
-            else (Friction(known["law"], known["offset"], known["directions"]), known["coefficients"])
-            for known in data["friction"]
+@dataclass(frozen=True)
+class _Curve:
+    """What a result of `armid friction` must say of a joint at least."""
+
+    law: str
+    per_direction: bool
+    coefficients: dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Result:
+    robot: str
+    joints: tuple[dict[str, Any], ...]
+
+
+def friction_file(path: str | Path, robot: Robot, kind: type[Kind], joints: Iterable[str] = ()) -> dict[str, Kind]:
+    """Entries of a result of `armid friction -o FILE` as instances of `kind`, by name of the joint.
+
+    Args:
+        path: the file.
+        robot: whose friction it must be.
+        kind: a dataclass of entries, such as `armid.estimation.single_joint.friction_fit.FrictionFit`.
+        joints: that must be there.
+
+    Raises:
+        ArmidError: the file is no such result, is about another robot, or lacks a joint.
+    """
+    result = read_result(path, _Result, "a result of `armid friction`", "armid friction 1", "armid friction -o FILE")
+    if result.robot != robot.name:
+        raise ArmidError(f"{path}: is about {result.robot!r}, not {robot.name!r}; measure this arm's friction")
+    entries = {entry.get("number"): entry for entry in result.joints}
+    numbers = {number: name for number, name in enumerate(robot.joint_names, start=1) if number in entries}
+    missing = [joint for joint in joints if joint not in numbers.values()]
+    if missing:
+        raise ArmidError(
+            f"{path}: has no friction of joint {', '.join(missing)}; measure it too (armid friction), all joints into "
+            "one file"
         )
-        loss = None if data["load_loss"] is None else np.array(data["load_loss"], dtype=float)
-        return cls(friction, loss, data["weight"])
+    return {name: checked(entries[number], kind, f"{path}: {name}") for number, name in numbers.items()}
+
+
+def given_friction(path: str | Path, robot: Robot) -> tuple[Robot, KnownTorque]:
+    """The robot without friction but for offsets, and the friction that a file states (PA-10, Powerball: first)."""
+    entries = friction_file(path, robot, _Curve, robot.joint_names)
+    known = tuple((Friction(one.law, False, one.per_direction), one.coefficients) for one in entries.values())
+    bare = tuple(Friction(offset=described.offset) for described in robot.friction)
+    try:
+        return replace(robot, friction=bare), KnownTorque(known)
+    except FieldError as error:
+        raise ArmidError(f"{path}: {error}; write the file again with armid friction -o FILE") from None

@@ -81,7 +81,7 @@ def warmup_figure(fits: Sequence[WarmUpFit], title: str = "") -> Picture:
             band("predicted", t, *fit.fit.band(t)),
             line("predicted", t, fit.fit.curve(t)),
         ]
-        words = f"−{100 * fit.drop:.1f} %, time constant {fit.time_constant:.0f} s" if fit.seen else "no change seen"
+        words = f"−{100 * fit.drop:.1f} %, time constant {fit.time_constant:.0f} s" if fit.significant else "no change"
         panel = Panel("", traces, name="mean |torque| per cycle [N m]", corner=words, x_title="time [s]")
         blocks.append(Block(fit.joint, [[panel]], (_HEIGHT,)))
     most = max(fits, key=lambda fit: fit.drop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,13 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
+from armid.estimation.single_joint.friction_points import moving_joints
 from armid.estimation.single_joint.strokes import joint_side
 from armid.experiment.driving import joint_number
 from armid.files import plain
 from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
+from armid.signals.period import find_period
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class WarmUpFit:
         return self.fit.coefficients["T"]
 
     @property
-    def seen(self) -> bool:
+    def significant(self) -> bool:
         """Whether there is a change at all: the drop is more than three standard deviations, and T is known."""
         return bool(np.isfinite(self.fit.sigma["T"]) and abs(self.drop) > 3.0 * self.drop_sigma)
 
@@ -56,7 +59,7 @@ class WarmUpFit:
             "drop_interval": [self.drop - 1.96 * self.drop_sigma, self.drop + 1.96 * self.drop_sigma],
             "time_constant_s": self.time_constant,
             "time_constant_interval": [low, high] if np.isfinite(low) else None,
-            "seen": self.seen,
+            "significant": self.significant,
             "cycles": len(self.time),
             "fit": plain(self.fit),
             "time": self.time.tolist(),
@@ -102,3 +105,30 @@ def fit_warmup(joint: str, time: ArrayLike, means: ArrayLike) -> WarmUpFit:
     slopes = np.array([-b, a, 0.0]) / total**2
     sigma = float(np.linalg.norm(slopes @ fit.root))
     return WarmUpFit(joint, t, y, fit, b / total, sigma)
+
+
+def fit_warmups(
+    logs: Sequence[Log], robot: Robot, joints: Sequence[int], period_s: float | None = None, *, every: bool = False
+) -> dict[int, WarmUpFit]:
+    """Fits by joint (index from 0), each to the first log that moves it.
+
+    Args:
+        logs: of many equal cycles.
+        robot: whose joints they are.
+        joints: which to look at.
+        period_s: length of a cycle [s]; that of the log, or found in it, if not given.
+        every: joints that hardly move count too.
+
+    Raises:
+        LogError: no joint moves.
+    """
+    fits = {}
+    for index in joints:
+        log = next((log for log in logs if every or index in moving_joints(log, robot)), None)
+        if log is not None:
+            found = None if period_s or log.info.period_s else find_period(log).period
+            period = period_s or log.info.period_s or (None if found is None else found.seconds)
+            fits[index] = fit_warmup(robot.joint_names[index], *cycle_means(log, robot, index + 1, period))
+    if not fits:
+        raise LogError(logs[0].info.source, "", "no joint moves; a log of many equal cycles of motion is needed")
+    return fits

@@ -168,10 +168,10 @@ def _warmup(warmup: Mapping[str, Any]) -> Figure:
         time, means = np.asarray(joint["time"], dtype=float), np.asarray(joint["means"], dtype=float)
         traces = [line("measured", time, means, mode="markers", size=4, name="mean of a cycle")]
         c = (joint.get("fit") or {}).get("coefficients") or {}
-        if joint.get("seen") and {"a", "b", "T"} <= set(c):
+        if joint.get("significant") and {"a", "b", "T"} <= set(c):
             smooth = np.linspace(time[0], time[-1], 100)
             traces.append(line("predicted", smooth, c["a"] + c["b"] * np.exp(-smooth / c["T"]), name="fit"))
-        corner = f"falls by {percent(joint['drop'])}" if joint.get("seen") else "no change seen"
+        corner = f"falls by {percent(joint['drop'])}" if joint.get("significant") else "no change"
         panel = Panel("N m", traces, corner=corner, y_range=span(means, 0.12), x_title="time [s]")
         blocks.append(Block(str(joint.get("joint", "")), [[panel]], (110.0,)))
     caption = "mean torque per cycle while the arm gets warm"
@@ -180,7 +180,7 @@ def _warmup(warmup: Mapping[str, Any]) -> Figure:
 
 
 def _warmup_words(warmup: Mapping[str, Any]) -> str:
-    seen = [joint for joint in warmup["joints"] if joint.get("seen")]
+    seen = [joint for joint in warmup["joints"] if joint.get("significant")]
     if not seen:
         return "the warm-up shows no change of friction"
     most = max(seen, key=lambda joint: float(joint["drop"]))
