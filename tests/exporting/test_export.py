@@ -84,7 +84,7 @@ def test_sizes_of_what_is_lost():
     """The torque that a URDF loses is that of the causes it names, in root mean square and share."""
     fit = library_fit("ir361")
     arm, motion = arm_of(fit, complete=True), random_states(fit.robot, 300, 1)
-    rows = {row.what: row.to_data() for row in left_out(exporters["urdf"](), Job(arm, motion, linear_friction(arm)))}
+    rows = {row.what: vars(row) for row in left_out(exporters["urdf"](), Job(arm, motion, linear_friction(arm)))}
     spring = fit.robot.springs[0]
     angle = motion.q[:, spring.joint - 1] - spring.phi
     length = np.sqrt(spring.a**2 + spring.b**2 - 2 * spring.a * spring.b * np.cos(angle))
@@ -147,7 +147,7 @@ def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     done = export(small_fit(home), FORMATS, tmp_path / "out")
     names = ["small.urdf", "small.xml", "small_dynamics.py", "small.yaml"]
-    assert [file.name for file in done.files] == names
+    assert [file.file for file in done.files] == names
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*names, "EXPORT.json", "EXPORT.md"])
     (refused,) = json.loads((tmp_path / "out/EXPORT.json").read_text("utf-8"))["refused"]
     assert (refused["file"], refused["format"]) == ("small_dynamics.h", "c")
@@ -160,8 +160,8 @@ def test_a_file_goes_with_the_one_it_names(home, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("armid.exporting.urdf.patched", lambda arm, friction, path: (path.read_bytes(), []))
         done = export(small_fit(home), ["yaml", "urdf", "python"], tmp_path / "a")
-        assert [file.name for file in done.files] == ["small_dynamics.py"]
-        assert {file.form for file in done.refused} == {"urdf", "yaml"}
+        assert [file.file for file in done.files] == ["small_dynamics.py"]
+        assert {file.format for file in done.refused} == {"urdf", "yaml"}
         assert sorted(path.name for path in (tmp_path / "a").iterdir())[2:] == ["small_dynamics.py"]
     monkeypatch.setattr("armid.exporting.yaml_file.robot_file", lambda *rest, **options: b"name: [")
     done = export(small_fit(home), ["yaml", "python"], tmp_path / "b")

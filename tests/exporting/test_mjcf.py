@@ -33,7 +33,7 @@ def test_small_arm(home, tmp_path):
     done = export(fit, ["mjcf"], tmp_path)
     motion = states(fit.robot, 200, 4)
     assert range_error(inverse(tmp_path / "small.xml", fit.robot, motion), fit.predict(motion).torque) < 1e-9
-    assert done.files[0].lost == ()
+    assert done.files[0].cannot_hold == ()
 
 
 @pytest.mark.parametrize("name", ["ir361", "pa10", "powerball"])
@@ -47,8 +47,8 @@ def test_library_arms(name, tmp_path):
     from armid.dynamics import Model
 
     assert range_error(torque, Model(uncoupled).inverse_dynamics(*motion, fit.standard_parameters)) < 1e-9
-    assert [row.what for row in done.files[0].lost] == ["coupling of rotors with the links they sit on"]
-    lost = np.array(done.files[0].lost[0].to_data()["largest"])
+    assert [row.what for row in done.files[0].cannot_hold] == ["coupling of rotors with the links they sit on"]
+    lost = done.files[0].cannot_hold[0].largest
     assert 0.0 < np.abs(fit.predict(motion).torque - torque).max() < 10.0 * lost.max()
 
 
@@ -61,7 +61,7 @@ def test_motors_that_move_several_joints(tmp_path):
     assert any(name.startswith("Imc") for name in fit.standard_parameters)
     done = export(fit, ["mjcf"], tmp_path)
     motion = states(fit.robot, 200, 4)
-    assert done.files[0].lost == ()
+    assert done.files[0].cannot_hold == ()
     assert range_error(inverse(tmp_path / "kr15.xml", fit.robot, motion), fit.predict(motion).torque) < 1e-9
 
 
@@ -81,7 +81,7 @@ def test_what_is_lost_and_held_make_the_whole(tmp_path):
     ]
     torque = inverse(tmp_path / "kr15.xml", fit.robot, motion) + sum(lost)
     assert range_error(torque, fit.predict(motion).torque) < 1e-9
-    words = " ".join(row.sentence() for row in done.files[0].lost)
+    words = " ".join(row.sentence() for row in done.files[0].cannot_hold)
     for cause in ("coupling of rotors", "offset", "counterbalance", "load", "root", "stribeck", "lags motion"):
         assert cause in words
 

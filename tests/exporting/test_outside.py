@@ -53,7 +53,7 @@ def test_by_decorator(tmp_path, table):
     """It is listed, writes, is proved, says what it leaves out, and stands in the sidecar like armid's own."""
     assert list(exporters)[-1] == "table"
     done = armid.export(library_fit("ir361"), ["c", "table"], tmp_path)
-    assert [file.form for file in done.files] == ["c", "table"]
+    assert [file.format for file in done.files] == ["c", "table"]
     data = json.loads((tmp_path / "EXPORT.json").read_text())["files"][1]
     assert data["file"] == "torque.csv"
     assert data["proof"]["error"] < 1e-12

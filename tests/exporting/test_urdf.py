@@ -60,7 +60,7 @@ def test_small_arm_round_trip(home, tmp_path):
     motion = states(fit.robot, 300, 9)
     torque = sum(pinocchio_torque(tmp_path / "small.urdf", fit.robot, motion))
     assert range_error(torque, fit.predict(motion).torque) < 1e-9
-    assert done.files[0].lost == ()
+    assert done.files[0].cannot_hold == ()
     assert done.files[0].proof.error < 1e-9
 
 
@@ -147,7 +147,7 @@ def test_ur10e_round_trip(data, tmp_path):
     offset = np.array([fit.standard_parameters[f"fo{j}"] for j in range(1, 7)])
     whole = rigid + friction + inertia * motion.qdd + offset
     assert range_error(whole, fit.predict(motion).torque) < 1e-9
-    assert [row.what for row in done.files[0].lost] == [
+    assert [row.what for row in done.files[0].cannot_hold] == [
         "rotor inertia",
         "constant torque (offset of friction or sensor)",
     ]

@@ -39,5 +39,5 @@ def export(options: argparse.Namespace) -> int:
         "notes": data["notes"],
         "history": data["history"],
     }
-    files = [folder / name for name in (*(file.name for file in done.files), "EXPORT.json", "EXPORT.md")]
+    files = [folder / name for name in (*(file.file for file in done.files), "EXPORT.json", "EXPORT.md")]
     return finish(options, shown, [done.summary(), ""], files, good=not done.refused)

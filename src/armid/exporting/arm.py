@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
-from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Local
+from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Local, Parameter
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.files import plain
@@ -31,10 +31,6 @@ LINKS, ROTORS, ROTOR_COUPLING = "links", "rotors", "rotor coupling"
 MOTOR_INERTIA, MOTOR_FRICTION = "inertia of coupled motors", "friction of coupled motors"
 JOINT_FRICTION, OFFSET, LOAD_LOSS = "friction", "offset", "load-proportional loss"
 SPRINGS, COUNTERBALANCE = "springs", "counterbalance"
-CAUSES = (
-    *(LINKS, ROTORS, ROTOR_COUPLING, MOTOR_INERTIA, JOINT_FRICTION, MOTOR_FRICTION),
-    *(OFFSET, SPRINGS, COUNTERBALANCE, LOAD_LOSS),
-)
 
 
 class ExportError(ArmidError):
@@ -114,22 +110,24 @@ class IdentifiedArm:
 
     def parts(self, motion: Motion) -> dict[str, Array]:
         """Torque (samples, joints) by cause; causes the arm does not have are left out."""
-        sums: dict[str, Array] = {cause: np.zeros_like(motion.q) for cause in CAUSES}
-        sums[LINKS] = self._linear(motion, [p.name for p in self.model.parameters if p.kind == INERTIAL])
-        sums[ROTORS] = motion.qdd * self.reflected
-        coupled = [p.name for p in self.model.parameters if isinstance(p.column, CoupledRotor)]
-        if coupled:
-            own = motion.qdd * np.where(
-                [f"Im{j + 1}" in coupled for j in range(self.robot.n_joints)], self.reflected, 0
-            )
-            sums[ROTOR_COUPLING] = self._linear(motion, coupled) - own
-        names = [p.name for p in self.model.parameters]
-        sums[MOTOR_INERTIA] = self._linear(motion, [n for n in names if n.startswith("Imc")])
-        sums[MOTOR_FRICTION] = self._linear(motion, [n for n in names if n.startswith(("fvc", "fcc"))])
-        sums[OFFSET] += [self.offset(joint) for joint in range(self.robot.n_joints)]
-        sums[JOINT_FRICTION] = self.friction(motion)
-        sums[SPRINGS] = self._linear(motion, [p.name for p in self.model.parameters if p.kind == SPRING])
-        sums[COUNTERBALANCE] = self.model.counterbalance_torque(motion.q)
+
+        def of(test: Callable[[Parameter], bool]) -> Array:
+            return self._linear(motion, [p.name for p in self.model.parameters if test(p)])
+
+        zero = np.zeros_like(motion.q)
+        coupled = {p.number for p in self.model.parameters if isinstance(p.column, CoupledRotor)}
+        own = self.reflected * [joint + 1 in coupled for joint in range(self.robot.n_joints)]
+        sums = {
+            LINKS: of(lambda p: p.kind == INERTIAL),
+            ROTORS: motion.qdd * self.reflected,
+            ROTOR_COUPLING: of(lambda p: isinstance(p.column, CoupledRotor)) - motion.qdd * own,
+            MOTOR_INERTIA: of(lambda p: p.name.startswith("Imc")),
+            JOINT_FRICTION: self.friction(motion),
+            MOTOR_FRICTION: of(lambda p: p.name.startswith(("fvc", "fcc"))),
+            OFFSET: zero + [self.offset(joint) for joint in range(self.robot.n_joints)],
+            SPRINGS: of(lambda p: p.kind == SPRING),
+            COUNTERBALANCE: self.model.counterbalance_torque(motion.q),
+        }
         known = self.fit.known_torque
         if known is not None and known.load_loss is not None:
             weight = self.model.gravity_torque(motion.q, dict(known.weight or {}))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -104,10 +104,12 @@ class Exporter(ABC):
     Attributes:
         title: what it writes, for help.
         links: whether it can only write physically consistent links (method ``feasible``).
+        linear: whether it has no friction but viscous and Coulomb friction.
     """
 
     title: ClassVar[str] = ""
     links: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
 
     @abstractmethod
     def files(self, job: Job) -> dict[str, Content]:
@@ -121,9 +123,10 @@ class Exporter(ABC):
         """Those of `CAUSES` whose torque a file holds."""
         return tuple(CAUSES)
 
-    def friction_held(self, job: Job) -> Array | None:
-        """Friction (samples, joints) that a file gives; None if all of it."""
-        return None
+    def friction(self, job: Job) -> Array:
+        """Friction (samples, joints) that a file gives: viscous and Coulomb friction, or all of it."""
+        whole = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(job.motion.q))
+        return job.friction.torque(job.motion.qd) if self.linear else whole
 
     def reads_urdf(self, robot: Robot) -> bool:
         """Whether the robot's own URDF is read."""
@@ -164,47 +167,30 @@ class LeftOut:
 
     Attributes:
         what: in words.
-        torque: (samples, joints) on the random states [N m]; None for what is no torque.
-        total: the whole torque there.
-        note: more words.
+        rms: root mean square per joint on the random states [N m]; None for what is no torque.
+        largest: largest torque per joint.
         units: of each joint's torque.
+        share: of the whole torque there, root mean square.
+        note: more words.
+        torque: (samples, joints).
     """
 
     what: str
-    torque: Array | None
-    total: Array
+    rms: Array | None = None
+    largest: Array | None = None
+    units: tuple[str, ...] | None = None
+    share: Array | None = None
     note: str = ""
-    units: tuple[str, ...] = ()
-
-    def to_data(self) -> dict[str, Any]:
-        """For JSON: root mean square and largest torque per joint, and its share of the whole torque."""
-        if self.torque is None:
-            return {"what": self.what, "rms": None, "largest": None, "units": None, "share": None, "note": self.note}
-        return {
-            "what": self.what,
-            "rms": self._rms.tolist(),
-            "largest": np.abs(self.torque).max(axis=0).tolist(),
-            "units": list(self.units),
-            "share": self._share.tolist(),
-            "note": self.note,
-        }
-
-    @property
-    def _rms(self) -> Array:
-        return np.sqrt(np.mean(np.square(self.torque), axis=0)) if self.torque is not None else np.zeros(0)
-
-    @property
-    def _share(self) -> Array:
-        return np.asarray(self._rms / np.maximum(np.sqrt(np.mean(self.total**2, axis=0)), 1e-12))
+    torque: Array | None = field(default=None, repr=False)
 
     def sentence(self) -> str:
         """One line for people: the joint that suffers most."""
-        if self.torque is None:
+        if self.rms is None or self.share is None or self.units is None:
             return f"{self.what}: {self.note}"
-        worst = int(np.argmax(self._share))
-        share = self._share[worst]
+        worst = int(np.argmax(self.share))
+        share = self.share[worst]
         percent = f"{100.0 * share:.2g}" if share < 0.1 else f"{100.0 * share:.0f}"
-        size = f"{self._rms[worst]:.3g} {self.units[worst]} rms, {percent} % of the torque, at joint {worst + 1}"
+        size = f"{self.rms[worst]:.3g} {self.units[worst]} rms, {percent} % of the torque, at joint {worst + 1}"
         return f"{self.what}: up to {size}" + (f" ({self.note})" if self.note else "")
 
 
@@ -212,23 +198,24 @@ def left_out(exporter: Exporter, job: Job) -> list[LeftOut]:
     """What a format cannot hold of an arm."""
     arm, total = job.arm, job.torque
     units = tuple("N" if joint.prismatic else "N m" for joint in arm.robot.joints)
+
+    def row(what: str, torque: Array, note: str = "") -> LeftOut:
+        rms, whole = (np.sqrt(np.mean(array**2, axis=0)) for array in (torque, total))
+        return LeftOut(what, rms, np.abs(torque).max(axis=0), units, rms / np.maximum(whole, 1e-12), note, torque)
+
     rows = []
-    if (held := exporter.friction_held(job)) is not None:
-        rest = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(total)) - held
-        rest = np.where(np.abs(rest) <= 1e-12 * max(float(np.abs(total).max()), 1e-12), 0.0, rest)
+    rest = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(total)) - exporter.friction(job)
+    rest = np.where(np.abs(rest) <= 1e-12 * max(float(np.abs(total).max()), 1e-12), 0.0, rest)
+    if rest.any():
         names = [
             f"joint {joint + 1}: {', '.join(arm.curve_words(int(joint)) or ['negative coefficients'])}"
             for joint in np.flatnonzero(np.any(rest, axis=0))
         ]
         note = f"{'; '.join(names)}; the nearest viscous and Coulomb friction is kept"
-        rows += [LeftOut("friction beyond viscous and Coulomb friction", rest, total, note, units)] if names else []
-    kept = exporter.causes(arm)
-    rows += [
-        LeftOut(words, job.parts[cause], total, "", units)
-        for cause, words in CAUSES.items()
-        if cause in job.parts and cause not in kept
-    ]
+        rows.append(row("friction beyond viscous and Coulomb friction", rest, note))
+    lost = [cause for cause in CAUSES if cause in job.parts and cause not in exporter.causes(arm)]
+    rows += [row(CAUSES[cause], job.parts[cause]) for cause in lost]
     if np.any(delays := arm.fit.delay_s):
         text = "torque lags motion by " + " ".join(f"{1e3 * delay:.3g}" for delay in delays) + " ms, joint by joint"
-        rows.append(LeftOut("delay of the torque", None, total, text))
+        rows.append(LeftOut("delay of the torque", note=text))
     return rows

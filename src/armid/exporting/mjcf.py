@@ -32,7 +32,7 @@ class Mjcf(Exporter):
     """A model for MuJoCo, read back by MuJoCo."""
 
     title = "MJCF: a model for MuJoCo with armature, damping, frictionloss, tendons and motors"
-    links = True
+    links = linear = True
 
     def files(self, job: Job) -> dict[str, Content]:
         """One file."""
@@ -48,10 +48,6 @@ class Mjcf(Exporter):
         """Rotors, coupled motors, and springs where MuJoCo takes them."""
         springs = (causes.SPRINGS,) if springs_held(arm) else ()
         return (causes.ROTORS, causes.MOTOR_INERTIA, causes.MOTOR_FRICTION, *springs)
-
-    def friction_held(self, job: Job) -> Array:
-        """Viscous and Coulomb friction."""
-        return job.friction.torque(job.motion.qd)
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """Inverse dynamics of the written file.

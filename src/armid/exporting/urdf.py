@@ -34,7 +34,7 @@ class Urdf(Exporter):
     """The robot's own URDF with the identified values, or a new one; read back by Pinocchio."""
 
     title = "URDF: the robot's own file with identified inertia, damping and friction, or a new one"
-    links = True
+    links = linear = True
 
     def files(self, job: Job) -> dict[str, Content]:
         """One file, named like the robot's own."""
@@ -55,10 +55,6 @@ class Urdf(Exporter):
     def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
         """None but links and friction."""
         return ()
-
-    def friction_held(self, job: Job) -> Array:
-        """Viscous and Coulomb friction."""
-        return job.friction.torque(job.motion.qd)
 
     def reads_urdf(self, robot: Robot) -> bool:
         """Always, where there is one."""

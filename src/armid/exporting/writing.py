@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import shutil
 import tempfile
@@ -21,7 +20,7 @@ from armid.exporting.arm import ExportError, IdentifiedArm, arm_of, fit_digest, 
 from armid.exporting.exporter import Content, Exporter, Job, LeftOut, exporters, left_out
 from armid.exporting.proof import Proof, ProofError, relative_error
 from armid.exporting.urdf import source_urdf
-from armid.files import plain, write_text
+from armid.files import plain, write_result, write_text
 from armid.progress import report_progress
 
 _log = logging.getLogger(__name__)
@@ -37,47 +36,31 @@ class ExportedFile:
     """One written file.
 
     Attributes:
-        name: without folder.
-        form: one of `exporters`.
+        file: its name.
+        format: one of `exporters`.
         sha256: of its bytes.
-        proof: its comparison with the fit.
-        lost: what it cannot hold.
-        notes: what else to know, in sentences.
         holds: what it holds, in words.
+        cannot_hold: what it cannot.
+        proof: its comparison with the fit.
+        notes: what else to know, in sentences.
     """
 
-    name: str
-    form: str
+    file: str
+    format: str
     sha256: str
-    proof: Proof
-    lost: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
     holds: str
-
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "file": self.name,
-            "format": self.form,
-            "sha256": self.sha256,
-            "holds": self.holds,
-            "cannot_hold": [row.to_data() for row in self.lost],
-            "proof": plain(self.proof),
-            "notes": list(self.notes),
-        }
+    cannot_hold: tuple[LeftOut, ...]
+    proof: Proof
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Refused:
     """A file that was not kept: its name, its format, and why, in a sentence."""
 
-    name: str
-    form: str
+    file: str
+    format: str
     reason: str
-
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"file": self.name, "format": self.form, "reason": self.reason}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,25 +71,25 @@ class Export:
         robot: name of the robot.
         folder: where it was written.
         files: the files.
+        refused: what was not kept, because its proof failed.
         notes: what concerns all of them.
         history: version, hashes, seed, and how the fit's base and full parameters agree.
-        refused: what was not kept, because its proof failed.
     """
 
     robot: str
-    folder: Path
-    files: tuple[ExportedFile, ...]
+    folder: Path = field(repr=False)
+    files: tuple[ExportedFile, ...] = ()
+    refused: tuple[Refused, ...] = ()
     notes: tuple[str, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
-    refused: tuple[Refused, ...] = ()
 
     def summary(self) -> str:
         """For people; also the text of EXPORT.md."""
         lines = [f"# {self.robot}: exported", "", *self.notes, *([""] if self.notes else [])]
         for file in self.files:
-            lines += [f"## {file.name}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
-            if file.lost:
-                lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.lost), ""]
+            lines += [f"## {file.file}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
+            if file.cannot_hold:
+                lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.cannot_hold), ""]
             lines += [line for note in file.notes for line in (note, "")]
         if self.refused:
             old = "Any file of that name here is from an earlier export."
@@ -115,19 +98,11 @@ class Export:
 
     def to_data(self) -> dict[str, Any]:
         """Everything, for JSON."""
-        return {
-            "format": FORMAT,
-            "armid": __version__,
-            "robot": self.robot,
-            "files": [file.to_data() for file in self.files],
-            "refused": [file.to_data() for file in self.refused],
-            "notes": list(self.notes),
-            "history": dict(self.history),
-        }
+        return {"format": FORMAT, "armid": __version__, **plain(self)}
 
     def save(self, folder: str | Path) -> None:
         """Write EXPORT.json and EXPORT.md into a folder."""
-        write_text(Path(folder) / "EXPORT.json", json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n")
+        write_result(Path(folder) / "EXPORT.json", FORMAT, plain(self))
         write_text(Path(folder) / "EXPORT.md", self.summary() + "\n")
 
 
@@ -192,7 +167,7 @@ def export(
     if source is not None:
         origin["urdf"] = str(source)
         origin["urdf_sha256"] = hashlib.sha256(source.read_bytes()).hexdigest()
-    return _written(target, files, job, Export(arm.robot.name, target, (), notes, origin))
+    return _written(target, files, job, Export(arm.robot.name, target, notes=notes, history=origin))
 
 
 class _File(NamedTuple):
@@ -231,7 +206,7 @@ def _written(target: Path, files: Sequence[_File], job: Job, empty: Export) -> E
             done, refused = _proved(stage, files, job)
             result = replace(empty, files=done, refused=refused)
             result.save(stage)
-            kept = [file.name for file in done]
+            kept = [file.file for file in done]
             needed = dict.fromkeys(file.content.needs for file in files if file.name in kept)
             beside = [name for name in needed if name and name not in kept]
             for name in SIDECARS:  # a sidecar always belongs to the files beside it, whenever this is interrupted
@@ -255,7 +230,7 @@ def _proved(stage: Path, files: Sequence[_File], job: Job) -> tuple[tuple[Export
     for name, form, made in sorted(files, key=lambda file: bool(file.content.needs)):  # what is needed goes first
         if not made.proved:
             continue
-        if made.needs in [other.name for other in refused]:
+        if made.needs in [other.file for other in refused]:
             refused.append(Refused(name, form, f"{name}: was not kept, because it names {made.needs}"))
             continue
         report_progress(f"proving {name}", (len(done) + len(refused)) / len(files))
@@ -268,13 +243,13 @@ def _proved(stage: Path, files: Sequence[_File], job: Job) -> tuple[tuple[Export
             refused.append(Refused(name, form, str(error)))
             continue
         digest = hashlib.sha256(made.content).hexdigest()
-        done.append(ExportedFile(name, form, digest, proof, tuple(lost), made.notes, exporter.holds(job.arm)))
+        done.append(ExportedFile(name, form, digest, exporter.holds(job.arm), tuple(lost), proof, made.notes))
     if first is not None and not done:
         raise first
     for other in refused:
         _log.warning("%s", other.reason)
     order = [file.name for file in files]
-    done.sort(key=lambda file: order.index(file.name))
+    done.sort(key=lambda file: order.index(file.file))
     return tuple(done), tuple(refused)
 
 

@@ -66,11 +66,10 @@ class RobotFile(Exporter):
         """All but the loss in proportion to the load."""
         return tuple(cause for cause in CAUSES if cause != causes.LOAD_LOSS)
 
-    def friction_held(self, job: Job) -> Array:
+    def friction(self, job: Job) -> Array:
         """The description's own law, which may know two directions; beyond it viscous and Coulomb friction."""
-        whole = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(job.motion.q))
         beyond = [job.arm.beyond_description(joint) for joint in range(job.arm.robot.n_joints)]
-        return np.where(beyond, job.friction.torque(job.motion.qd), whole)
+        return np.where(beyond, job.friction.torque(job.motion.qd), super().friction(job))
 
     def reads_urdf(self, robot: Robot) -> bool:
         """For kinematics that no DH table can give."""
