@@ -34,7 +34,7 @@ def export_c(results: dict) -> None:
     fit = WeightedLeastSquares().fit(robot, data)
     with tempfile.TemporaryDirectory() as folder:
         done = export(fit, ["c"], folder)
-        seconds = time_c(Path(folder) / done.files[0].name, arm_of(fit, complete=False))
+        seconds = time_c(Path(folder) / done.files[0].file, arm_of(fit, complete=False))
     results["export_c_us"] = 1e6 * seconds
     results["export_c"] = {
         "inverse_dynamics_us": 1e6 * seconds,

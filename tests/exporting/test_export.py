@@ -12,7 +12,7 @@ import pytest
 from armid.errors import ArmidError
 from armid.exporting import ExportError, ProofError, export, exporters
 from armid.exporting import c as c_module
-from armid.exporting import proof as proofs
+from armid.exporting import exporter as proofs
 from armid.exporting.arm import IdentifiedArm, arm_of, linear_friction, random_states
 from armid.exporting.exporter import Job, left_out
 from tests.exporting.arms import library_fit, rich_fit, small_fit, states

@@ -44,7 +44,7 @@ def test_c_equals_the_fit(fit, tmp_path):
     done = export(fit, ["c"], tmp_path / "out")
     assert "-Werror" in done.files[0].proof.against
     motion = states(fit.robot, 500, 11)
-    torque = run_c(tmp_path / "out" / done.files[0].name, fit, motion, tmp_path)
+    torque = run_c(tmp_path / "out" / done.files[0].file, fit, motion, tmp_path)
     assert range_error(torque, fit.predict(motion).torque) < 1e-10
 
 
@@ -53,7 +53,7 @@ def test_python_equals_the_fit(fit, tmp_path):
     done = export(fit, ["python"], tmp_path)
     motion = states(fit.robot, 500, 11)
     np.save(tmp_path / "motion.npy", np.array(motion))
-    name = done.files[0].name.removesuffix(".py")
+    name = done.files[0].file.removesuffix(".py")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import numpy as np, {name} as arm\n"
         f"q, v, a = np.load({str(tmp_path / 'motion.npy')!r}); tau = arm.inverse_dynamics(q, v, a)\n"

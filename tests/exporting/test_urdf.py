@@ -159,9 +159,9 @@ def test_new_file_for_dh_robots(name, tmp_path):
     fit = library_fit(name, rotors=False)
     done = export(fit, ["urdf"], tmp_path)
     motion = states(fit.robot, 200, 3)
-    rigid, friction = pinocchio_torque(tmp_path / done.files[0].name, fit.robot, motion)
+    rigid, friction = pinocchio_torque(tmp_path / done.files[0].file, fit.robot, motion)
     assert range_error(rigid + friction, fit.predict(motion).torque) < 1e-9
-    again = armid.load_robot(tmp_path / done.files[0].name)
+    again = armid.load_robot(tmp_path / done.files[0].file)
     assert again.joint_names == fit.robot.joint_names
     np.testing.assert_array_equal(again.limits.lower, fit.robot.limits.lower)
 
@@ -171,7 +171,7 @@ def test_first_links_make_a_new_file(home, tmp_path):
     robot = armid.load_robot(written(home), rotors=False).first_links(2)
     fit = fitted(robot)
     done = export(fit, ["urdf"], tmp_path)
-    assert armid.load_robot(tmp_path / done.files[0].name).n_joints == 2
+    assert armid.load_robot(tmp_path / done.files[0].file).n_joints == 2
     with pytest.raises(ExportError, match="another robot"):
         export(fit, ["urdf"], tmp_path / "b", urdf=home / "small.urdf")
 
@@ -221,7 +221,7 @@ def test_a_file_that_has_moved_is_asked_for(tmp_path):
     with pytest.raises(ExportError, match="--urdf FILE"):
         export(fit, ["urdf"], tmp_path / "out")
     done = export(fit, ["urdf"], tmp_path / "out", urdf=tmp_path / "moved.urdf")
-    assert done.files[0].name == "moved.urdf"
+    assert done.files[0].file == "moved.urdf"
 
 
 def test_the_original_is_never_replaced(home):

@@ -10,9 +10,9 @@ from armid.exporting.arm import ExportError as ExportError
 from armid.exporting.exporter import Content as Content
 from armid.exporting.exporter import Exporter as Exporter
 from armid.exporting.exporter import Job as Job
+from armid.exporting.exporter import Proof as Proof
+from armid.exporting.exporter import ProofError as ProofError
 from armid.exporting.exporter import exporters as exporters
-from armid.exporting.proof import Proof as Proof
-from armid.exporting.proof import ProofError as ProofError
 from armid.exporting.writing import Export as Export
 from armid.exporting.writing import ExportedFile as ExportedFile
 from armid.exporting.writing import export as export

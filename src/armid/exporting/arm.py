@@ -6,20 +6,20 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
-from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Local, Parameter
+from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Parameter
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.files import plain
 from armid.robot.friction import Friction
 from armid.robot.inertia import impossibility
-from armid.robot.robot import Robot, inertial_names
+from armid.robot.robot import Limits, Robot, inertial_names
 from armid.torque.friction.linear import nearest_linear
 
 SPEED, ACCELERATION = 2.0, 5.0  # [rad/s], [rad/s^2] of random states where a joint states no limit
@@ -243,19 +243,26 @@ def arm_of(fit: Fit, *, complete: bool) -> IdentifiedArm:
     return IdentifiedArm(fit, values, True)
 
 
+def limits_of(robot: Robot) -> Limits:
+    """Limits of every joint, NaN where none is stated."""
+    return robot.limits if len(robot.limits.lower) else Limits.unknown(robot.n_joints)
+
+
 def random_states(robot: Robot, count: int, seed: int) -> Motion:
     """Random states over the whole of a robot's limits, no joint at rest."""
     rng = np.random.default_rng(seed)
     slides = np.array([joint.prismatic for joint in robot.joints])
     reach, scale = np.where(slides, 0.5, np.pi), np.where(slides, 0.25, 1.0)
-    unknown = np.full(robot.n_joints, np.nan)
-    known = robot.limits if len(robot.limits.lower) == robot.n_joints else None
-    lower, upper, speed, acceleration = (
-        (unknown,) * 4 if known is None else (known.lower, known.upper, known.velocity, known.acceleration)
+    known = limits_of(robot)
+    low, high, fastest, hardest = (
+        np.where(np.isnan(stated), default, stated)
+        for stated, default in (
+            (known.lower, -reach),
+            (known.upper, reach),
+            (known.velocity, SPEED * scale),
+            (known.acceleration, ACCELERATION * scale),
+        )
     )
-    low, high = np.where(np.isnan(lower), -reach, lower), np.where(np.isnan(upper), reach, upper)
-    fastest = np.where(np.isnan(speed), SPEED * scale, speed)
-    hardest = np.where(np.isnan(acceleration), ACCELERATION * scale, acceleration)
     shape = (count, robot.n_joints)
     q = rng.uniform(low, high, shape)
     qd = fastest * rng.uniform(SLOWEST, 1.0, shape) * rng.choice([-1.0, 1.0], shape)
@@ -311,24 +318,13 @@ def _stated(arm: IdentifiedArm, joint: int, name: str) -> float:
     return arm.by_name.get(f"{name}{joint + 1}", 0.0) + extra
 
 
-def weights_of(arm: IdentifiedArm) -> list[tuple[str, int, Array, float]]:
-    """Coefficients of coupled motors: name, joint number, direction in joint space, value."""
-    return [
-        (p.name, p.number, p.column.weight, arm.by_name[p.name] * p.column.constants[0])
-        for p in arm.model.parameters
-        if isinstance(p.column, Local) and p.name.startswith(("Imc", "fvc", "fcc"))
-    ]
+def text_of(*values: float) -> str:
+    """Numbers with a space between them, each of which reads back as the same double."""
+    return " ".join(repr(float(value) + 0.0) for value in values)
 
 
 def fit_digest(fit: Fit) -> str:
     """SHA-256 of what a fit's torque depends on."""
-    data = {
-        "names": fit.columns,
-        "values": fit.values.tolist(),
-        "standard_parameters": None if fit.standard_parameters is None else dict(fit.standard_parameters),
-        "terms": [asdict(term) for term in fit.terms],
-        "load_values": None if fit.load_values is None else dict(fit.load_values),
-        "known_torque": plain(fit.known_torque),
-        "robot": plain(fit.robot),
-    }
+    names = ("columns", "values", "standard_parameters", "terms", "load_values", "known_torque", "robot")
+    data = {name: plain(getattr(fit, name)) for name in names}
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

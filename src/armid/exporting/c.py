@@ -15,9 +15,8 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.exporting.arm import ExportError, IdentifiedArm
-from armid.exporting.exporter import Content, Job, Program, exporters
+from armid.exporting.exporter import TIGHT, Content, Job, Program, Proof, ProofError, exporters
 from armid.exporting.numbers import Curve, Numbers, numbers_of
-from armid.exporting.proof import TIGHT, Proof, ProofError
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 

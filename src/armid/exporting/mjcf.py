@@ -13,10 +13,10 @@ from scipy.spatial.transform import Rotation
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
+from armid.dynamics.parameters import Local
 from armid.exporting import arm as causes
-from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, weights_of
-from armid.exporting.exporter import Content, Exporter, Job, exporters
-from armid.exporting.proof import TOLERANCE, Proof, checked
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
+from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
 from armid.exporting.urdf import comment, unique_names
 from armid.robot.geometry import inverse
 from armid.robot.inertia import to_com
@@ -92,7 +92,7 @@ def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = (
         *comment(banner),
         f"<mujoco model={quoteattr(robot.name)}>",
         '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>',
-        f'  <option timestep="{TIMESTEP:g}" gravity="{_row(robot.gravity)}" integrator="implicitfast"/>',
+        f'  <option timestep="{TIMESTEP:g}" gravity="{text_of(*robot.gravity)}" integrator="implicitfast"/>',
         "  <default>",
         f'    <joint solreffriction="{solref}"/>',
         f'    <tendon solreffriction="{solref}"/>',
@@ -145,18 +145,18 @@ def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index:
 
 
 def _joint(arm: IdentifiedArm, friction: LinearFriction, index: int) -> str:
-    joint, limits = arm.robot.joints[index], arm.robot.limits
+    joint, limits = arm.robot.joints[index], limits_of(arm.robot)
     back = inverse(joint.link_frame)
     parts = [f"name={quoteattr(joint.name)}", f'type="{"slide" if joint.prismatic else "hinge"}"']
     if np.any(back[:3, 3]):
-        parts.append(f'pos="{_row(back[:3, 3])}"')
-    parts.append(f'axis="{_row(back[:3, 2])}"')
-    if len(limits.lower) and not math.isnan(limits.lower[index] + limits.upper[index]):
-        parts.append(f'range="{_text(limits.lower[index])} {_text(limits.upper[index])}"')
+        parts.append(f'pos="{text_of(*back[:3, 3])}"')
+    parts.append(f'axis="{text_of(*back[:3, 2])}"')
+    if not math.isnan(limits.lower[index] + limits.upper[index]):
+        parts.append(f'range="{text_of(limits.lower[index])} {text_of(limits.upper[index])}"')
     parts += [
-        f'armature="{_text(arm.reflected[index])}"',
-        f'damping="{_text(friction.damping[index])}"',
-        f'frictionloss="{_text(friction.coulomb[index])}"',
+        f'armature="{text_of(arm.reflected[index])}"',
+        f'damping="{text_of(friction.damping[index])}"',
+        f'frictionloss="{text_of(friction.coulomb[index])}"',
     ]
     return f"<joint {' '.join(parts)}/>"
 
@@ -166,13 +166,12 @@ def _inertial(phi: Array) -> str:
     if mass < LEAST:
         mass, tensor = LEAST, LEAST * np.eye(3)
     values = [tensor[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-    return f'<inertial pos="{_row(com)}" mass="{_text(mass)}" fullinertia="{_row(np.array(values))}"/>'
+    return f'<inertial pos="{text_of(*com)}" mass="{text_of(mass)}" fullinertia="{text_of(*values)}"/>'
 
 
 def _motor(arm: IdentifiedArm, index: int) -> str:
-    name, limits = quoteattr(arm.robot.joints[index].name), arm.robot.limits
-    limit = float(limits.torque[index]) if len(limits.torque) else math.nan
-    reach = "" if math.isnan(limit) else f' ctrlrange="{_text(-limit)} {_text(limit)}"'
+    name, limit = quoteattr(arm.robot.joints[index].name), float(limits_of(arm.robot).torque[index])
+    reach = "" if math.isnan(limit) else f' ctrlrange="{text_of(-limit)} {text_of(limit)}"'
     return f"    <motor name={name} joint={name}{reach}/>"
 
 
@@ -184,10 +183,10 @@ def _sites(springs: tuple[GravitySpring, ...], joints: tuple[Joint, ...], link: 
         if joint.parent == link:
             c, s = math.cos(spring.phi), math.sin(spring.phi)
             point = joint.placement @ np.array([spring.b * c, spring.b * s, 0.0, 1.0])
-            lines.append(f'{pad}<site name="spring{number}_near" pos="{_row(point[:3])}"/>')
+            lines.append(f'{pad}<site name="spring{number}_near" pos="{text_of(*point[:3])}"/>')
         if spring.joint == link:
             point = inverse(joint.link_frame) @ np.array([spring.a, 0.0, 0.0, 1.0])
-            lines.append(f'{pad}<site name="spring{number}_far" pos="{_row(point[:3])}"/>')
+            lines.append(f'{pad}<site name="spring{number}_far" pos="{text_of(*point[:3])}"/>')
     return lines
 
 
@@ -195,16 +194,19 @@ def _tendons(arm: IdentifiedArm, notes: list[str]) -> list[str]:
     lines = []
     attributes = {"Imc": "armature", "fvc": "damping", "fcc": "frictionloss"}
     motors: dict[int, tuple[Array, dict[str, float]]] = {}
-    for name, number, weight, value in weights_of(arm):
-        if value < 0.0:
-            raise ExportError(f"{name} of the fit is {value:.4g}, which MuJoCo refuses; make the fit with feasible")
-        motors.setdefault(number, (weight, {}))[1][attributes[name[:3]]] = value
+    for parameter in arm.model.parameters:
+        name, column = parameter.name, parameter.column
+        if isinstance(column, Local) and name[:3] in attributes:
+            value = arm.by_name[name] * column.constants[0]
+            if value < 0.0:
+                raise ExportError(f"{name} of the fit is {value:.4g}, which MuJoCo refuses; make the fit with feasible")
+            motors.setdefault(parameter.number, (column.weight, {}))[1][attributes[name[:3]]] = value
     for number, (weight, values) in motors.items():
         lines.append(
-            f'    <fixed name="motor{number}" ' + " ".join(f'{k}="{_text(v)}"' for k, v in values.items()) + ">"
+            f'    <fixed name="motor{number}" ' + " ".join(f'{k}="{text_of(v)}"' for k, v in values.items()) + ">"
         )
         pairs = zip(arm.robot.joint_names, weight, strict=True)
-        lines += [f'      <joint joint={quoteattr(name)} coef="{_text(w)}"/>' for name, w in pairs if w != 0.0]
+        lines += [f'      <joint joint={quoteattr(name)} coef="{text_of(w)}"/>' for name, w in pairs if w != 0.0]
         lines.append("    </fixed>")
     for number in range(1, len(arm.robot.springs) + 1):
         stiffness, force = arm.by_name[f"ks{number}"], arm.by_name[f"kl{number}"]
@@ -212,7 +214,7 @@ def _tendons(arm: IdentifiedArm, notes: list[str]) -> list[str]:
         if length < 0.0:
             notes.append(_lost_spring(number, stiffness, length))
             continue
-        values_text = f'stiffness="{_text(stiffness)}" springlength="{_text(length)}"'
+        values_text = f'stiffness="{text_of(stiffness)}" springlength="{text_of(length)}"'
         lines += [
             f'    <spatial name="spring{number}" {values_text}>',
             f'      <site site="spring{number}_near"/>',
@@ -233,20 +235,12 @@ def _lost_spring(number: int, stiffness: float, length: float) -> str:
 
 
 def _pose(place: Array) -> str:
-    return f'pos="{_row(place[:3, 3])}" quat="{_row(quaternion(place[:3, :3]))}"'
+    return f'pos="{text_of(*place[:3, 3])}" quat="{text_of(*quaternion(place[:3, :3]))}"'
 
 
 def quaternion(rotation: Array) -> Array:
     """Unit quaternion (w, x, y, z) of a rotation (3, 3)."""
     return np.roll(Rotation.from_matrix(rotation).as_quat(canonical=True), 1)
-
-
-def _text(value: float) -> str:
-    return repr(float(value) + 0.0)
-
-
-def _row(values: Array) -> str:
-    return " ".join(_text(value) for value in values)
 
 
 def _short(values: Array) -> str:

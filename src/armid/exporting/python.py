@@ -11,9 +11,8 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.exporting.arm import IdentifiedArm
-from armid.exporting.exporter import Content, Job, Program, exporters
+from armid.exporting.exporter import Content, Job, Program, Proof, exporters
 from armid.exporting.numbers import Curve, numbers_of
-from armid.exporting.proof import Proof
 
 
 @exporters.add("python")
@@ -43,45 +42,43 @@ def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
     """Text of the module; `banner` are sentences for its docstring."""
     numbers = numbers_of(arm)
     doc = "\n".join(banner).replace("\\", "\\\\").replace('"""', "'''")
-    constants = {
-        "JOINTS": repr(tuple(arm.robot.joint_names)),
-        "PARENT": repr([int(p) for p in numbers.parent]),
-        "SLIDES": repr([bool(p) for p in numbers.prismatic]),
-        "ROTATION": _array(numbers.rotation),
-        "TRANSLATION": _array(numbers.translation),
-        "GRAVITY": _array(numbers.gravity),
-        "INERTIA": _array(numbers.inertia),
-        "REFLECTED": _array(numbers.reflected),
-        "ROTORS": _rows([(r.carrier, r.joint, r.ratio, r.inertia, r.axis) for r in numbers.rotors]),
-        "LINES": _rows(list(numbers.lines)),
-        "LOAD": "None" if numbers.load is None else _array(numbers.load),
-        "CURVES": _curves(numbers.curves),
-        "LOSS": "None" if numbers.loss is None else _array(numbers.loss),
-        "WEIGHT": "None" if numbers.weight is None else _array(numbers.weight),
-        "SPRINGS": _rows(list(numbers.springs)),
-        "TABLES": _rows(list(numbers.tables)),
-    }
-    lines = [f"{_COMMENTS.get(name, '')}{name} = {text}" for name, text in constants.items()]
+    constants = [
+        ("JOINTS", repr(tuple(arm.robot.joint_names)), ""),
+        ("PARENT", repr([int(p) for p in numbers.parent]), "link that each joint hangs on, -1 for the base"),
+        ("SLIDES", repr([bool(p) for p in numbers.prismatic]), ""),
+        ("ROTATION", _array(numbers.rotation), "joint frame at zero in the parent's"),
+        ("TRANSLATION", _array(numbers.translation), ""),
+        ("GRAVITY", _array(numbers.gravity), ""),
+        (
+            "INERTIA",
+            _array(numbers.inertia),
+            "per link, in its joint's frame: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin",
+        ),
+        ("REFLECTED", _array(numbers.reflected), "inertia of the rotors that feel no link, in joint space"),
+        (
+            "ROTORS",
+            _rows([(r.carrier, r.joint, r.ratio, r.inertia, r.axis) for r in numbers.rotors]),
+            "rotors that feel the link they sit on: link, joint, gear ratio, inertia, axis",
+        ),
+        (
+            "LINES",
+            _rows(list(numbers.lines)),
+            "linear friction: direction in joint space; viscous, Coulomb forwards; the same backwards; offset",
+        ),
+        ("LOAD", _array(numbers.load), "links whose torque is the load of load-dependent friction"),
+        ("CURVES", _curves(numbers.curves), "friction laws: joint, torque forwards and backwards at speed v, offset"),
+        ("LOSS", _array(numbers.loss), ""),
+        ("WEIGHT", _array(numbers.weight), "links whose weight makes the load-proportional loss"),
+        ("SPRINGS", _rows(list(numbers.springs)), "joint, a, b, phi, stiffness, stiffness times free length"),
+        ("TABLES", _rows(list(numbers.tables)), ""),
+    ]
+    lines = [(f"# {comment}\n" if comment else "") + f"{name} = {text}" for name, text, comment in constants]
     code = (resources.files("armid.exporting") / "assets" / "dynamics.py.txt").read_text("utf-8")
     return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + code).encode()
 
 
-_COMMENTS = {
-    "PARENT": "# link that each joint hangs on, -1 for the base\n",
-    "ROTATION": "# joint frame at zero in the parent's\n",
-    "INERTIA": "# per link, in its joint's frame: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin\n",
-    "REFLECTED": "# inertia of the rotors that feel no link, in joint space\n",
-    "ROTORS": "# rotors that feel the link they sit on: link, joint, gear ratio, inertia, axis\n",
-    "LINES": "# linear friction: direction in joint space; viscous, Coulomb forwards; the same backwards; offset\n",
-    "LOAD": "# links whose torque is the load of load-dependent friction\n",
-    "CURVES": "# friction laws: joint, torque forwards and backwards at speed v, offset\n",
-    "WEIGHT": "# links whose weight makes the load-proportional loss\n",
-    "SPRINGS": "# joint, a, b, phi, stiffness, stiffness times free length\n",
-}
-
-
-def _array(values: Array) -> str:
-    return "np.array(" + _plain(values) + ")"
+def _array(values: Array | None) -> str:
+    return "None" if values is None else "np.array(" + _plain(values) + ")"
 
 
 def _rows(rows: Sequence[Sequence[object]]) -> str:

@@ -14,9 +14,8 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.errors import ArmidError, ArmidWarning
-from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
-from armid.exporting.exporter import Content, Exporter, Job, exporters
-from armid.exporting.proof import TOLERANCE, Proof, ProofError, checked
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
+from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
 from armid.exporting.xml_edit import Document, Node
 from armid.files import read_text
 from armid.robot.description import read_description
@@ -158,7 +157,7 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
             document.remove(old)
             emptied.append(name)
     for index, joint in enumerate(arm.robot.joints):
-        values = {"damping": _text(friction.damping[index]), "friction": _text(friction.coulomb[index])}
+        values = {"damping": text_of(friction.damping[index]), "friction": text_of(friction.coulomb[index])}
         node = joints[joint.name]
         old = node.find("dynamics")
         if old is not None:
@@ -232,15 +231,6 @@ def _carrier(name: str, joints: dict[str, Node], moving: dict[str, int]) -> str 
     return None
 
 
-def _text(value: float) -> str:
-    """A number that reads back as the same double."""
-    return repr(float(value) + 0.0)
-
-
-def _row(values: Array) -> str:
-    return " ".join(_text(value) for value in values)
-
-
 def _inertial(phi: Array) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """Attributes of <origin>, <mass>, <inertia>: at the centre of mass, along the link's axes, without round-off."""
     mass, com, about = to_com(phi)
@@ -250,9 +240,9 @@ def _inertial(phi: Array) -> tuple[dict[str, str], dict[str, str], dict[str, str
     about = np.where(np.abs(about) <= NOISE * abs(trace), 0.0, about)
     keys = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
     return (
-        {"xyz": _row(com), "rpy": "0 0 0"},
-        {"value": _text(mass)},
-        {key: _text(about[at]) for key, at in keys.items()},
+        {"xyz": text_of(*com), "rpy": "0 0 0"},
+        {"value": text_of(mass)},
+        {key: text_of(about[at]) for key, at in keys.items()},
     )
 
 
@@ -310,18 +300,16 @@ def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str]
 def _joint(
     arm: IdentifiedArm, index: int, place: Array, parent: str, child: str, friction: LinearFriction
 ) -> list[str]:
-    joint, limits = arm.robot.joints[index], arm.robot.limits
-    known = len(limits.lower) == arm.robot.n_joints
-    lower, upper, velocity, effort = (
-        float(getattr(limits, name)[index]) if known else math.nan for name in ("lower", "upper", "velocity", "torque")
-    )
+    joint, limits = arm.robot.joints[index], limits_of(arm.robot)
+    stated = (limits.lower, limits.upper, limits.velocity, limits.torque)
+    lower, upper, velocity, effort = (float(values[index]) for values in stated)
     free = math.isnan(lower) or math.isnan(upper)
     if free and joint.prismatic:
         lower, upper = -FAR, FAR
     kind = "prismatic" if joint.prismatic else "continuous" if free else "revolute"
-    ends = "" if free and not joint.prismatic else f' lower="{_text(lower)}" upper="{_text(upper)}"'
-    top = " ".join(f'{k}="{_text(np.nan_to_num(v))}"' for k, v in (("effort", effort), ("velocity", velocity)))
-    values = f'damping="{_text(friction.damping[index])}" friction="{_text(friction.coulomb[index])}"'
+    ends = "" if free and not joint.prismatic else f' lower="{text_of(lower)}" upper="{text_of(upper)}"'
+    top = " ".join(f'{k}="{text_of(np.nan_to_num(v))}"' for k, v in (("effort", effort), ("velocity", velocity)))
+    values = f'damping="{text_of(friction.damping[index])}" friction="{text_of(friction.coulomb[index])}"'
     return [
         f'  <joint name={quoteattr(joint.name)} type="{kind}">',
         f"    {_origin(place)}",
@@ -335,7 +323,7 @@ def _joint(
 
 
 def _origin(place: Array) -> str:
-    return f'<origin xyz="{_row(place[:3, 3])}" rpy="{_row(to_rpy(place[:3, :3]))}"/>'
+    return f'<origin xyz="{text_of(*place[:3, 3])}" rpy="{text_of(*to_rpy(place[:3, :3]))}"/>'
 
 
 def to_rpy(rotation: Array) -> Array:

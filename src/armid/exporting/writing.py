@@ -17,8 +17,17 @@ from armid.errors import ArmidError
 from armid.estimation.consistent.regularisation import HALF
 from armid.estimation.fit import Fit
 from armid.exporting.arm import ExportError, IdentifiedArm, arm_of, fit_digest, linear_friction, random_states
-from armid.exporting.exporter import Content, Exporter, Job, LeftOut, exporters, left_out
-from armid.exporting.proof import Proof, ProofError, relative_error
+from armid.exporting.exporter import (
+    Content,
+    Exporter,
+    Job,
+    LeftOut,
+    Proof,
+    ProofError,
+    exporters,
+    left_out,
+    relative_error,
+)
 from armid.exporting.urdf import source_urdf
 from armid.files import plain, write_result, write_text
 from armid.progress import report_progress

@@ -16,9 +16,8 @@ from armid.dynamics.model import Model
 from armid.dynamics.parameters import linear_friction
 from armid.errors import ArmidWarning
 from armid.exporting import arm as causes
-from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
-from armid.exporting.exporter import CAUSES, Content, Exporter, Job, exporters
-from armid.exporting.proof import TOLERANCE, Proof, checked
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of
+from armid.exporting.exporter import CAUSES, TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
 from armid.exporting.urdf import Urdf, to_rpy, urdf_name
 from armid.robot.friction import Friction
 from armid.robot.geometry import DHRow, dh_joints
@@ -183,10 +182,7 @@ def _kinematics(robot: Robot, urdf: str | None) -> dict[str, Any]:
 
 
 def _limits(robot: Robot) -> dict[str, Any]:
-    limits = robot.limits
-    if not len(limits.lower):
-        return {}
-    result: dict[str, Any] = {}
+    limits, result = limits_of(robot), dict[str, Any]()
     if not np.isnan(limits.lower + limits.upper).any():
         result["position"] = np.column_stack([limits.lower, limits.upper]).tolist()
     for name in ("velocity", "acceleration", "torque"):
