@@ -394,9 +394,10 @@ def _fields(kinds: list[Any]) -> dict[Any, Any]:
     """Names of the entries of structures, as files write them, and their types."""
     found: dict[Any, Any] = {}
     for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        plain_kind = get_origin(kind) or kind  # of a generic structure
+        if isinstance(plain_kind, type) and issubclass(plain_kind, msgspec.Struct):
             found |= {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
-            tag = kind.__struct_config__.tag_field
+            tag = plain_kind.__struct_config__.tag_field
             found |= {tag: str} if tag else {}
         elif is_dataclass(kind):
             found |= get_type_hints(kind)

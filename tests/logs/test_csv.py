@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armid.logs import LogError, Recipe, open_log, read_log, write_log
-from armid.logs.csv_file import RTDE_JOINTS
+from armid.logs.csv_file import RtdeTable
 from tests.logs.samples import random_log
 
 VALUES = np.random.default_rng(0).standard_normal((12, 3))
@@ -139,13 +139,13 @@ def test_our_own_columns_with_a_recipe(tmp_path):
         (lambda t: t[:-20], "is cut off; write the log again, or remove this line"),
         (lambda t: t.replace("# armid log 1", "# armid log 9"), "line 1: says version 9 of the format"),
         (lambda t: t.replace('"effort": "joint torque"', '"effort": "magic"'), "effort: is 'magic'"),
-        (lambda t: t.replace('"effort": "joint torque", ', ""), "lacks joints or effort"),
+        (lambda t: t.replace('"effort": "joint torque", ', ""), "effort: is missing"),
         (lambda t: t.replace('"mode"', '"moods"'), "moods: is not known, did you mean"),
-        (lambda t: t.replace('["a", "b", "c"]', '"abc"'), "joints: is damaged"),
+        (lambda t: t.replace('["a", "b", "c"]', '"abc"'), "joints: must be a list, not 'abc'"),
         (lambda t: t.replace('["a", "b", "c"]', '["a", "b", "d"]'), "there is no column 'position.d'"),
-        (lambda t: t.replace('"rate_hz": null', '"rate_hz": "x"'), "rate_hz: is damaged"),
-        (lambda t: t.replace('"history": {}', '"history": 3'), "history: is damaged"),
-        (lambda t: t.replace('"gravity": null', '"gravity": [1]'), "gravity: is damaged"),
+        (lambda t: t.replace('"rate_hz": null', '"rate_hz": "x"'), "rate_hz: must be a number or null, not 'x'"),
+        (lambda t: t.replace('"history": {}', '"history": 3'), "history: must be a mapping of names to values, not 3"),
+        (lambda t: t.replace('"gravity": null', '"gravity": [1]'), "gravity: must be a list of 3 numbers"),
         (lambda t: t.replace('{"joints"', '{joints"'), "is not valid JSON"),
         (lambda t: t.replace("time,", "tme,"), "there is no column 'time', did you mean 'tme'?"),
     ],
@@ -183,8 +183,8 @@ def test_rtde(tmp_path, delimiter):
     pairs = {"position": "actual_q", "velocity": "actual_qd", "current": "actual_current", "command": "target_q"}
     for channel, name in (pairs | {"temperature": "joint_temperatures"}).items():
         np.testing.assert_array_equal(log[channel], values[name])
-    assert (log.joints, log.info.effort, log.info.mode) == (RTDE_JOINTS, "current", "position")
-    with pytest.raises(LogError, match="effort: is 'current' in RTDE recordings"):
+    assert (log.joints, log.info.effort, log.info.mode) == (RtdeTable.joints, "current", "position")
+    with pytest.raises(LogError, match="effort: is 'current' in the file, but 'joint torque' is asked for"):
         read_log(tmp_path / "r.csv", effort="joint torque")
 
 
@@ -193,7 +193,7 @@ def test_rtde_with_a_recipe(tmp_path):
     _, values = rtde(tmp_path / "r.csv", " ")
     log = read_log(tmp_path / "r.csv", Recipe.parse("format: rtde\neffort: current\ncurrent_gain: 10"))
     np.testing.assert_allclose(log["effort"], 10 * values["actual_current"])
-    assert log.joints == RTDE_JOINTS
+    assert log.joints == RtdeTable.joints
     text = 'format: rtde\neffort: joint torque\ncolumns: {time: timestamp, effort: "target_moment_{0..5}"}'
     np.testing.assert_array_equal(read_log(tmp_path / "r.csv", Recipe.parse(text))["effort"], values["target_moment"])
     (tmp_path / "x.csv").write_text("time,q\n0,1\n")

@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 from armid.logs import LogError, Recipe, open_log, read_log
-from armid.logs.mat_format import DamagedFileError, numeric_arrays
+from armid.logs.mat_file import DamagedFileError, numeric_arrays
 
 RNG = np.random.default_rng(0)
 Q, TAU, T = RNG.standard_normal((50, 3)), RNG.standard_normal((50, 3)), np.arange(50) * 0.01
@@ -127,3 +127,17 @@ def test_files_that_cannot_be_read(tmp_path):
             read_log(path, recipe("{position: rec.q, effort: rec.tau}", "rate: 10"))
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)
+
+
+def test_a_byte_that_crashes_scipy(tmp_path):
+    """SciPy 1.17's loadmat ends the process with a segmentation fault on this file: one byte, the type of the numbers.
+
+    That is why MATLAB files are read by armid's own reader. If SciPy has learnt to refuse it, delete that reader.
+    """
+    savemat(tmp_path / "m.mat", {"q": np.arange(3.0)})
+    content = bytearray((tmp_path / "m.mat").read_bytes())
+    assert content[176] == 9
+    content[176] = 14
+    (tmp_path / "m.mat").write_bytes(content)
+    with pytest.raises(LogError, match="cut off or damaged"):
+        read_log(tmp_path / "m.mat", recipe("{position: q}", "rate: 1", "none"))

@@ -11,7 +11,7 @@ PROGRAM = """
 import resource, sys, time
 import numpy as np
 from armid.logs.log import Log, LogInfo
-from armid.logs.stream import LogStream
+from armid.logs.log import LogStream
 from armid.signals import PeriodicAverage, process
 
 rows, K, joints = int(float(sys.argv[1])), 10_000, 7

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from armid.logs.stream import LogStream
+from armid.logs.log import LogStream
 from armid.signals import LowPass, PeriodicAverage, SignalError, find_period, process, whole_periods
 from tests.signals.test_period import run_with_approach
 from tests.signals.waves import make_log, periodic_log, torque_of

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from armid.errors import UnknownNameError
-from armid.logs.log import Log, LogError, LogInfo
-from armid.logs.stream import LogStream
+from armid.logs.log import Log, LogError, LogInfo, LogStream
 from armid.robot import load_robot
 from armid.signals import (
     CurrentToTorque,

@@ -18,8 +18,7 @@ from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
 from armid.estimation.problem import Problem
 from armid.fleet.description import Fleet
-from armid.logs.log import Log, LogError, concatenate
-from armid.logs.stream import LogStream
+from armid.logs.log import Log, LogError, LogStream, concatenate
 from armid.robot.inertia import change_of_frame
 from armid.robot.robot import inertial_names
 from armid.signals.dataset import Dataset

@@ -20,9 +20,8 @@ from armid.fleet.day import ALL, ArmDay, DayFinding, DayProblem
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
 from armid.fleet.recording import Reduction, Sums
-from armid.logs.log import Log
+from armid.logs.log import Log, LogStream
 from armid.logs.read import open_log
-from armid.logs.stream import LogStream
 from armid.signals.dataset import Dataset
 from armid.signals.doctor import examine
 

@@ -5,11 +5,13 @@ from armid.logs.convert import torque_from_current as torque_from_current
 from armid.logs.log import Log as Log
 from armid.logs.log import LogError as LogError
 from armid.logs.log import LogInfo as LogInfo
+from armid.logs.log import LogStream as LogStream
 from armid.logs.log import concatenate as concatenate
 from armid.logs.read import open_log as open_log
 from armid.logs.read import read_log as read_log
 from armid.logs.read import read_logs as read_logs
 from armid.logs.recipe import Recipe as Recipe
 from armid.logs.recipe import recipe_names as recipe_names
-from armid.logs.stream import LogStream as LogStream
+from armid.logs.table import READERS as READERS
+from armid.logs.table import Table as Table
 from armid.logs.write import write_log as write_log

@@ -9,17 +9,11 @@ from itertools import chain
 import numpy as np
 
 from armid.arrays import Array
-from armid.logs.columns import Columns, check_count
 from armid.logs.convert import reoriented, to_joint_side, torque_from_current
-from armid.logs.csv_file import is_rtde, rtde_columns
-from armid.logs.log import CHANNELS, Log, LogError, LogInfo
-from armid.logs.naming import split_names
-from armid.logs.recipe import Recipe
-from armid.logs.stream import LogStream
-from armid.logs.table import Table
+from armid.logs.log import CHANNELS, Log, LogError, LogInfo, LogStream
+from armid.logs.recipe import ColumnPlace, Recipe
+from armid.logs.table import Places, Table
 from armid.logs.units import Unit
-
-_Places = dict[str, list[int | None]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +21,7 @@ class _Side:
     """One of the tables that stand side by side, and where the channels are in it."""
 
     table: Table
-    places: _Places
+    places: Places
 
     def blocks(self, size: int) -> Iterator[dict[str, Array]]:
         wanted = list(dict.fromkeys(index for place in self.places.values() for index in place if index is not None))
@@ -60,7 +54,7 @@ def recipe_stream(groups: Sequence[Sequence[Table]], recipe: Recipe) -> LogStrea
     return LogStream(*_outcome(info, channels, recipe), _checked_time(blocks, source))
 
 
-def plain_stream(table: Table, places: _Places, info: LogInfo) -> LogStream:
+def plain_stream(table: Table, places: Places, info: LogInfo) -> LogStream:
     """The log in a table whose columns hold SI units already."""
     channels = tuple(name for name in places if name != "time")
 
@@ -69,23 +63,14 @@ def plain_stream(table: Table, places: _Places, info: LogInfo) -> LogStream:
             time = values.pop("time")[:, 0]
             yield Log(time, values, info)
 
-    return LogStream(info, channels, _checked_time(blocks, table.source) if table.info is None else blocks)
+    return LogStream(info, channels, blocks if table.exact else _checked_time(blocks, table.source))
 
 
-def named_places(table: Table, joints: Sequence[str], field: str = "") -> _Places:
-    """Where time and channels are in a table with columns named ``time`` and ``channel.joint``."""
-    _, channels = split_names(table.names)
-    places: _Places = {"time": list(table.find("time", field))}
-    position = {name: index for index, name in enumerate(table.names)}
-    for channel in channels:
-        found = [position.get(f"{channel}.{joint}") for joint in joints]
-        if any(index is not None for index in found):
-            places[channel] = found
-    known = {name.partition(".")[2] for name in table.names}
-    for joint in joints:
-        if joint not in known:
-            table.fail_missing(f"{(*channels, 'position')[0]}.{joint}", field or "joints")
-    return places
+def without_effort(places: Places, effort: str) -> Places:
+    """Places as the kind of effort has it: a current may stand under effort, since ROS has no other field for it."""
+    if effort == "current" and "current" not in places and "effort" in places:
+        places = {**places, "current": places["effort"]}
+    return {name: place for name, place in places.items() if name != "effort" or effort not in ("current", "none")}
 
 
 def _sides(group: Sequence[Table], recipe: Recipe) -> list[_Side]:
@@ -109,33 +94,21 @@ def _sides(group: Sequence[Table], recipe: Recipe) -> list[_Side]:
     return sides
 
 
-def _place(table: Table, name: str, place: Columns, joints: int) -> list[int | None]:
+def _place(table: Table, name: str, place: ColumnPlace, joints: int) -> list[int | None]:
     found = place.indices(table, f"columns.{name}")
-    where = (table.source, f"columns.{name}")
-    if name == "time":
-        check_count(found, 1, where, "the time of each sample")
-    else:
-        check_count(found, joints, where, "one for each joint")
+    wanted, what = (1, "the time of each sample") if name == "time" else (joints, "one for each joint")
+    if len(found) != wanted:
+        problem = f"stands for {len(found)} columns, but {wanted} are needed, {what}"
+        raise LogError(table.source, f"columns.{name}", problem)
     return found
 
 
-def _default_places(table: Table, recipe: Recipe) -> _Places:
+def _default_places(table: Table, recipe: Recipe) -> Places:
     """Where the channels are by the format's own names."""
-    if is_rtde(table):
-        names = rtde_columns(table)
-        places: _Places = {key: [i for name in value for i in table.find(name, key)] for key, value in names.items()}
-        check_count(places["position"], len(recipe.info.joints), (table.source, "joints"), "one for each joint")
-    elif "time" in table.names:
-        places = named_places(table, recipe.info.joints)
-    else:
+    if table.info is None and "time" not in table.names:
         there = ", ".join(table.names[:40])
         raise LogError(recipe.source, "columns", f"is missing; name the columns of {table.source}, which are: {there}")
-    effort = recipe.info.effort
-    if effort == "current" and "current" not in places and "effort" in places:
-        places["current"] = places["effort"]  # ROS has no other field for it
-    if effort in ("current", "none"):
-        places.pop("effort", None)
-    return places
+    return without_effort(table.places(recipe.info.joints), recipe.info.effort)
 
 
 def _joined(sides: list[_Side], size: int) -> Iterator[dict[str, Array]]:

@@ -5,42 +5,34 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 import numpy as np
 
 from armid.arrays import Array
-from armid.logs.log import LogError, LogInfo
-from armid.logs.naming import FORMAT_VERSION, as_rows, column_names, info_from_json, info_to_json
-from armid.logs.stream import LogStream
-from armid.logs.table import Table, checked_file
+from armid.logs.log import LogError, LogInfo, LogStream
+from armid.logs.naming import FORMAT_VERSION, as_rows, column_names, data_from_json, info_from_data, info_to_json
+from armid.logs.recipe import CsvStyle, Recipe
+from armid.logs.table import READERS, Places, Table, checked_file
 
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
 
 
-@dataclass(frozen=True)
-class CsvStyle:
-    """How a text table is written; None is found out from its first lines.
-
-    Attributes:
-        delimiter: between columns; a blank stands for any white space.
-        header: whether the first line names the columns.
-        skip_lines: lines before the header, or before the numbers.
-        decimal: the decimal sign, a point or a comma.
-    """
-
-    delimiter: str | None = None
-    header: bool | None = None
-    skip_lines: int = 0
-    decimal: str = "."
-
-
+@READERS.add("csv")
 class CsvTable(Table):
     """A text table. Only the columns that are asked for must hold numbers."""
+
+    title: ClassVar[str] = "text table"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+
+    @classmethod
+    def open(cls, path: Path, recipe: Recipe | None) -> Table:
+        """See `Table.open`; without a recipe a UR recording is known by its columns."""
+        table = cls(path, None if recipe is None else recipe.style)
+        return RtdeTable(path) if recipe is None and set(table.names) >= _RTDE else table
 
     def __init__(self, path: Path, style: CsvStyle | None = None) -> None:
         """Look at the first lines."""
@@ -76,7 +68,8 @@ class CsvTable(Table):
     def _read_mark(self, version: int, text: str) -> None:
         if version > FORMAT_VERSION:
             raise LogError(self.source, "line 1", f"says version {version} of the format; please update armid")
-        self.info = info_from_json(text, self.source)
+        self.exact = True
+        self.info = info_from_data(data_from_json(text), self.source)
 
     def _cells(self, line: str) -> list[str]:
         if self.delimiter == " ":
@@ -183,15 +176,7 @@ def write_csv(stream: LogStream, channels: Sequence[str], path: Path) -> None:
             writer.writerows(as_rows(block, channels).tolist())
 
 
-# Universal Robots' client writes one column per joint, numbered from the base.
-RTDE_JOINTS = (
-    "shoulder_pan_joint",
-    "shoulder_lift_joint",
-    "elbow_joint",
-    "wrist_1_joint",
-    "wrist_2_joint",
-    "wrist_3_joint",
-)
+_RTDE = {"timestamp", "actual_q_0"}
 _RTDE_CHANNELS = {
     "position": "actual_q_",
     "velocity": "actual_qd_",
@@ -201,18 +186,36 @@ _RTDE_CHANNELS = {
 }
 
 
-def is_rtde(table: Table) -> bool:
-    """Whether the columns are those of a UR controller's RTDE recording."""
-    return "timestamp" in table.names and "actual_q_0" in table.names
+@READERS.add("rtde")
+class RtdeTable(CsvTable):
+    """A recording of Universal Robots' client: one column per joint, numbered from the base."""
 
+    title: ClassVar[str] = "UR RTDE recording"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    joints = (
+        "shoulder_pan_joint",
+        "shoulder_lift_joint",
+        "elbow_joint",
+        "wrist_1_joint",
+        "wrist_2_joint",
+        "wrist_3_joint",
+    )
 
-def rtde_columns(table: Table) -> dict[str, list[str]]:
-    """Columns of an RTDE recording by channel."""
-    names = {channel: [f"{prefix}{i}" for i in range(6)] for channel, prefix in _RTDE_CHANNELS.items()}
-    return {"time": ["timestamp"]} | {key: value for key, value in names.items() if set(value) <= set(table.names)}
+    def __init__(self, path: Path, style: CsvStyle | None = None) -> None:
+        """Look at the first lines; the controller measures currents, no torques."""
+        super().__init__(path, style)
+        for name in sorted(_RTDE - set(self.names), reverse=True):
+            self.fail_missing(name, "format")
+        self.info = LogInfo(self.joints, "current" if "actual_current_0" in self.names else "none", source=self.source)
 
-
-def rtde_info(table: Table) -> LogInfo:
-    """What an RTDE recording holds; the controller measures currents, no torques."""
-    effort = "current" if "current" in rtde_columns(table) else "none"
-    return LogInfo(RTDE_JOINTS, effort, source=table.source)
+    def places(self, joints: Sequence[str]) -> Places:
+        """See `Table.places`."""
+        if len(joints) != len(self.joints):
+            problem = f"stands for {len(self.joints)} columns, but {len(joints)} are needed, one for each joint"
+            raise LogError(self.source, "joints", problem)
+        names = {channel: [f"{prefix}{i}" for i in range(6)] for channel, prefix in _RTDE_CHANNELS.items()}
+        there = {channel: columns for channel, columns in names.items() if set(columns) <= set(self.names)}
+        return {
+            channel: [index for name in columns for index in self.find(name, channel)]
+            for channel, columns in {"time": ["timestamp"], **there}.items()
+        }

@@ -1,8 +1,8 @@
-"""The log: what was recorded on an arm, with everything one must know to use it."""
+"""The log: what was recorded on an arm, with everything one must know to use it, whole or block by block."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ EFFORTS = ("joint torque", "motor torque", "current", "none")
 SIDES = ("joint", "motor")
 MODES = ("position", "velocity", "torque")
 
+BLOCK = 65_536  # samples of a stream that are read at a time
 RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
 
 
@@ -195,14 +196,7 @@ def concatenate(logs: Iterable[Log]) -> Log:
         raise LogError("", "", "there is no log to join")
     first = parts[0]
     for part in parts[1:]:
-        if part.joints != first.joints or set(part.channels) != set(first.channels):
-            raise LogError(
-                part.info.source, "", f"has other joints or channels than {first.info.source or 'the first'}"
-            )
-        if (part.info.effort, part.info.side) != (first.info.effort, first.info.side):
-            raise LogError(
-                part.info.source, "effort", f"means something else than in {first.info.source or 'the first'}"
-            )
+        _check_alike(part, first, part.info.source, first.info.source or "the first")
     channels = {name: np.concatenate([part[name] for part in parts]) for name in first.channels}
     return Log(np.concatenate([part.time for part in parts]), channels, first.info)
 
@@ -211,3 +205,60 @@ def _read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _check_alike(part: Log | LogStream, first: Log | LogStream, name: str, other: str) -> None:
+    """Refuse to join what has other joints, channels or another kind of effort."""
+    if part.info.joints != first.info.joints or set(part.channels) != set(first.channels):
+        raise LogError(name, "", f"has other joints or channels than {other}")
+    if (part.info.effort, part.info.side) != (first.info.effort, first.info.side):
+        raise LogError(name, "effort", f"means something else than in {other}")
+
+
+@dataclass(frozen=True, eq=False)
+class LogStream:
+    """A log in a file, or anywhere else, that is never in memory as a whole.
+
+    Attributes:
+        info: what the numbers mean.
+        channels: names of the channels that every block has.
+        open_blocks: gives the blocks from the start, each of at most as many samples as it is asked for.
+    """
+
+    info: LogInfo
+    channels: tuple[str, ...]
+    open_blocks: Callable[[int], Iterator[Log]]
+
+    def blocks(self, size: int = BLOCK) -> Iterator[Log]:
+        """The log in pieces of at most `size` samples, from the start.
+
+        Raises:
+            LogError: the data cannot be read, or there are none.
+        """
+        if size < 1:
+            raise LogError(self.info.source, "", f"cannot be read in blocks of {size} samples; use 1 or more")
+        samples = 0
+        for block in self.open_blocks(size):
+            samples += len(block)
+            yield block
+        if samples == 0:
+            raise LogError(
+                self.info.source, "", "holds no samples; check that rows of numbers follow its header, or record again"
+            )
+
+    def read(self) -> Log:
+        """The whole log."""
+        return concatenate(self.blocks())
+
+
+def one_after_the_other(streams: list[LogStream], names: list[str]) -> LogStream:
+    """Streams of the same joints, channels and kind of effort as one; times are kept as they are."""
+    first = streams[0]
+    for other, name in zip(streams[1:], names[1:], strict=True):
+        _check_alike(other, first, name, names[0])
+
+    def blocks(size: int) -> Iterator[Log]:
+        for stream in streams:
+            yield from stream.blocks(size)
+
+    return LogStream(first.info, first.channels, blocks)

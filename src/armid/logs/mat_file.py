@@ -1,8 +1,15 @@
-"""MATLAB files up to version 7: fields of structs as columns."""
+"""MATLAB files up to version 7: fields of structs as columns.
+
+The format is published by MathWorks ("MAT-File Format"). SciPy 1.17 reads more of it, but a single damaged byte can
+crash the whole program (tests/logs/test_mat.py has one). Here every length is checked before it is used; objects,
+cells, text and complex numbers are passed over.
+"""
 
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,17 +17,30 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.logs.log import LogError
-from armid.logs.mat_format import DamagedFileError, numeric_arrays
-from armid.logs.table import Table, checked_file
+from armid.logs.recipe import Recipe
+from armid.logs.table import READERS, Table, checked_file
 
 _COLUMN = re.compile(r"(.+)\[(\d+)\]")
+_MATRIX, _COMPRESSED = 14, 15
+_STRUCT, _FIRST_NUMERIC, _LAST_NUMERIC = 2, 6, 15
+_STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_COMPLEX = 0x0800
+_DEEPEST = 20
 
 
+@READERS.add("mat")
 class MatTable(Table):
     """A MATLAB file. `rec.q` stands for all columns of that field, `rec.q[2]` for the second.
 
     A field with more columns than rows is taken as (joints, samples) unless `samples_in_rows` says otherwise.
     """
+
+    part, title, suffixes, starts = "field", "MATLAB", (".mat",), (b"MATLAB 5.0", b"MATLAB 7.3", b"\x89HDF")
+
+    @classmethod
+    def open(cls, path: Path, recipe: Recipe | None) -> Table:
+        """See `Table.open`."""
+        return cls(path, None if recipe is None else recipe.samples_in_rows)
 
     def __init__(self, path: Path, samples_in_rows: bool | None = None) -> None:
         """Read the file; objects in it are left out."""
@@ -81,3 +101,115 @@ def _load(path: Path, source: str) -> dict[str, Array]:
         return numeric_arrays(content)
     except DamagedFileError:
         raise LogError(source, "", "is cut off or damaged; save or copy it again") from None
+
+
+class DamagedFileError(Exception):
+    """The bytes do not follow the format."""
+
+
+def numeric_arrays(content: bytes) -> dict[str, Array]:
+    """All real matrices of a file by name, ``rec.drive.q`` for a field of a struct within a struct; (rows, columns).
+
+    Raises:
+        DamagedFileError: the file is cut off or damaged.
+    """
+    order = ">" if content[126:128] == b"MI" else "<"
+    found: dict[str, Array] = {}
+    for kind, data in _elements(memoryview(content)[128:], order, padded=False):
+        if kind == _COMPRESSED:
+            for inner, part in _elements(memoryview(_decompressed(data)), order):
+                if inner == _MATRIX:
+                    found |= _matrix(part, order, "", 0)
+        elif kind == _MATRIX:
+            found |= _matrix(data, order, "", 0)
+        else:
+            raise DamagedFileError
+    return found
+
+
+def _decompressed(data: memoryview) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error:
+        raise DamagedFileError from None
+
+
+def _elements(data: memoryview, order: str, padded: bool = True) -> Iterator[tuple[int, memoryview]]:
+    """Type and content of the elements that follow each other; inside a matrix they start at multiples of 8 bytes."""
+    place = 0
+    while place < len(data):
+        if len(data) - place < 8:
+            raise DamagedFileError
+        kind, length = struct.unpack_from(f"{order}II", data, place)
+        start = place + 8
+        if kind >> 16:  # a small element has type, length and content in eight bytes
+            kind, length, start = kind & 0xFFFF, kind >> 16, place + 4
+            if length > 4:
+                raise DamagedFileError
+        if start + length > len(data):
+            raise DamagedFileError
+        yield kind, data[start : start + length]
+        place = max(start + length, place + 8)
+        place += -place % 8 if padded else 0
+
+
+def _matrix(data: memoryview, order: str, parent: str, depth: int) -> dict[str, Array]:
+    """The numeric arrays in a matrix element; `parent` is the path of the struct it is in, which names it."""
+    if not len(data) or depth > _DEEPEST:
+        return {}
+    parts = _elements(data, order)
+    flags = _integers(_next(parts), order)
+    word = int(flags[0]) if len(flags) else 0
+    kind = word & 0xFF
+    if word & _COMPLEX or (kind != _STRUCT and not _FIRST_NUMERIC <= kind <= _LAST_NUMERIC):
+        return {}
+    shape = _integers(_next(parts), order)
+    name = parent or bytes(_next(parts)[1]).decode("latin-1")
+    if parent:
+        _next(parts)
+    if len(shape) != 2 or np.any(shape < 0):
+        return {}
+    rows, columns = int(shape[0]), int(shape[1])
+    if kind == _STRUCT:
+        return _struct(parts, order, name, depth) if rows * columns == 1 else {}
+    values = _numbers(_next(parts), order)
+    if len(values) != rows * columns:
+        raise DamagedFileError
+    return {name: values.reshape((rows, columns), order="F")} if len(values) else {}
+
+
+def _struct(parts: Iterator[tuple[int, memoryview]], order: str, name: str, depth: int) -> dict[str, Array]:
+    width = _integers(_next(parts), order)
+    names = bytes(_next(parts)[1])
+    if len(width) != 1 or not 0 < int(width[0]) <= 1024 or len(names) % int(width[0]):
+        raise DamagedFileError
+    step = int(width[0])
+    fields = [names[i : i + step].split(b"\0")[0].decode("latin-1") for i in range(0, len(names), step)]
+    found: dict[str, Array] = {}
+    for field in fields:
+        kind, data = _next(parts)
+        if kind != _MATRIX:
+            raise DamagedFileError
+        found |= _matrix(data, order, f"{name}.{field}", depth + 1)
+    return found
+
+
+def _next(parts: Iterator[tuple[int, memoryview]]) -> tuple[int, memoryview]:
+    part = next(parts, None)
+    if part is None:
+        raise DamagedFileError
+    return part
+
+
+def _numbers(element: tuple[int, memoryview], order: str) -> Array:
+    """Numbers, which MATLAB stores in the smallest type that holds them."""
+    kind, data = element
+    if kind not in _STORED or len(data) % int(_STORED[kind][1]):
+        raise DamagedFileError
+    return np.frombuffer(data, dtype=f"{order}{_STORED[kind]}").astype(np.float64)
+
+
+def _integers(element: tuple[int, memoryview], order: str) -> Array:
+    if element[0] not in (5, 6):
+        raise DamagedFileError
+    return _numbers(element, order)

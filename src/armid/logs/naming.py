@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from armid.arrays import Array
-from armid.errors import nearest
+from armid.errors import DescriptionError, nearest
+from armid.files import checked
 from armid.logs.log import CHANNELS, Log, LogError, LogInfo
 
 FORMAT_VERSION = 1
@@ -46,17 +47,6 @@ def ordered(channels: Iterable[str]) -> tuple[str, ...]:
     return tuple(channel for channel in CHANNELS if channel in there)
 
 
-def split_names(columns: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Joints and channels of columns named ``channel.joint``; other columns are left out."""
-    joints: dict[str, None] = {}
-    channels: dict[str, None] = {}
-    for column in columns:
-        channel, dot, joint = column.partition(".")
-        if dot and joint and channel in CHANNELS:
-            joints[joint] = channels[channel] = None
-    return tuple(joints), ordered(channels)
-
-
 def info_to_json(info: LogInfo) -> str:
     """The information as JSON on one line; numbers are exact."""
     data = {field.name: getattr(info, field.name) for field in fields(info)} | {"history": dict(info.history)}
@@ -64,11 +54,6 @@ def info_to_json(info: LogInfo) -> str:
         return json.dumps(data, ensure_ascii=True)
     except (TypeError, ValueError) as error:
         raise LogError(info.source, "history", f"cannot be written as JSON ({error})") from None
-
-
-def info_from_json(text: str | bytes, source: str) -> LogInfo:
-    """The information from JSON; `source` is the file it was found in."""
-    return info_from_data(data_from_json(text), source)
 
 
 def data_from_json(text: str | bytes) -> Any:
@@ -80,46 +65,19 @@ def data_from_json(text: str | bytes) -> Any:
 
 
 def info_from_data(data: Any, source: str) -> LogInfo:
-    """The information from what JSON holds."""
+    """The information from what JSON holds; `source` is the file it was found in."""
     if not isinstance(data, dict):
         raise LogError(source, "armid log", "the description of the log is not valid JSON; the file is damaged")
     known = {field.name for field in fields(LogInfo)}
     if unknown := sorted(set(data) - known):
         hint = nearest(unknown[0], known)
-        raise LogError(
-            source,
-            unknown[0],
-            f"is not known{hint or ' here'}; correct the name, or update armid if a newer one wrote it",
-        )
+        problem = f"is not known{hint or ' here'}; correct the name, or update armid if a newer one wrote it"
+        raise LogError(source, unknown[0], problem)
     try:
-        return LogInfo(**_checked(data, source))
-    except TypeError:
-        raise LogError(source, "armid log", "the description of the log lacks joints or effort") from None
-    except LogError as error:
-        raise LogError(source, error.field, error.problem) from None
-
-
-def _checked(data: dict[str, Any], source: str) -> dict[str, Any]:
-    """Entries with the types that LogInfo has."""
-    result = dict(data)
-    for key in ("joints", "gravity", "payload"):
-        if result.get(key) is not None:
-            kind, length = (str, None) if key == "joints" else (int | float, 3 if key == "gravity" else 10)
-            values = result[key]
-            fits = isinstance(values, list) and all(isinstance(value, kind) for value in values)
-            if not fits or length not in (None, len(values)):
-                raise LogError(source, key, "is damaged; a list is expected")
-            result[key] = tuple(values)
-    for key in ("rate_hz", "period_s"):
-        if not isinstance(result.get(key), int | float | None):
-            raise LogError(source, key, "is damaged; a number is expected")
-    for key in ("robot", "source"):
-        if not isinstance(result.get(key, ""), str):
-            raise LogError(source, key, "is damaged; text is expected")
-    if not isinstance(result.get("history", {}), dict):
-        raise LogError(source, "history", "is damaged; a mapping is expected")
-    result["source"] = result.get("source") or source
-    return result
+        info = checked(data, LogInfo, source)
+    except (DescriptionError, LogError) as error:
+        raise LogError(source, error.field or "armid log", f"{error.problem}; the description is damaged") from None
+    return info if info.source else replace(info, source=source)
 
 
 def as_rows(log: Log, channels: Iterable[str]) -> Array:

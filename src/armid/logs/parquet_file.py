@@ -10,10 +10,9 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import MissingExtraError
-from armid.logs.log import Log, LogError, concatenate
-from armid.logs.naming import FORMAT_VERSION, column_names, info_from_json, info_to_json, unit_of
-from armid.logs.stream import LogStream
-from armid.logs.table import Table, checked_file
+from armid.logs.log import Log, LogError, LogStream, concatenate
+from armid.logs.naming import FORMAT_VERSION, column_names, data_from_json, info_from_data, info_to_json, unit_of
+from armid.logs.table import READERS, Table, checked_file
 
 _INFO, _VERSION = b"armid.log", b"armid.log.version"
 _ROWS_PER_GROUP = 65_536
@@ -34,8 +33,11 @@ def _pyarrow(what: str) -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+@READERS.add("parquet")
 class ParquetTable(Table):
     """A Parquet file; missing values are NaN, and points in time become seconds."""
+
+    title, suffixes, starts = "Parquet", (".parquet",), (b"PAR1",)
 
     def __init__(self, path: Path) -> None:
         """Read the schema."""
@@ -52,7 +54,8 @@ class ParquetTable(Table):
             version = metadata.get(_VERSION, b"1")
             if not version.isdigit() or int(version) > FORMAT_VERSION:
                 raise LogError(self.source, "armid.log.version", f"is {version.decode()!r}; please update armid")
-            self.info = info_from_json(metadata[_INFO], self.source)
+            self.exact = True
+            self.info = info_from_data(data_from_json(metadata[_INFO]), self.source)
 
     def _open(self) -> Any:
         try:

@@ -2,24 +2,187 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
 import numpy as np
 
 from armid.arrays import Array
-from armid.errors import DescriptionError, UnknownNameError
-from armid.logs.columns import Columns
-from armid.logs.csv_file import CsvStyle
-from armid.logs.log import LogError, LogInfo
-from armid.logs.table import checked_file, possible
-from armid.logs.units import Unit
-from armid.robot.schema import read_fields
+from armid.errors import DescriptionError, UnknownNameError, nearest
+from armid.files import FieldError, checked, convert, parse_yaml, shown
+from armid.logs.log import CHANNELS, EFFORTS, LogError, LogInfo
+from armid.logs.table import READERS, Table, checked_file, possible
+from armid.logs.units import Unit, unit, units_for
+from armid.robot.description import Gain
+from armid.robot.inertia import from_com
+from armid.robot.quantities import Number, PerJoint, Vector
 
-FORMATS = ("csv", "rtde", "parquet", "mat", "ros")
+Kind = TypeVar("Kind")
+
+_NUMBERS = re.compile(r"\s*\d+\s*(-\s*\d+\s*)?(,\s*\d+\s*(-\s*\d+\s*)?)*")
+_BRACES = re.compile(r"\{(-?\d+)\.\.(-?\d+)\}")
+_MOST = 1000
+_MEANING = {
+    "joint torque": "N m after the gear",
+    "motor torque": "N m before the gear",
+    "current": "A of the motor",
+    "none": "neither torque nor current",
+}
+_WINDOWS = {
+    "rows": (
+        "first and the last row to keep, from 1, such as [635, 3510]",
+        "the first row is 1, and the last must not come before the first",
+    ),
+    "seconds": (
+        "start and end, from the first sample, such as [0.1, 7.5]",
+        "the start is 0 or more, and the end comes after it",
+    ),
+}
+_DELIMITERS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+
+
+class ColumnPlace:
+    """Where a channel is: ``2-7``, ``[a, b, c]``, ``"actual_q_{0..5}"``, or a mapping with `file` and `columns`.
+
+    Attributes:
+        items: names, or numbers from 1; None for a joint without the channel.
+        file: number of the file from 1, when files stand side by side.
+    """
+
+    def __init__(self, items: tuple[str | int | None, ...], file: int = 1) -> None:
+        """Keep them."""
+        self.items, self.file = items, file
+
+    @classmethod
+    def from_plain(cls, value: object) -> ColumnPlace:
+        """Read it."""
+        if not isinstance(value, dict):
+            return cls(_items(value))
+        place = convert(value, _FileColumns)
+        if place.file < 1:
+            raise FieldError("file", f"is {place.file}; files are numbered from 1")
+        return cls(_items(place.columns), place.file)
+
+    def indices(self, table: Table, field: str) -> list[int | None]:
+        """Indices into the table, from 0; one name may stand for several columns."""
+        found: list[int | None] = []
+        for item in self.items:
+            if item is None:
+                found.append(None)
+            elif isinstance(item, int):
+                found.append(table.number(item, field))
+            else:
+                found += table.find(item, field)
+        return found
+
+
+class _Section(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+    """A mapping of the file whose entries are all known."""
+
+
+class _FileColumns(_Section, frozen=True):
+    """Columns of one of several files side by side."""
+
+    columns: Any
+    file: int = 1
+
+
+class _Tensor(_Section, frozen=True):
+    """Inertia about the centre of mass [kg m^2]."""
+
+    xx: Number = Number(0.0)
+    xy: Number = Number(0.0)
+    xz: Number = Number(0.0)
+    yy: Number = Number(0.0)
+    yz: Number = Number(0.0)
+    zz: Number = Number(0.0)
+
+
+class _Body(_Section, frozen=True):
+    """Mass [kg], centre of mass [m] and inertia in the tool frame; what is not given is 0."""
+
+    mass: Number
+    com: Vector = (Number(0.0), Number(0.0), Number(0.0))
+    inertia: _Tensor = _Tensor()
+
+    def parameters(self) -> tuple[float, ...]:
+        """Its ten inertial parameters."""
+        i = self.inertia
+        tensor = [[i.xx, i.xy, i.xz], [i.xy, i.yy, i.yz], [i.xz, i.yz, i.zz]]
+        return tuple(from_com(self.mass, self.com, tensor).tolist())
+
+
+class _ByChannel(_Section, Generic[Kind], frozen=True):
+    """Something for time and for each channel."""
+
+    time: Kind | None = None
+    position: Kind | None = None
+    velocity: Kind | None = None
+    acceleration: Kind | None = None
+    effort: Kind | None = None
+    current: Kind | None = None
+    temperature: Kind | None = None
+    command: Kind | None = None
+
+    def given(self) -> dict[str, Kind]:
+        """What there is, by name."""
+        entries = {name: getattr(self, name) for name in ("time", *CHANNELS)}
+        return {name: entry for name, entry in entries.items() if entry is not None}
+
+
+class _File(_Section, frozen=True):
+    """The entries of a recipe file; docs/logs.md explains them."""
+
+    armid: int = 1
+    joints: list[str] | None = None
+    effort: Any = None
+    format: str = ""
+    robot: str = ""
+    topic: str = ""
+    files: tuple[str, ...] = ()
+    join: Literal["time", "columns"] = "time"
+    columns: _ByChannel[ColumnPlace] = _ByChannel[ColumnPlace]()
+    units: _ByChannel[PerJoint[Any]] = _ByChannel[PerJoint[Any]]()
+    side: Literal["joint", "motor"] = "joint"
+    mode: Literal["position", "velocity", "torque"] = "position"
+    rate: Number | None = None
+    period: Number | None = None
+    gravity: Vector | None = None
+    payload: list[Number] | _Body | None = None
+    delimiter: str = ""
+    header: bool | None = None
+    skip_lines: int = 0
+    decimal: Literal[".", ","] = "."
+    samples: Literal["rows", "columns"] | None = None
+    gear_ratio: PerJoint[Number] | None = None
+    coupling_matrix: tuple[tuple[Number, ...], ...] = ()
+    current_gain: PerJoint[Gain] | None = None
+    sign: PerJoint[Number] = PerJoint(1.0)
+    offset: PerJoint[Number] = PerJoint(0.0)
+    rows: list[int | None] | None = None
+    seconds: list[Number | None] | None = None
+
+
+@dataclass(frozen=True)
+class CsvStyle:
+    """How a text table is written; None is found out from its first lines.
+
+    Attributes:
+        delimiter: between columns; a blank stands for any white space.
+        header: whether the first line names the columns.
+        skip_lines: lines before the header, or before the numbers.
+        decimal: the decimal sign, a point or a comma.
+    """
+
+    delimiter: str | None = None
+    header: bool | None = None
+    skip_lines: int = 0
+    decimal: str = "."
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +196,7 @@ class Recipe:
         units: of `time` (one) and of the channels, per joint.
         files: the files; empty if they are given by the caller.
         join: ``time`` for files one after the other, ``columns`` for files side by side.
-        format: of the files, one of `FORMATS`; empty to go by suffix and content.
+        format: of the files, the name of one of `READERS`; empty to go by suffix and content.
         style: of text tables.
         samples_in_rows: of MATLAB fields; None to find out.
         topic: of joint states in a ROS bag; empty for the only one.
@@ -46,7 +209,7 @@ class Recipe:
 
     source: str
     info: LogInfo
-    columns: Mapping[str, Columns] = field(default_factory=dict)
+    columns: Mapping[str, ColumnPlace] = field(default_factory=dict)
     units: Mapping[str, tuple[Unit, ...]] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     join: str = "time"
@@ -83,10 +246,10 @@ class Recipe:
     @classmethod
     def parse(cls, text: str, source: str = "recipe", folder: Path | None = None) -> Recipe:
         """Read a recipe from its text; file names in it are relative to `folder`."""
-        from armid.logs.recipe_fields import recipe_from_fields
-
         try:
-            return recipe_from_fields(read_fields(text, source), folder or Path())
+            return _made(checked(parse_yaml(text, source), _File, source), source, folder or Path())
+        except FieldError as error:
+            raise LogError(source, error.field, error.problem) from None
         except DescriptionError as error:
             problem = error.problem if error.field else "is not a recipe; it needs at least joints and effort"
             raise LogError(error.source, error.field, problem) from None
@@ -106,3 +269,186 @@ def _library_text(name: str) -> str:
     if name not in recipe_names():
         raise UnknownNameError("recipe", name, recipe_names())
     return str((_library() / f"{name}.yaml").read_text("utf-8"))
+
+
+def _refuse(wrong: object, field: str, problem: str) -> None:
+    if wrong:
+        raise FieldError(field, problem)
+
+
+def _over(field: str, given: PerJoint[Any], joints: int) -> list[Any]:
+    try:
+        return given.over(joints)
+    except ValueError as error:
+        raise FieldError(field, str(error)) from None
+
+
+def _made(file: _File, source: str, folder: Path) -> Recipe:
+    """The recipe of a file, with what no type says checked; FieldError otherwise."""
+    _refuse(file.armid != 1, "armid", "is the version of the format; 1 is the only one")
+    valid = f"{nearest(file.format[:80], READERS)}; valid: {', '.join(READERS)}"
+    _refuse(file.format and file.format not in READERS, "format", f"is {shown(file.format)}{valid}")
+    joints = tuple(READERS[file.format].joints if file.joints is None and file.format else file.joints or ())
+    _refuse(not joints and file.joints is None, "joints", "is missing")
+    unique = joints and len(set(joints)) == len(joints)
+    _refuse(not unique, "joints", "must be the robot's joint names in the order of the columns, each once")
+    count = len(joints)
+    signs = np.array(_over("sign", file.sign, count), dtype=float)
+    _refuse(np.any(np.abs(signs) != 1.0), "sign", "must be 1 or -1 for each joint")
+    gains = None if file.current_gain is None else _over("current_gain", file.current_gain, count)
+    recipe = Recipe(
+        source=source,
+        info=_info(file, joints),
+        columns=file.columns.given(),
+        units={name: _units(name, given, count, file.mode) for name, given in file.units.given().items()},
+        files=tuple(folder / name for name in file.files),
+        join=file.join,
+        format=file.format,
+        style=_style(file),
+        samples_in_rows=None if file.samples is None else file.samples == "rows",
+        topic=file.topic,
+        ratio=_ratio(file, count),
+        current_gain=None if gains is None else tuple(gains),
+        sign=signs,
+        offset=np.array(_over("offset", file.offset, count), dtype=float),
+        rows=_window("rows", file.rows),
+        seconds=_window("seconds", file.seconds),
+    )
+    _check_together(recipe)
+    return recipe
+
+
+def _info(file: _File, joints: tuple[str, ...]) -> LogInfo:
+    said = "is missing" if file.effort is None else f"is {shown(file.effort)}"
+    choices = ", ".join(f"{name!r} ({_MEANING[name]})" for name in EFFORTS[:-1])
+    problem = f"{said}; say what was measured: {choices}, or 'none' ({_MEANING['none']})"
+    _refuse(file.effort not in EFFORTS, "effort", problem)  # nothing is guessed: it would scale every parameter
+    for name in ("rate", "period"):
+        value = getattr(file, name)
+        _refuse(value is not None and value <= 0.0, name, f"is {value or 0.0:g}; it must be positive")
+    payload = file.payload.parameters() if isinstance(file.payload, _Body) else file.payload
+    _refuse(payload is not None and len(payload) != 10, "payload", "must be a list of 10 numbers")
+    return LogInfo(
+        joints,
+        effort=file.effort,
+        side=file.side,
+        mode=file.mode,
+        rate_hz=file.rate,
+        period_s=file.period,
+        gravity=file.gravity,
+        payload=None if payload is None else tuple(payload),
+        robot=file.robot,
+    )
+
+
+def _units(channel: str, given: PerJoint[Any], joints: int, mode: str) -> tuple[Unit, ...]:
+    field, units = f"units.{channel}", []
+    for value in _over(field, given, 1 if channel == "time" else joints):
+        found = unit(value, channel, mode) if isinstance(value, str) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value):
+            found = Unit(float(value))
+        if found is None:
+            valid = ", ".join(units_for(channel, mode))
+            problem = f"{shown(value)} is not a unit of {channel}; use one of: {valid}; or its value in SI"
+            raise FieldError(field, problem)
+        units.append(found)
+    return tuple(units)
+
+
+def _style(file: _File) -> CsvStyle:
+    sign = _DELIMITERS.get(file.delimiter, file.delimiter)
+    odd = sign and (len(sign) != 1 or sign in '"#\n\r.')
+    _refuse(odd, "delimiter", f"is {shown(sign)}; use one character, tab or space")
+    _refuse(file.skip_lines < 0, "skip_lines", f"is {file.skip_lines}; use 0 or more")
+    _refuse(file.decimal == sign, "decimal", "is the same sign as the delimiter")
+    return CsvStyle(sign or None, file.header, file.skip_lines, file.decimal)
+
+
+def _ratio(file: _File, joints: int) -> Array | None:
+    rows, ratios = file.coupling_matrix, file.gear_ratio
+    both = "is given beside gear_ratio; it holds the gear ratios itself, so give only one"
+    _refuse(rows and ratios is not None, "coupling_matrix", both)
+    _refuse(rows and len(rows) != joints, "coupling_matrix", f"has {len(rows)} rows for {joints} joints")
+    for index, row in enumerate(rows):
+        _refuse(len(row) != joints, f"coupling_matrix[{index + 1}]", f"must be a list of {joints} numbers")
+    if not rows and ratios is None:
+        return None
+    matrix = np.array(rows if ratios is None else np.diag(_over("gear_ratio", ratios, joints)), dtype=float)
+    singular = np.any(np.diag(matrix) == 0.0) or np.linalg.cond(matrix) > 1e12
+    key = "coupling_matrix" if rows else "gear_ratio"
+    _refuse(singular, key, "is zero for a joint, or singular; every motor must move its own joint")
+    return matrix
+
+
+def _window(key: str, value: list[Any] | None) -> tuple[Any, Any] | None:
+    """First and last of what is kept; null stands for the end."""
+    if value is None:
+        return None
+    what, rule = _WINDOWS[key]
+    _refuse(len(value) != 2 or value[0] is None, key, f"must be the {what}; null for the end")
+    first, last = value
+    ends = last is None or (last >= first if key == "rows" else last > first)
+    said = ", ".join("null" if item is None else f"{item:g}" for item in value)
+    _refuse(first < (key == "rows") or not ends, key, f"is [{said}]; {rule}")
+    return first, last
+
+
+def _check_together(recipe: Recipe) -> None:
+    """What must fit together."""
+    effort, columns, info = recipe.info.effort, recipe.columns, recipe.info
+    needed = {"current": "current", "none": ""}.get(effort, "effort")
+    said = f"the effort is said to be {effort!r}"
+    gains = recipe.current_gain is not None and effort != "current"
+    _refuse(gains, "current_gain", f"is given, but {said}; say `effort: current`")
+    missing = columns and needed and needed not in columns
+    _refuse(missing, f"columns.{needed}", f"is missing, though {said}")
+    other = "put the column under `current`" if effort == "current" else "say which effort it is"
+    _refuse("effort" in columns and needed != "effort", "columns.effort", f"is given, though {said}; {other}")
+    untimed = columns and "time" not in columns and info.rate_hz is None and recipe.format != "ros"
+    _refuse(untimed, "rate", "is missing; without a column for time it is needed [Hz]")
+    sides = recipe.join == "columns"
+    _refuse(sides and not columns, "columns", "is missing; files side by side need columns with their file")
+    for name, place in columns.items():
+        problem = f"asks for file {place.file}; say `join: columns` for files side by side"
+        _refuse(place.file > 1 and not sides, f"columns.{name}", problem)
+    idle = recipe.ratio is not None and info.side == "joint" and effort != "motor torque"
+    _refuse(idle, "gear_ratio", "is given, but neither side nor effort is the motor's; nothing would be converted")
+
+
+def _items(value: object) -> tuple[str | int | None, ...]:
+    """Columns: names, and numbers from 1."""
+    if isinstance(value, list):
+        parts = [_names(item) if isinstance(item, str) else [item] for item in value]
+        flat = [item for part in parts for item in part]
+    elif isinstance(value, str) and _NUMBERS.fullmatch(value):
+        flat = [number for part in value.split(",") for number in _range(part)]
+    elif isinstance(value, str):
+        flat = list(_names(value))
+    else:
+        flat = [value]
+    for item in flat:
+        if isinstance(item, bool) or not isinstance(item, str | int | None) or (isinstance(item, int) and item < 1):
+            raise ValueError("must be a number from 1, a range such as 2-7, a name, or a list of these")
+    if not flat or all(item is None for item in flat):
+        raise ValueError("names no column")
+    return tuple(flat)
+
+
+def _range(text: str) -> list[int]:
+    first, _, last = text.partition("-")
+    start, stop = int(first[:9]), int((last or first)[:9])
+    if not 1 <= start <= stop or stop - start > _MOST:
+        raise ValueError(f"{text.strip()[:40]!r} is not a range of columns; they are numbered from 1, as in 2-7")
+    return list(range(start, stop + 1))
+
+
+def _names(text: str) -> list[str]:
+    """The name, or all names if it has braces such as {0..5}."""
+    match = _BRACES.search(text)
+    if match is None:
+        return [text]
+    start, stop = int(match.group(1)[:9]), int(match.group(2)[:9])
+    if abs(stop - start) > _MOST:
+        raise ValueError(f"{text[:40]!r} stands for more than {_MOST} columns")
+    step = 1 if stop >= start else -1
+    return [text[: match.start()] + str(i) + text[match.end() :] for i in range(start, stop + step, step)]

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from armid.errors import nearest
 from armid.logs.csv_file import write_csv
-from armid.logs.log import Log, LogError
-from armid.logs.mcap_file import write_mcap
+from armid.logs.log import Log, LogError, LogStream
 from armid.logs.naming import ordered
 from armid.logs.parquet_file import write_parquet
-from armid.logs.stream import LogStream
+from armid.logs.ros import write_mcap
 from armid.logs.table import possible
 
 _WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".mcap": write_mcap}

@@ -12,8 +12,7 @@ import yaml
 
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import read_text
-from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo
-from armid.logs.stream import LogStream
+from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream
 from armid.notes import Note, note
 from armid.progress import report_progress
 from armid.robot.robot import Robot

@@ -1,7 +1,8 @@
-"""ROS 2 bags and MCAP files: joint states by joint name, read without ROS."""
+"""ROS 2 bags and MCAP files, without ROS: joint states by joint name, and beside them the exact samples of armid."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,16 +13,19 @@ from zlib import crc32
 
 import numpy as np
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices
 from armid.errors import ArmidError, MissingExtraError, nearest
-from armid.logs.log import LogError
-from armid.logs.naming import data_from_json, info_from_data
-from armid.logs.table import Table
+from armid.logs.log import Log, LogError, LogStream
+from armid.logs.naming import as_rows, column_names, data_from_json, info_from_data, info_to_json
+from armid.logs.recipe import Recipe
+from armid.logs.table import READERS, Table
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 INFO_TOPIC, SAMPLES_TOPIC = "/armid/info", "/armid/samples"
 _FIELDS = ("position", "velocity", "effort")
 _LOOK_AHEAD = 200
+_ROWS_PER_MESSAGE = 512
+_LAST_S = 2**31 - 2
 
 
 @contextmanager
@@ -46,6 +50,8 @@ def opened(path: Path, source: str) -> Iterator[Any]:
 
 class SamplesTable(Table):
     """A bag that armid wrote: exact samples in blocks, beside the joint states for others."""
+
+    exact = True
 
     def __init__(self, path: Path) -> None:
         """Read what the columns are."""
@@ -90,12 +96,25 @@ class _Start:
     channels: tuple[str, ...]
 
 
+@READERS.add("ros")
 class JointStateTable(Table):
     """Joint states of a bag: `time` [s] from the first message, then `position.<joint>` and so on.
 
     Joints are found by name in every message, in whatever order it lists them. A joint that a message lacks is NaN;
     a message with none of the joints is left out.
     """
+
+    title, suffixes = "ROS 2 bag", (".mcap", ".db3")
+    starts = (b"\x89MCAP", b"SQLite format 3")
+
+    @classmethod
+    def open(cls, path: Path, recipe: Recipe | None) -> Table:
+        """See `Table.open`: armid's exact samples if it wrote the bag and no recipe wants others, else joint states."""
+        if recipe is not None:
+            return cls(path, recipe.topic, recipe.info.joints)
+        with opened(path, str(path)) as reader:
+            own = {SAMPLES_TOPIC, INFO_TOPIC} <= set(reader.topics)
+        return SamplesTable(path) if own else cls(path)
 
     def __init__(self, path: Path, topic: str = "", joints: Sequence[str] = ()) -> None:
         """Look at the first messages of the topic; `joints` are those wanted, all if empty."""
@@ -171,16 +190,6 @@ class JointStateTable(Table):
                 raise LogError(self.source, where, problem)
 
 
-def open_bag(path: Path, topic: str = "", joints: Sequence[str] = (), own: bool = True) -> Table:
-    """A bag as a table: armid's exact samples if it wrote the bag (and `own`), else the joint states."""
-    if not topic and own:
-        with opened(path, str(path)) as reader:
-            mine = {SAMPLES_TOPIC, INFO_TOPIC} <= set(reader.topics)
-        if mine:
-            return SamplesTable(path)
-    return JointStateTable(path, topic, joints)
-
-
 def checksum(samples: Array) -> str:
     """Label of a block of samples, by which damage is found; MCAP and zstd as rosbags uses them have no checksums."""
     return f"sample, crc32 {crc32(samples.tobytes()):08x}"
@@ -212,3 +221,81 @@ def _stamp(message: Any) -> int:
     """Time of measurement [ns], 0 if whoever recorded it did not say."""
     stamp = message.header.stamp
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def write_mcap(stream: LogStream, channels: Sequence[str], folder: Path) -> Path:
+    """Write a log as MCAP into a new folder and return the file in it.
+
+    ``/joint_states`` holds position, velocity and effort with stamps in whole nanoseconds. A stamp cannot hold every
+    time, and a joint state not every channel, so ``/armid/samples`` repeats all columns as float64 and
+    ``/armid/info`` says what they are.
+    """
+    try:
+        from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise MissingExtraError("writing MCAP", "ros") from None
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    writer = Writer(folder, version=8, storage_plugin=StoragePlugin.MCAP)
+    writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+    with writer:
+        _Bag(writer, store).write(stream, channels)
+    return folder / f"{folder.name}.mcap"
+
+
+class _Bag:
+    def __init__(self, writer: Any, store: Any) -> None:
+        self._writer, self._store = writer, store
+        kinds = {
+            INFO_TOPIC: "std_msgs/msg/String",
+            SAMPLES_TOPIC: "std_msgs/msg/Float64MultiArray",
+            "/joint_states": JOINT_STATE,
+        }
+        self._topics = {name: writer.add_connection(name, kind, typestore=store) for name, kind in kinds.items()}
+        self._types = store.types
+        self._latest = 0
+
+    def write(self, stream: LogStream, channels: Sequence[str]) -> None:
+        columns = column_names(stream.info.joints, channels)
+        said = json.dumps({"info": json.loads(info_to_json(stream.info)), "columns": columns})
+        started = False
+        for block in stream.blocks():
+            stamps = self._stamps(block.time)
+            if not started:
+                self._send(INFO_TOPIC, stamps[0], self._types["std_msgs/msg/String"](said))
+                started = True
+            for start in range(0, len(block), _ROWS_PER_MESSAGE):
+                rows = slice(start, start + _ROWS_PER_MESSAGE)
+                self._send_samples(as_rows(block.rows(rows), channels), stamps[start])
+                self._send_states(block.rows(rows), stamps[rows])
+
+    def _stamps(self, time: Array) -> Indices:
+        """Times of recording [ns]; never falling, because readers sort by them."""
+        known = np.nan_to_num(time, nan=0.0, posinf=0.0, neginf=0.0)
+        stamps = np.rint(np.clip(known, 0.0, _LAST_S) * 1e9).astype(np.int64)
+        stamps = np.maximum.accumulate(np.maximum(stamps, self._latest))
+        self._latest = int(stamps[-1])
+        return stamps
+
+    def _send(self, topic: str, stamp: int, message: Any) -> None:
+        connection = self._topics[topic]
+        self._writer.write(connection, int(stamp), self._store.serialize_cdr(message, connection.msgtype))
+
+    def _send_samples(self, rows: Array, stamp: int) -> None:
+        types = self._types
+        dimension = types["std_msgs/msg/MultiArrayDimension"]
+        count, width = rows.shape
+        labels = [dimension(checksum(rows), count, count * width), dimension("column", width, width)]
+        layout = types["std_msgs/msg/MultiArrayLayout"](labels, 0)
+        self._send(SAMPLES_TOPIC, stamp, types["std_msgs/msg/Float64MultiArray"](layout, rows.reshape(-1)))
+
+    def _send_states(self, block: Log, stamps: Indices) -> None:
+        types = self._types
+        names, nothing = list(block.joints), np.empty(0)
+        there = [block.channels.get(name) for name in ("position", "velocity", "effort")]
+        fields = [None if values is None else np.ascontiguousarray(values) for values in there]
+        for index, stamp in enumerate(stamps.tolist()):
+            time = types["builtin_interfaces/msg/Time"](*divmod(stamp, 1_000_000_000))
+            header = types["std_msgs/msg/Header"](time, "")
+            values = [nothing if field is None else field[index] for field in fields]
+            self._send("/joint_states", stamp, types[JOINT_STATE](header, names, *values))
