@@ -186,7 +186,7 @@ class Parser(argparse.ArgumentParser):
         """A choice that there is."""
         if action.choices is None or value in action.choices:
             return
-        what = str(action.metavar or "/".join(action.option_strings) or action.dest)
+        what = str("/".join(action.option_strings) or action.metavar or action.dest)
         what = what.lower() if isinstance(action, argparse._SubParsersAction) else what
         choices = [str(choice) for choice in action.choices]
         hint = nearest(str(value)[:80], choices)
