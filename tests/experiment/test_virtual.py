@@ -17,6 +17,7 @@ from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
 from armid.experiment.truth import truth_of
 from armid.experiment.virtual import VirtualRobot
 from armid.robot.friction import Friction
+from armid.signals import PeriodicAverage, process
 from tests.dynamics.arms import pinocchio_model, random_robot, values_of
 
 ROBOTS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
@@ -412,3 +413,29 @@ def test_velocity_mode_does_not_distort_inertia():
     inertia = np.polyfit(acceleration, (truth.torque - truth.friction)[rows, 0], 1)[0]
     expected = arm._physics.joint_space(truth.q[400], np.zeros(3))[0][0, 0]
     np.testing.assert_allclose(inertia, expected, rtol=0.03)
+
+
+@pytest.mark.parametrize("name", ["rx60", "er16"])
+def test_differentiated_positions_explain_the_torque(name):
+    """Torque is reported at the instant of the position: the model, fed with derivatives of the log, gives it.
+
+    A simulation of first order reports it half a step early and misses it by 0.07 to 0.09 % of its size on these arms.
+    """
+    robot = library_arm(name).simplified("none").without_rotors()
+    series = FourierSeries(0.2, (1, 2, 3), *np.random.default_rng(3).normal(scale=0.15, size=(2, 3, 3)), np.zeros(3))
+    robot = replace(with_friction(robot, "viscous", {"fv": 2.0}), friction=(Friction("viscous"),) * 3)
+    log = VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect()).run(series, periods=3, settle=2)
+    data = process(log, PeriodicAverage(), robot=robot)
+    model = Model(robot)
+    values = dict(zip(model.names, values_of(model, robot.virtual.inertia), strict=True))
+    values |= {f"fv{i}": 2.0 for i in (1, 2, 3)}
+    torque = model.inverse_dynamics(*data.motion, values)[data.rows]
+    assert np.all(np.std(torque - data.torque, axis=0) < 1e-5 * np.std(torque, axis=0))
+
+
+def test_loops_do_not_chatter_where_coupling_leaves_little_inertia():
+    """A loop tuned for its joint's own inertia meets far less where other joints give way; it must not oscillate."""
+    robot = bare(library_arm("powerball"))
+    arm = VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect())
+    arm.stream(waves(arm, 5.0))
+    assert np.abs(arm.truth.qdd).max() < 50.0

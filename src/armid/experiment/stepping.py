@@ -10,8 +10,9 @@ import numba
 import numpy as np
 
 # Rows of the state array, each with one value per joint.
-Q, V, Z, INTEGRAL, WARMTH, REFERENCE = range(6)
-STATES = 6
+# V is the velocity half a step before the instant of Q, A the mean acceleration of the last steps.
+Q, V, Z, INTEGRAL, WARMTH, REFERENCE, A = range(7)
+STATES = 7
 # Rows of the settings array.
 KP, KD, KI, LIMIT, S0, S1, OFFSET, LOSS, LOSS_OFFSET, EXCESS, THERMAL_RATE = range(11)
 SETTINGS = 11
@@ -232,11 +233,23 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
 
 
 @numba.njit(cache=True)
+def _friction_change(law, c, old, new, heat):
+    """Friction at velocity `new` less that at `old`; 0 where the joint rests or turns round in between."""
+    if old * new <= 0.0:
+        return 0.0
+    own = c[0 if new > 0.0 else 1]
+    return np.sign(new) * (level(law, own, abs(new), heat)[0] - level(law, own, abs(old), heat)[0])
+
+
+@numba.njit(cache=True)
 def advance(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients,
             mode, command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
 
-    The recorded acceleration, drive torque and friction satisfy M a + h + friction + passive = drive torque exactly.
+    Leapfrog: velocities live half a step before and after the instant, so that recorded position, velocity and
+    acceleration are derivatives of each other to second order in `dt`. The recorded torque is the one that
+    M a + h + friction + passive demands at the instant itself; that of the drives differs by less than friction changes
+    in half a step. A first-order step would report torque half a step early.
     """
     nv, n = projection.shape
     mass, bias, weight = reflected.copy(), np.zeros(n), np.zeros(n)
@@ -256,22 +269,32 @@ def advance(mass_all, bias_all, weight_all, projection, reflected, passive, stat
         loss = settings[LOSS, i] * weight[i] + settings[LOSS_OFFSET, i]
         drive[i] = tau[i] - bias[i] - passive[i] - loss - settings[OFFSET, i]
         heat[i] = 1.0 + settings[EXCESS, i] * (1.0 - state[WARMTH, i])
-    if bristles:
-        _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat, new)
-    else:
-        _rigid_friction(mass, drive, state[V], dt, laws, coefficients, heat, new)
+    # The drives' damping acts on the new velocity: stable however small the inertia is that a loop meets.
+    heavier, damping = mass.copy(), np.zeros(n)
     for i in range(n):
-        v = state[V, i]
-        record[row, R_Q, i], record[row, R_V, i] = state[Q, i], v
-        record[row, R_A, i], record[row, R_TAU, i] = (new[i] - v) / dt, tau[i]
-        record[row, R_WARMTH, i] = state[WARMTH, i]
-        inertial = 0.0
+        if mode != TORQUE and abs(tau[i]) < settings[LIMIT, i]:
+            damping[i] = settings[KD, i]
+            heavier[i, i] += dt * damping[i]
+    if bristles:
+        _bristle_friction(heavier, drive, state, settings, dt, laws, coefficients, heat, new)
+    else:
+        _rigid_friction(heavier, drive, state[V], dt, laws, coefficients, heat, new)
+    for i in range(n):
+        less = damping[i] * (new[i] - state[V, i])
+        tau[i] -= less
+        drive[i] -= less
+    for i in range(n):
+        velocity, inertial = state[V, i] + 0.5 * dt * state[A, i], 0.0
         for j in range(n):
             inertial += mass[i, j] * (new[j] - state[V, j]) / dt
-        record[row, R_FRICTION, i] = drive[i] - inertial + settings[OFFSET, i]
+        later = 0.0 if bristles else _friction_change(laws[i], coefficients[i], new[i], velocity, heat[i])
+        record[row, R_Q, i], record[row, R_V, i] = state[Q, i], velocity
+        record[row, R_A, i], record[row, R_TAU, i] = (new[i] - state[V, i]) / dt, tau[i] + later
+        record[row, R_WARMTH, i] = state[WARMTH, i]
+        record[row, R_FRICTION, i] = drive[i] - inertial + settings[OFFSET, i] + later
     for i in range(n):
-        v = state[V, i]
-        state[Q, i] += 0.5 * dt * (v + new[i])
+        state[A, i] += 0.5 * ((new[i] - state[V, i]) / dt - state[A, i])  # a mean: no zigzag between steps
+        state[Q, i] += dt * new[i]
         state[V, i] = new[i]
         target = 1.0 if abs(new[i]) > MOVING else 0.0
         state[WARMTH, i] += dt * settings[THERMAL_RATE, i] * (target - state[WARMTH, i])
@@ -279,5 +302,5 @@ def advance(mass_all, bias_all, weight_all, projection, reflected, passive, stat
     for a in range(nv):
         total = 0.0
         for i in range(n):
-            total += projection[a, i] * state[V, i]
+            total += projection[a, i] * (state[V, i] + 0.5 * dt * state[A, i])
         qvel[a] = total

@@ -206,7 +206,7 @@ class VirtualRobot:
         passive = np.zeros(n)
         loaded = bool(np.any(self._truth.load_loss[:, 0]))
         sprung = bool(self.robot.springs or self.robot.counterbalances)
-        physics.place(self._state[stepping.Q], self._state[stepping.V])
+        physics.place(self._state[stepping.Q], self._velocity())
         qpos, qvel = data.qpos, data.qvel
         row = 0
         for command in commands:
@@ -294,10 +294,14 @@ class VirtualRobot:
         smallest, largest = found.min(axis=0), found.max(axis=0)
         return np.where(found[0] > WIDEST * smallest, np.sqrt(smallest * largest), found[0])
 
+    def _velocity(self) -> Array:
+        """Velocities at the present instant."""
+        return np.asarray(self._state[stepping.V] + 0.5 * self._dt * self._state[stepping.A])
+
     def _now(self) -> Array:
         """The present instant as a record's row."""
         row = np.zeros((stepping.RECORDED, self.robot.n_joints))
-        row[stepping.R_Q], row[stepping.R_V] = self._state[stepping.Q], self._state[stepping.V]
+        row[stepping.R_Q], row[stepping.R_V] = self._state[stepping.Q], self._velocity()
         row[stepping.R_TAU], row[stepping.R_WARMTH] = self._torque, self._state[stepping.WARMTH]
         return row
 
