@@ -9,9 +9,8 @@ import pinocchio as pin
 
 import armid
 from armid.excitation.design import design_problem
-from armid.excitation.problem import DesignProblem
+from armid.excitation.problem import DesignProblem, solve
 from armid.excitation.search import random_start
-from armid.excitation.solve import solve
 from benchmarks import peers
 
 ITERATIONS = 120

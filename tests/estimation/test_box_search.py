@@ -10,7 +10,7 @@ from armid.estimation.box_search import BeeColony, DifferentialEvolution, Object
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
-from armid.excitation.published import er16_beta_1, er16_beta_2
+from armid.excitation.profiles import er16_beta_1, er16_beta_2
 from armid.experiment.virtual import VirtualRobot
 from armid.signals import FourierFit, process, smooth
 from armid.torque.model import model_of

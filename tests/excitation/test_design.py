@@ -28,9 +28,8 @@ from armid.excitation import (
     prior_values,
 )
 from armid.excitation.fourier import FourierVariables
-from armid.excitation.problem import DesignProblem
+from armid.excitation.problem import DesignProblem, _Best, _slsqp
 from armid.excitation.search import random_start
-from armid.excitation.solve import _Best, _slsqp
 from tests.excitation.replay import replay
 
 

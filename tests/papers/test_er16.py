@@ -8,7 +8,7 @@ import pytest
 from armid.dynamics.model import Model
 from armid.estimation.box_search import published_box
 from armid.estimation.fit import load_fit
-from armid.excitation.published import Er16Reading, er16_beta_1
+from armid.excitation.profiles import Er16Reading, er16_beta_1
 from armid.papers import er16
 from armid.papers.stand import true_values
 from armid.torque.model import model_of

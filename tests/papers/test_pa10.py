@@ -7,7 +7,7 @@ from armid.control import PID, ComputedTorque, choose_gains, fit_model, path_ref
 from armid.dynamics import Model
 from armid.estimation.single_joint.friction_fit import FrictionPoints, fit_friction
 from armid.excitation import prior_values
-from armid.excitation.paths import pa10_figure
+from armid.excitation.tool_path import pa10_figure
 from armid.experiment.friction_sweep import pa10_speeds
 from armid.papers import pa10
 from armid.papers.bench import PaperBench

@@ -6,7 +6,7 @@ import pytest
 from armid import theme
 from armid.dynamics.kinematics import all_frames
 from armid.errors import DataShapeError
-from armid.excitation.published import er16_beta_1
+from armid.excitation.profiles import er16_beta_1
 from armid.papers import pictures
 from armid.papers.frames import frames_figure, link_lines
 from armid.robot.load import library_names, load_robot

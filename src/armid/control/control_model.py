@@ -14,7 +14,7 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.views import published
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
-from armid.excitation.prior import prior_values
+from armid.excitation.constraints import prior_values
 from armid.robot.robot import Robot
 
 

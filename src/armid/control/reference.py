@@ -14,10 +14,9 @@ from armid.dynamics.inverse_kinematics import UnreachableError, inverse_kinemati
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.errors import UnknownNameError
-from armid.excitation.paths import joint_trajectory, pa10_figure
 from armid.excitation.polynomial import PiecewisePolynomial, spline
 from armid.excitation.sequence import programme
-from armid.excitation.tool_path import ToolPath
+from armid.excitation.tool_path import ToolPath, joint_trajectory, pa10_figure
 from armid.excitation.trajectory import Trajectory, whole
 from armid.files import read_text
 from armid.robot.robot import Robot

@@ -14,8 +14,7 @@ from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames, point_jacobian
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
-from armid.excitation.constraints import MotionConstraint
-from armid.excitation.reach import lever_arms
+from armid.excitation.constraints import MotionConstraint, lever_arms
 from armid.excitation.trajectory import Extrema
 from armid.robot.geometry import inverse
 from armid.robot.robot import Capsule, Robot

@@ -1,9 +1,9 @@
-"""Limits that are not linear in a trajectory's coefficients: torque, the tool's whereabouts."""
+"""Limits that are not linear in a trajectory's coefficients, torque and tool, and what foresees them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,9 +15,9 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, Local
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, DataShapeError
-from armid.excitation.reach import lever_arms
 from armid.excitation.trajectory import Extrema
-from armid.robot.robot import Counterbalance, Robot
+from armid.robot.friction import Friction
+from armid.robot.robot import Counterbalance, Robot, inertial_names
 
 
 class MotionConstraint(ABC):
@@ -264,3 +264,79 @@ def _table_slope(q: Array, table: Counterbalance) -> Array:
 def _tool_speed(robot: Robot, speed: Array, extrema: Extrema) -> Array:
     """Bounds (samples, 1) on the speed of the tool's origin [m/s]."""
     return (speed @ lever_arms(robot, robot.n_joints, robot.tool[:3, 3], extrema))[:, None]
+
+
+def lever_arms(robot: Robot, link: int, point: Array, extrema: Extrema) -> Array:
+    """Upper bounds (joints,) on the speed of a point per unit of each joint's speed, [m/rad] or [m/m].
+
+    For a turning joint that is the greatest distance of the point from the axis in any posture, the lengths between
+    them laid end to end; for a sliding joint it is 1; for joints that do not move the point it is 0.
+
+    Args:
+        robot: the robot.
+        link: number of the link that carries the point, 0 for the base.
+        point: in the link's frame [m].
+        extrema: positions that sliding joints may take.
+    """
+    arms = np.zeros(robot.n_joints)
+    beyond = 0.0  # greatest distance of the point from the origin of the joint frame reached so far
+    offset = point
+    for j in reversed(robot.path_to(link)):
+        joint = robot.joints[j]
+        local = joint.link_frame[:3, :3] @ offset + joint.link_frame[:3, 3]
+        if joint.prismatic:
+            arms[j] = 1.0
+            ends = [local + np.array([0.0, 0.0, q]) for q in (extrema.lower[j], extrema.upper[j])]
+            beyond += max(float(np.linalg.norm(end)) for end in ends)
+        else:
+            arms[j] = np.hypot(local[0], local[1]) + beyond
+            beyond += float(np.linalg.norm(local))
+        offset = joint.placement[:3, 3]
+    return arms
+
+
+def prior_values(model: Model) -> Array:
+    """Parameter values to foresee torques with: the virtual arm's, else what a URDF or MJCF file states.
+
+    Nonlinear friction enters through its Coulomb and viscous parts, taken between a tenth of and the full speed.
+    """
+    robot = model.robot
+    values: dict[str, float] = {}
+    if robot.virtual is not None and len(robot.virtual.inertia) == robot.n_joints:
+        inertia = robot.virtual.inertia
+        values |= {f"Im{i + 1}": v for i, v in enumerate(robot.virtual.rotor_inertia) if robot.rotors}
+        for i, (law, coefficients) in enumerate(zip(robot.virtual.friction, robot.virtual.coefficients, strict=True)):
+            values |= _linear_friction(i + 1, law, coefficients, robot.limits.velocity[i])
+        for i, (k, l0) in enumerate(robot.virtual.springs, start=1):
+            values |= {f"ks{i}": k, f"kl{i}": k * l0}
+    elif robot.nominal_inertia is not None:
+        inertia = robot.nominal_inertia
+        if robot.nominal_friction is not None:
+            for i, (viscous, coulomb) in enumerate(robot.nominal_friction, start=1):
+                values |= {f"fv{i}": float(viscous), f"fc{i}": float(coulomb)}
+        if robot.nominal_rotors is not None:
+            reflected = zip(robot.nominal_rotors, robot.drives, strict=True)
+            values |= {f"Im{i}": float(v) / drive.gear_ratio**2 for i, (v, drive) in enumerate(reflected, start=1)}
+    else:
+        raise ArmidError(
+            f"{robot.source}: torques cannot be foreseen; the description has no virtual or nominal inertia"
+        )
+    for link, phi in enumerate(inertia, start=1):
+        values |= dict(zip(inertial_names(link), phi.tolist(), strict=True))
+    return model.vector({name: value for name, value in values.items() if name in model.names})
+
+
+def _linear_friction(joint: int, law: Friction, coefficients: Mapping[str, float], fastest: float) -> dict[str, float]:
+    """Viscous and Coulomb friction that come near a law, for both directions together (the greater) and for each."""
+    offset = coefficients["fo"] if law.offset else 0.0
+    speeds = np.array([0.1, 1.0]) * np.nan_to_num(fastest, nan=1.0)
+    parts = {}
+    for direction, sign in (("p", 1.0), ("n", -1.0)):
+        slow, fast = sign * (law.torque(sign * speeds, coefficients) - offset)
+        slope = float((fast - slow) / (speeds[1] - speeds[0]))
+        parts[direction] = (slope, float(slow - slope * speeds[0]))
+    both = max(parts.values(), key=lambda part: part[1] + part[0] * speeds[1])
+    result = {f"fo{joint}": offset}
+    for suffix, (viscous, coulomb) in {"": both, **parts}.items():
+        result |= {f"fv{joint}{suffix}": viscous, f"fc{joint}{suffix}": coulomb}
+    return result

@@ -1,4 +1,4 @@
-"""Piecewise polynomials, and quintics through waypoints."""
+"""Piecewise polynomials: quintics, splines, trapezoidal velocity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, numbers, per_joint
+from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, number, numbers, per_joint, whole
+from armid.robot.robot import Robot
 
 # Quintic from rest to rest over the unit of way and time: its greatest speed and acceleration.
 REST_TO_REST_SPEED = 15.0 / 8.0
@@ -81,21 +82,21 @@ class PiecewisePolynomial(Trajectory, type_name="polynomial"):
 
     def extrema(self) -> Extrema:
         """Extremes over continuous time, from the roots of the derivatives."""
-        # Unit time per segment, rows (segments x joints, powers): roots are then looked for in [0, 1].
-        powers = np.arange(self.coefficients.shape[1])
-        span = self.durations[:, None, None]
-        rows = np.moveaxis(self.coefficients * span ** powers[:, None], 1, 2)
-        values = []
-        for order in range(3):
-            low, high = _ranges(rows.reshape(-1, rows.shape[2]))
-            scale = self.durations[:, None] ** order
-            shape = (len(self.durations), self.joints)
-            values.append(((low.reshape(shape) / scale).min(axis=0), (high.reshape(shape) / scale).max(axis=0)))
-            rows = _derivative(rows)
-        (lower, upper), velocity, acceleration = values
-        return Extrema(
-            lower, upper, np.maximum(-velocity[0], velocity[1]), np.maximum(-acceleration[0], acceleration[1])
-        )
+        from scipy.interpolate import PPoly
+
+        every = np.arange(len(self.durations))
+        edges = [self._local(every, since) for since in (np.zeros_like(self.durations), self.durations)]
+        lowest, highest = np.zeros((2, 3, self.joints))
+        for joint in range(self.joints):
+            slope = PPoly(self.coefficients[:, ::-1, joint].T, self.breaks)
+            for order in range(3):
+                slope = slope.derivative()
+                stationary = slope.roots(extrapolate=False)  # NaN follows the start of a stretch without slope
+                found = [self._motion(stationary[np.isfinite(stationary)]), *edges]
+                values = np.concatenate([motion[order][:, joint] for motion in found])
+                lowest[order, joint], highest[order, joint] = values.min(), values.max()
+        speed, bend = np.maximum(-lowest, highest)[1:]
+        return Extrema(lowest[0], highest[0], speed, bend)
 
 
 def quintic(
@@ -185,34 +186,74 @@ def _hermite(q: Array, qd: Array, qdd: Array, T: Array) -> Array:
     return unit / T[:, :, None] ** np.arange(6)[None, :, None]
 
 
-def _derivative(rows: Array) -> Array:
-    """Derivative of polynomials with the lowest power first along the last axis."""
-    if rows.shape[-1] == 1:
-        return np.zeros_like(rows)
-    return rows[..., 1:] * np.arange(1, rows.shape[-1])
+def trapezoidal(
+    points: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike, dwell_s: float = 0.0
+) -> PiecewisePolynomial:
+    """Move from point to point with trapezoidal velocity (Swevers, validation: maximum acceleration, no dwell).
+
+    Between two points all joints start, cruise and stop together, on a straight line in joint space. The joint that
+    needs most time drives at its limits. Points that repeat the one before cost only their dwell.
+
+    Args:
+        points: postures (points, joints).
+        velocity: largest speed per joint, one for all, or (points - 1, joints) for each move [rad/s or m/s].
+        acceleration: largest acceleration and deceleration likewise [rad/s^2 or m/s^2].
+        dwell_s: rest at each point but the last [s].
+    """
+    stops = numbers("points", points, 2)
+    if len(stops) < 2 or not stops.shape[1]:
+        raise TrajectoryError("points", f"has shape {stops.shape}; at least two points are needed")
+    a = per_joint("acceleration", acceleration, stops.shape[1])
+    segments = (len(stops) - 1, stops.shape[1])
+    single = np.ndim(velocity) < 2
+    v = per_joint("velocity", velocity, segments[1]) if single else numbers("velocity", velocity, 2, segments)
+    for name, limit in (("velocity", v), ("acceleration", a)):
+        if np.any(limit <= 0.0):
+            raise TrajectoryError(name, f"must be positive for every joint; the least is {limit.min():g}")
+    dwell = number("dwell_s", dwell_s, least=0.0)
+    way = np.diff(stops, axis=0)
+    # Fraction s of the way with |ds/dt| <= rate and |d2s/dt2| <= bend: the tightest joint decides.
+    with np.errstate(divide="ignore"):
+        rate, bend = (v / np.abs(way)).min(axis=1), (a / np.abs(way)).min(axis=1)
+    moving = np.isfinite(rate)
+    rate, bend = np.where(moving, rate, 1.0), np.where(moving, bend, 1.0)
+    rate = np.minimum(rate, np.sqrt(bend))
+    ramp = rate / bend
+    cruise = np.maximum(1.0 / rate - ramp, 0.0)
+    phases = np.stack([ramp, cruise, ramp], axis=1) * moving[:, None]
+    phases = np.hstack([phases, np.full((len(way), 1), dwell)])
+    phases[-1, 3] = 0.0
+    zero = np.zeros_like(rate)
+    values = np.stack([zero, rate, rate, zero], axis=1)[:, :, None] * way[:, None]
+    slopes = np.stack([bend, zero, -bend, zero], axis=1)[:, :, None] * way[:, None]
+    used = phases.ravel() > 1e-12
+    if not np.any(used):
+        raise TrajectoryError("points", "are all the same; give points that differ, or a dwell")
+    velocities = np.stack([values, slopes], axis=2).reshape(-1, 2, stops.shape[1])
+    return from_velocity(stops[0], phases.ravel()[used], velocities[used])
 
 
-def _ranges(rows: Array) -> tuple[Array, Array]:
-    """Least and greatest value on [0, 1] of each row's polynomial."""
-    slope = _derivative(rows)
-    candidates = np.hstack([np.zeros((len(rows), 1)), np.ones((len(rows), 1)), _real_roots(slope)])
-    values = np.zeros_like(candidates)
-    for power in reversed(range(rows.shape[1])):
-        values = values * candidates + rows[:, power, None]
-    return values.min(axis=1), values.max(axis=1)
+def random_points(robot: Robot, count: int = 20, seed: int = 0, margin: float = 0.0) -> Array:
+    """Random postures (count, joints) inside the robot's position limits.
 
-
-def _real_roots(rows: Array) -> Array:
-    """Real parts in [0, 1] of all roots of each row's polynomial, 0 where there are fewer; (rows, degree)."""
-    scale = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
-    unit = np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 0.0)
-    roots = np.zeros((len(rows), max(rows.shape[1] - 1, 0)))
-    # A leading coefficient that is next to nothing adds a root far outside [0, 1] only.
-    degree = np.max(np.where(np.abs(unit) > 1e-13, np.arange(rows.shape[1]), 0), axis=1)
-    for n in range(1, rows.shape[1]):
-        chosen = degree == n
-        companion = np.zeros((int(chosen.sum()), n, n))
-        companion[:, np.arange(1, n), np.arange(n - 1)] = 1.0
-        companion[:, :, -1] = -unit[chosen, :n] / unit[chosen, n, None]
-        roots[chosen, :n] = np.linalg.eigvals(companion).real
-    return np.clip(roots, 0.0, 1.0)
+    Args:
+        robot: the robot; its position limits must be known.
+        count: number of postures.
+        seed: the same seed gives the same postures.
+        margin: part of the range kept free at either end, 0 to less than 0.5.
+    """
+    lower, upper = robot.limits.lower, robot.limits.upper
+    if len(lower) != robot.n_joints or np.any(np.isnan(lower) | np.isnan(upper)):
+        unknown = [
+            name
+            for name, low, high in zip(robot.joint_names, lower, upper, strict=False)
+            if np.isnan(low) or np.isnan(high)
+        ] or list(robot.joint_names)
+        problem = f"of {robot.name} are not known for {', '.join(unknown)}; state them under limits in its description"
+        raise TrajectoryError("position limits", problem)
+    share = number("margin", margin, least=0.0)
+    if share >= 0.5:
+        raise TrajectoryError("margin", f"is {share:g}; it must be less than 0.5")
+    free = share * (upper - lower)
+    rng = np.random.default_rng(seed)
+    return rng.uniform(lower + free, upper - free, (whole("count", count, 1), robot.n_joints))

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from armid.dynamics.threads import set_threads
-from armid.excitation.solve import end_when
+from armid.excitation.problem import end_when
 
 #: A search: what it finds within so many seconds (processes share no clock). It can be sent to other processes.
 Job = Callable[[float], Any]

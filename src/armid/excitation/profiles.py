@@ -1,4 +1,4 @@
-"""Velocity and acceleration profiles: acceleration sequences, PA-10 profiles, constant-velocity sweeps."""
+"""Motions by formula: velocity and acceleration profiles, and the trajectories that papers print."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.dynamics.model import Motion
+from armid.errors import UnknownNameError
 from armid.excitation.fourier import FourierSeries
-from armid.excitation.polynomial import PiecewisePolynomial, from_velocity
-from armid.excitation.trajectory import TrajectoryError, number, numbers, per_joint, whole
+from armid.excitation.polynomial import PiecewisePolynomial, from_velocity, trapezoidal
+from armid.excitation.trajectory import Trajectory, TrajectoryError, number, numbers, per_joint, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,27 +136,149 @@ def constant_velocity_sweep(
     stops = np.concatenate([[rest[index]], np.stack([middle - half, middle + half, middle - half], 1).ravel()])
     stops = np.append(stops, rest[index])
     top = np.full(len(stops) - 1, v.max())
-    top[1:-1].reshape(-1)[np.arange(len(top) - 2) % 3 != 2] = np.repeat(v, 2)
-    return _strokes(rest, index, stops, top, a)
-
-
-def _strokes(rest: Array, index: int, stops: Array, top: Array, a: float) -> Sweep:
-    """Trapezoidal strokes of one joint between stops, at most at the speeds `top`; every third only positions it."""
+    strokes = np.arange(1, len(top) - 1)[np.arange(len(top) - 2) % 3 != 2]  # every third move only positions the joint
+    top[strokes] = np.repeat(v, 2)
     way = np.diff(stops)
-    speed = np.minimum(top, np.sqrt(np.abs(way) * a))
-    moving = np.abs(way) > 1e-12
-    ramp = speed / a
-    hold = np.where(moving, np.divide(np.abs(way), speed, out=np.zeros_like(way), where=moving) - ramp, 0.0)
-    phases = np.stack([ramp, hold, ramp], axis=1) * moving[:, None]
-    signed = np.sign(way) * speed
-    zero = np.zeros_like(speed)
-    values = np.stack([zero, signed, signed], axis=1)
-    slopes = np.stack([np.sign(way) * a, zero, -np.sign(way) * a], axis=1)
-    used = phases.ravel() > 1e-12
-    velocity = np.zeros((int(used.sum()), 2, len(rest)))
-    velocity[:, 0, index], velocity[:, 1, index] = values.ravel()[used], slopes.ravel()[used]
-    trajectory = from_velocity(rest, phases.ravel()[used], velocity)
-    ends = np.cumsum(phases.ravel()).reshape(-1, 3)
-    cruises = np.arange(1, len(way) - 1)[np.arange(len(way) - 2) % 3 != 2]
-    windows = np.stack([ends[cruises, 0], ends[cruises, 1]], axis=1)
-    return Sweep(trajectory, signed[cruises], windows)
+    fastest = np.minimum(top, np.sqrt(np.abs(way) * a))
+    points = np.tile(rest, (len(stops), 1))
+    points[:, index] = stops
+    trajectory = trapezoidal(points, np.tile(top[:, None], len(rest)), a)
+    lengths = np.divide(np.abs(way), fastest, out=np.zeros_like(way), where=fastest > 0.0) + fastest / a
+    begin, ramp = (np.cumsum(lengths) - lengths)[strokes], (fastest / a)[strokes]
+    windows = np.stack([begin + ramp, begin + lengths[strokes] - ramp], axis=1)
+    return Sweep(trajectory, (np.sign(way) * fastest)[strokes], windows)
+
+
+# ER-16, appendix A.1, as printed: rows of 11, 11 and 10 numbers. Row 3 lost one, and the first cell is empty (ER-1).
+_BETA_1 = (
+    (-0.3857, -0.1911, -0.2842, -0.2289, -0.2455, -0.5705, 0.3359, 0.4129, 0.5744, 0.4842, 0.0730),
+    (0.0011, 0.3597, -0.0179, -0.0117, 0.0443, 0.4355, 0.2551, 0.0386, 0.0411, 0.0057, -0.0065),
+    (-0.1638, 0.5347, -0.1448, 0.1029, 0.0826, 0.4426, 0.3359, 0.6126, -0.6714, -0.5792),
+)
+# Appendix A.2: three terms, seven numbers per joint.
+_BETA_2 = (
+    (0.3016, 0.4006, 0.6921, -0.4210, -0.0423, 0.6066, -0.9719),
+    (-0.5026, -0.0051, 0.0492, 0.8074, 0.4578, -0.2521, 0.6288),
+    (-0.1276, -0.0624, 0.3805, 0.4006, 0.3016, 0.3531, 0.1524),
+)
+ER16_ORDERS = ("q0,a,b", "a,b,q0", "q0,(a,b)", "(a,b),q0", "q0,b,a", "a,q0,b")
+ER16_LOST = ("q0", "first")
+ER16_PERIODS_S = (20.0, 25.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RampedSinusoid(Trajectory, type_name="ramped-sinusoid"):
+    """q(t) = r(t) (a sin w t + b cos w t), with r going linearly from `gain_start` to `gain_end` per joint.
+
+    Attributes:
+        frequency_hz: w / (2 pi) [Hz].
+        length: duration [s].
+        sine, cosine: a and b [rad or m], (joints,).
+        gain_start, gain_end: r at the start and at the end, (joints,).
+    """
+
+    frequency_hz: float
+    length: float
+    sine: Array
+    cosine: Array
+    gain_start: Array
+    gain_end: Array
+
+    def __post_init__(self) -> None:
+        """Check and freeze the fields."""
+        for name in ("frequency_hz", "length"):
+            object.__setattr__(self, name, number(name, getattr(self, name), above=0.0))
+        joints = len(numbers("sine", self.sine, 1))
+        if not joints:
+            raise TrajectoryError("sine", "is empty; give one number per joint")
+        for name in ("sine", "cosine", "gain_start", "gain_end"):
+            object.__setattr__(self, name, numbers(name, getattr(self, name), 1, (joints,)))
+
+    @property
+    def joints(self) -> int:
+        """Number of joints."""
+        return len(self.sine)
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return self.length
+
+    def _motion(self, times: Array) -> Motion:
+        w, t = 2.0 * np.pi * self.frequency_hz, times[:, None]
+        sin, cos = np.sin(w * t), np.cos(w * t)
+        wave, slope = self.sine * sin + self.cosine * cos, w * (self.sine * cos - self.cosine * sin)
+        rate = (self.gain_end - self.gain_start) / self.length
+        gain = self.gain_start + rate * t
+        return Motion(gain * wave, gain * slope + rate * wave, -(w**2) * gain * wave + 2.0 * rate * slope)
+
+
+def rx60_verification() -> RampedSinusoid:
+    """The verification motion (7)-(9) of the RX-60, 20 s.
+
+    theta1 = c r sin(pi t / 4), theta2 = -c r cos(pi t / 4), theta3 = cos(pi t / 4) with c = 0.6; r "changes
+    between" -1.2 and -0.85 by a law that is not printed: linear here (erratum RX-13).
+    """
+    ramp_start, ramp_end = np.array([-1.2, -1.2, 1.0]), np.array([-0.85, -0.85, 1.0])
+    return RampedSinusoid(0.125, 20.0, np.array([0.6, 0.0, 0.0]), np.array([0.0, -0.6, 1.0]), ramp_start, ramp_end)
+
+
+@dataclass(frozen=True)
+class Er16Reading:
+    """One way to read the printed coefficients.
+
+    Attributes:
+        order: of the numbers in a row: q0 the offset, a the sines, b the cosines, (a,b) interleaved.
+        lost: which number of row 3 is missing and taken as 0: "q0", or the "first" of the row, where the text has an
+            empty cell. The same thing in orders that begin with q0.
+        period_s: 0.05 Hz is 20 s, but the text also says 25 s (erratum ER-2).
+    """
+
+    order: str = "q0,a,b"
+    lost: str = "q0"
+    period_s: float = 20.0
+
+
+def er16_readings() -> tuple[Er16Reading, ...]:
+    """All admissible readings of beta_1 (errata ER-1, ER-2), the most likely first, each different from the others."""
+    return tuple(
+        Er16Reading(order, lost, period)
+        for period in ER16_PERIODS_S
+        for lost in ER16_LOST
+        for order in ER16_ORDERS
+        if lost == "q0" or not order.startswith("q0")
+    )
+
+
+def er16_beta_1(reading: Er16Reading | None = None) -> FourierSeries:
+    """The ER-16 excitation beta_1 (appendix A.1): five harmonics, three joints; it does not start at rest (ER-14)."""
+    chosen = Er16Reading() if reading is None else reading
+    offset, _, _ = _places(chosen.order, 5)
+    if chosen.lost not in ER16_LOST:
+        raise UnknownNameError("lost number", chosen.lost, ER16_LOST)
+    place = offset if chosen.lost == "q0" else 0
+    short = _BETA_1[2]
+    return _series(np.array([*_BETA_1[:2], (*short[:place], 0.0, *short[place:])]), chosen)
+
+
+def er16_beta_2(reading: Er16Reading | None = None) -> FourierSeries:
+    """The ER-16 validation trajectory beta_2 (appendix A.2): three harmonics; `lost` of the reading does not matter."""
+    return _series(np.array(_BETA_2), Er16Reading() if reading is None else reading)
+
+
+def _series(rows: Array, reading: Er16Reading) -> FourierSeries:
+    terms = rows.shape[1] // 2
+    offset, sine, cosine = _places(reading.order, terms)
+    frequency = 1.0 / number("period_s", reading.period_s, above=0.0)
+    return FourierSeries(frequency, tuple(range(1, terms + 1)), rows[:, sine], rows[:, cosine], rows[:, offset])
+
+
+def _places(order: str, terms: int) -> tuple[int, list[int], list[int]]:
+    """Columns of the offset, the sines and the cosines in a row."""
+    if order not in ER16_ORDERS:
+        raise UnknownNameError("order", order, ER16_ORDERS)
+    pairs = [part for _ in range(terms) for part in ("a", "b")]
+    blocks = {"q0": ["q0"], "a": ["a"] * terms, "b": ["b"] * terms, "(a,b)": pairs}
+    names = [name for part in order.replace("(a,b)", "(a;b)").split(",") for name in blocks[part.replace(";", ",")]]
+    found = {kind: [i for i, name in enumerate(names) if name == kind] for kind in ("q0", "a", "b")}
+    return found["q0"][0], found["a"], found["b"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,8 +15,7 @@ from armid.dynamics.threads import available_threads
 from armid.excitation.certificate import nonlinear_margin
 from armid.excitation.criteria import DOptimal, conditioning
 from armid.excitation.pool import workers
-from armid.excitation.problem import DesignProblem
-from armid.excitation.solve import FEASIBLE, solve
+from armid.excitation.problem import FEASIBLE, DesignProblem, solve
 
 _BACKOFF_ROUNDS, _BACKOFF_ITERATIONS = 5, 100
 _HOPPING = 5  # how many of the best solutions are searched around
@@ -161,7 +160,7 @@ def _searched(
     """Solve from one start; `safe` is a trajectory that keeps all limits, if one is known."""
     x: Array | None = start
     if problem.criterion.from_d_optimal:
-        x, violation = solve(problem.changed(criterion=DOptimal()), start, iterations=iterations, deadline=deadline)
+        x, violation = solve(replace(problem, criterion=DOptimal()), start, iterations=iterations, deadline=deadline)
     if x is not None:
         x, violation = solve(problem, x, iterations=iterations, deadline=deadline)
     if x is not None and problem.constraints:
@@ -200,7 +199,7 @@ def _backed_off(
             return x, 0.0
         away += np.where(margins < 0.0, 0.005, 0.0)
         instants |= _broken_instants(problem, x)
-        further = problem.changed(backoff=away.tolist(), instants=sorted(instants))
+        further = replace(problem, backoff=tuple(away.tolist()), instants=tuple(sorted(instants)))
         ways = (safe + share * (x - safe) for share in _WAY_BACK)
         start = next((way for way in ways if further.violation(way) == 0.0), x)
         closer, _ = solve(further, start, iterations=min(iterations, _BACKOFF_ITERATIONS), deadline=deadline)
@@ -318,7 +317,7 @@ def binding_constraint(problem: DesignProblem, seed: int) -> str:
 
 def unseen(problem: DesignProblem, seed: int) -> list[str]:
     """Parameters that no motion of the moving joints tells, alone or from each other: those of a singular direction."""
-    x = random_start(problem.changed(constraints=()), seed)
+    x = random_start(replace(problem, constraints=()), seed)
     information = problem.information(x)
     size = np.sqrt(np.diag(information))
     hidden = size <= 1e-13 * size.max()

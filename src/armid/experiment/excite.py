@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.excitation.plan import Plan
+from armid.excitation.polynomial import random_points, trapezoidal
 from armid.excitation.sequence import programme
 from armid.excitation.trajectory import Trajectory, whole
-from armid.excitation.trapezoid import random_points, trapezoidal
 from armid.experiment.drive import Arm
 from armid.experiment.driving import (
     ExperimentError,

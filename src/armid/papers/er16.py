@@ -17,13 +17,12 @@ from armid.dynamics.views import published
 from armid.estimation.box_search import BeeColony, BoxSearch, DifferentialEvolution, published_box
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.excitation.constraints import ToolBox, TorqueLimit
+from armid.excitation.constraints import ToolBox, TorqueLimit, prior_values
 from armid.excitation.criteria import AOptimal, Conditioning, conditioning
 from armid.excitation.design import Fourier, design
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
-from armid.excitation.prior import prior_values
-from armid.excitation.published import Er16Reading, er16_beta_1, er16_beta_2, er16_readings
+from armid.excitation.profiles import Er16Reading, er16_beta_1, er16_beta_2, er16_readings
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.settings import Sensors
 from armid.experiment.virtual import VirtualRobot

@@ -21,7 +21,7 @@ from armid.excitation.design import Fourier, design
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.pictures import singular_value_figure
 from armid.excitation.plan import Plan, load_plan
-from armid.excitation.trapezoid import random_points
+from armid.excitation.polynomial import random_points
 from armid.experiment.excite import point_to_point
 from armid.experiment.settings import DriveLoop, Presliding, Sensors
 from armid.experiment.truth import truth_of

@@ -22,8 +22,8 @@ from armid.estimation.single_joint.curves import FitError, fit_curve
 from armid.estimation.single_joint.friction_fit import FrictionFit, better_law, fit_friction, friction_from_data
 from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.pictures import friction_figure, load_friction_figure
-from armid.excitation.paths import pa10_figure
 from armid.excitation.profiles import polynomial_velocity, sinusoidal_velocity
+from armid.excitation.tool_path import pa10_figure
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.drive import Recording
 from armid.experiment.driving import move_to, to_log

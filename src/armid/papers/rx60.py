@@ -19,9 +19,9 @@ from armid.dynamics.threads import one_blas_thread
 from armid.dynamics.views import published
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import OrdinaryLeastSquares
-from armid.excitation import paths as tool_path_shapes
+from armid.excitation import tool_path as tool_path_shapes
 from armid.excitation.fourier import FourierSeries
-from armid.excitation.published import rx60_verification
+from armid.excitation.profiles import rx60_verification
 from armid.excitation.tool_path import HarmonicPath, ToolPath
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.drive import Recording

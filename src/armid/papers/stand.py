@@ -15,10 +15,10 @@ from armid.dynamics.sensitivity import Sensitivity
 from armid.estimation.fit import Fit
 from armid.estimation.single_joint.friction_fit import FrictionFit, fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
+from armid.excitation.constraints import prior_values
 from armid.excitation.criteria import Conditioning, conditioning
 from armid.excitation.pictures import random_like
 from armid.excitation.plan import Plan
-from armid.excitation.prior import prior_values
 from armid.experiment.friction_sweep import friction_sweep
 from armid.experiment.gravity_free import gravity_free
 from armid.experiment.truth import truth_of

@@ -6,7 +6,7 @@ import pytest
 import armid
 from armid.dynamics.kinematics import jacobian
 from armid.excitation import Extrema
-from armid.excitation.reach import lever_arms
+from armid.excitation.constraints import lever_arms
 from tests.dynamics.arms import random_robot
 
 
