@@ -29,7 +29,7 @@ Box = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class BoxSearchResult:
     """Where a search ended.
 
     Attributes:
@@ -100,7 +100,7 @@ class BoxSearch(Estimator):
     rows: int = 500
 
     @abstractmethod
-    def search(self, objective: Objective, low: Array, high: Array) -> SearchResult:
+    def search(self, objective: Objective, low: Array, high: Array) -> BoxSearchResult:
         """Look for the smallest objective between `low` and `high`."""
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
@@ -187,7 +187,7 @@ class BeeColony(BoxSearch):
     limit: int = 15
     iterations: int = 50
 
-    def search(self, objective: Objective, low: Array, high: Array) -> SearchResult:
+    def search(self, objective: Objective, low: Array, high: Array) -> BoxSearchResult:
         """Run the colony."""
         if self.colony < 4 or self.colony % 2:
             raise EstimationError(f"colony is {self.colony}; give an even number from 4")
@@ -208,7 +208,7 @@ class BeeColony(BoxSearch):
             for given_up in np.flatnonzero(hive.trials > self.limit):
                 hive.replace(int(given_up))
             curve.append(hive.best_cost)
-        return SearchResult(hive.best, hive.best_cost, tuple(curve), hive.evaluations)
+        return BoxSearchResult(hive.best, hive.best_cost, tuple(curve), hive.evaluations)
 
 
 class _Hive:
@@ -276,7 +276,7 @@ class DifferentialEvolution(BoxSearch):
     iterations: int = 1000
     tolerance: float = 1e-4
 
-    def search(self, objective: Objective, low: Array, high: Array) -> SearchResult:
+    def search(self, objective: Objective, low: Array, high: Array) -> BoxSearchResult:
         """Run SciPy's search."""
         best: list[float] = []
         evaluations = 0
@@ -301,4 +301,4 @@ class DifferentialEvolution(BoxSearch):
             vectorized=True,
             seed=np.random.default_rng(self.seed),
         )
-        return SearchResult(np.asarray(result.x), float(result.fun), tuple(best), evaluations)
+        return BoxSearchResult(np.asarray(result.x), float(result.fun), tuple(best), evaluations)

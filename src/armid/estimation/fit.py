@@ -240,7 +240,7 @@ class _Parameter(msgspec.Struct, frozen=True):
     value: float
 
 
-class _File(msgspec.Struct, frozen=True):
+class _FitFile(msgspec.Struct, frozen=True):
     """Entries of a fit's file, beside those that follow from them."""
 
     robot: Robot
@@ -265,7 +265,7 @@ class _File(msgspec.Struct, frozen=True):
 
 def load_fit(path: str | Path) -> Fit:
     """Read a fit that `Fit.save` wrote."""
-    file = read_result(path, _File, "a fit", FORMAT, "armid identify")
+    file = read_result(path, _FitFile, "a fit", FORMAT, "armid identify")
     entries = {name: getattr(file, name) for name in file.__struct_fields__ if name != "parameters"}
     entries["terms"] = tuple(file.terms)
     entries["values"] = np.array([row.value for row in file.parameters])

@@ -162,7 +162,7 @@ class Trajectory(ABC):
         return result
 
 
-class _File(msgspec.Struct):
+class _TrajectoryFile(msgspec.Struct):
     trajectory: Trajectory
 
 
@@ -173,7 +173,7 @@ def save_trajectory(trajectory: Trajectory, path: str | Path) -> None:
 
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read a trajectory that `save_trajectory` wrote."""
-    return read_result(path, _File, "a trajectory", FORMAT, "save_trajectory").trajectory
+    return read_result(path, _TrajectoryFile, "a trajectory", FORMAT, "save_trajectory").trajectory
 
 
 def number(field: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:

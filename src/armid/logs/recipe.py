@@ -135,7 +135,7 @@ class _ByChannel(_Section, Generic[Kind], frozen=True):
         return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-class _File(_Section, frozen=True):
+class _RecipeFile(_Section, frozen=True):
     """The entries of a recipe file; docs/logs.md explains them."""
 
     armid: int = 1
@@ -247,7 +247,7 @@ class Recipe:
     def parse(cls, text: str, source: str = "recipe", folder: Path | None = None) -> Recipe:
         """Read a recipe from its text; file names in it are relative to `folder`."""
         try:
-            return _made(checked(parse_yaml(text, source), _File, source), source, folder or Path())
+            return _made(checked(parse_yaml(text, source), _RecipeFile, source), source, folder or Path())
         except FieldError as error:
             raise LogError(source, error.field, error.problem) from None
         except DescriptionError as error:
@@ -283,7 +283,7 @@ def _over(field: str, given: PerJoint[Any], joints: int) -> list[Any]:
         raise FieldError(field, str(error)) from None
 
 
-def _made(file: _File, source: str, folder: Path) -> Recipe:
+def _made(file: _RecipeFile, source: str, folder: Path) -> Recipe:
     """The recipe of a file, with what no type says checked; FieldError otherwise."""
     _refuse(file.armid != 1, "armid", "is the version of the format; 1 is the only one")
     valid = f"{nearest(file.format[:80], READERS)}; valid: {', '.join(READERS)}"
@@ -318,7 +318,7 @@ def _made(file: _File, source: str, folder: Path) -> Recipe:
     return recipe
 
 
-def _info(file: _File, joints: tuple[str, ...]) -> LogInfo:
+def _info(file: _RecipeFile, joints: tuple[str, ...]) -> LogInfo:
     said = "is missing" if file.effort is None else f"is {shown(file.effort)}"
     choices = ", ".join(f"{name!r} ({_MEANING[name]})" for name in EFFORTS[:-1])
     problem = f"{said}; say what was measured: {choices}, or 'none' ({_MEANING['none']})"
@@ -355,7 +355,7 @@ def _units(channel: str, given: PerJoint[Any], joints: int, mode: str) -> tuple[
     return tuple(units)
 
 
-def _style(file: _File) -> CsvStyle:
+def _style(file: _RecipeFile) -> CsvStyle:
     sign = _DELIMITERS.get(file.delimiter, file.delimiter)
     odd = sign and (len(sign) != 1 or sign in '"#\n\r.')
     _refuse(odd, "delimiter", f"is {shown(sign)}; use one character, tab or space")
@@ -364,7 +364,7 @@ def _style(file: _File) -> CsvStyle:
     return CsvStyle(sign or None, file.header, file.skip_lines, file.decimal)
 
 
-def _ratio(file: _File, joints: int) -> Array | None:
+def _ratio(file: _RecipeFile, joints: int) -> Array | None:
     rows, ratios = file.coupling_matrix, file.gear_ratio
     both = "is given beside gear_ratio; it holds the gear ratios itself, so give only one"
     _refuse(rows and ratios is not None, "coupling_matrix", both)

@@ -15,7 +15,7 @@ from armid.arrays import Array
 from armid.errors import DescriptionError
 from armid.files import checked, parse_yaml, read_text
 from armid.payload.estimate import ReferenceValue
-from armid.robot.description import Section, Tensor
+from armid.robot.description import DescriptionSection, Tensor
 from armid.robot.inertia import INERTIAL_NAMES, from_com, impossibility, pseudo_inertia, to_com
 from armid.robot.quantities import Number, Vector
 
@@ -129,7 +129,7 @@ class _Inertia(Tensor, kw_only=True):
     yz: Number = Number(0.0)
 
 
-class _Reference(Section):
+class _Reference(DescriptionSection):
     """Entries of a file with a known payload."""
 
     mass: Number

@@ -22,7 +22,7 @@ FORMAT = 1
 ORIGIN = (Number(0.0), Number(0.0), Number(0.0))
 
 
-class Section(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class DescriptionSection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A mapping of a YAML file whose entries are all known."""
 
 
@@ -74,7 +74,7 @@ class TableRow:
         return cls(DHRow(alpha, a, d, theta, value[4:] == ["prismatic"]))
 
 
-class DHTable(Section, tag_field="convention"):
+class DHTable(DescriptionSection, tag_field="convention"):
     """Kinematics by a DH table."""
 
     rows: list[TableRow]
@@ -105,26 +105,26 @@ class StandardDH(DHTable, tag="standard-dh"):
     """The classical convention."""
 
 
-class UrdfFile(Section, tag_field="convention", tag="urdf"):
+class UrdfFile(DescriptionSection, tag_field="convention", tag="urdf"):
     """Kinematics of a URDF file."""
 
     file: str
 
 
-class MjcfFile(Section, tag_field="convention", tag="mjcf"):
+class MjcfFile(DescriptionSection, tag_field="convention", tag="mjcf"):
     """Kinematics of an MJCF file."""
 
     file: str
 
 
-class Tool(Section):
+class Tool(DescriptionSection):
     """The tool's frame in the last link's."""
 
     xyz: Vector = ORIGIN
     rpy: Vector = ORIGIN
 
 
-class LimitEntries(Section):
+class LimitEntries(DescriptionSection):
     """Limits of the joints and of the workspace."""
 
     position: list[tuple[Number, Number]] | None = None
@@ -144,7 +144,7 @@ class LimitEntries(Section):
             raise FieldError("box", "is reversed; give the lower corner first")
 
 
-class DriveEntries(Section):
+class DriveEntries(DescriptionSection):
     """Motors and gears."""
 
     gear_ratio: PerJoint[Number] = PerJoint(1.0)
@@ -156,7 +156,7 @@ class DriveEntries(Section):
     current_gain: PerJoint[Gain] | None = None
 
 
-class FrictionEntries(Section):
+class FrictionEntries(DescriptionSection):
     """Friction laws of the model."""
 
     law: PerJoint[str] = PerJoint("coulomb-viscous")
@@ -172,7 +172,7 @@ class TrueFriction(FrictionEntries):
     coefficients: dict[str, PerJoint[Number]] = {}
 
 
-class SpringEntries(Section, tag_field="type", tag="gravity-compensation"):
+class SpringEntries(DescriptionSection, tag_field="type", tag="gravity-compensation"):
     """A gravity-compensating spring."""
 
     joint: int
@@ -189,7 +189,7 @@ class SpringEntries(Section, tag_field="type", tag="gravity-compensation"):
             raise FieldError("b", "equals a, so that the spring's length can become zero; make them differ")
 
 
-class TableEntries(Section, tag_field="type", tag="table"):
+class TableEntries(DescriptionSection, tag_field="type", tag="table"):
     """A known torque over position."""
 
     joint: int
@@ -203,7 +203,7 @@ class TableEntries(Section, tag_field="type", tag="table"):
             raise FieldError("position", "must rise and have as many entries (at least 2) as torque")
 
 
-class CapsuleEntries(Section, rename={"start": "from", "end": "to"}):
+class CapsuleEntries(DescriptionSection, rename={"start": "from", "end": "to"}):
     """A link's shape."""
 
     link: int
@@ -217,7 +217,7 @@ class CapsuleEntries(Section, rename={"start": "from", "end": "to"}):
             raise FieldError("radius", f"is {self.radius:g}; a radius is positive")
 
 
-class SimplificationEntries(Section):
+class SimplificationEntries(DescriptionSection):
     """Parameters taken as zero."""
 
     zero: list[str] = []
@@ -225,7 +225,7 @@ class SimplificationEntries(Section):
     note: str = ""
 
 
-class PublishedRow(Section):
+class PublishedRow(DescriptionSection):
     """One published value."""
 
     name: Any
@@ -243,7 +243,7 @@ class PublishedRow(Section):
     note: Any = None
 
 
-class PublishedSet(Section):
+class PublishedSet(DescriptionSection):
     """Published values, under the assumptions of their source."""
 
     parameters: list[PublishedRow] = []
@@ -258,7 +258,7 @@ class PublishedSet(Section):
     constants: dict[str, Number] = {}
 
 
-class Tensor(Section):
+class Tensor(DescriptionSection):
     """Inertia about the centre of mass [kg m^2]."""
 
     xx: Number
@@ -269,7 +269,7 @@ class Tensor(Section):
     zz: Number
 
 
-class Body(Section):
+class Body(DescriptionSection):
     """A rigid body: mass [kg], centre of mass [m], inertia about it."""
 
     mass: Number
@@ -283,14 +283,14 @@ class Body(Section):
         return from_com(self.mass, self.com, [[i.xx, i.xy, i.xz], [i.xy, i.yy, i.yz], [i.xz, i.yz, i.zz]])
 
 
-class TrueSpring(Section):
+class TrueSpring(DescriptionSection):
     """Stiffness [N/m] and free length [m]."""
 
     k: Number
     l0: Number
 
 
-class LoadLoss(Section):
+class LoadLoss(DescriptionSection):
     """Torque lost in proportion to the load."""
 
     slope: PerJoint[Number] = PerJoint(0.0)
@@ -298,7 +298,7 @@ class LoadLoss(Section):
     side: Literal["joint", "motor"] = "joint"
 
 
-class VirtualEntries(Section):
+class VirtualEntries(DescriptionSection):
     """What is true when the arm is simulated."""
 
     links: list[Body] = []
@@ -312,7 +312,7 @@ class VirtualEntries(Section):
     note: str = ""
 
 
-class Description(Section):
+class Description(DescriptionSection):
     """A robot file."""
 
     name: str

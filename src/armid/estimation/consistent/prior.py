@@ -18,7 +18,7 @@ from armid.estimation.fit import Fit, load_fit
 from armid.estimation.problem import EstimationError
 from armid.files import checked, parse_yaml, read_text
 from armid.notes import Note, note
-from armid.robot.description import Body, Section
+from armid.robot.description import Body, DescriptionSection
 from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.load import load_robot
 from armid.robot.quantities import Number, PerJoint
@@ -209,7 +209,7 @@ class _PriorLink(Body):
     strength: Number | None = None
 
 
-class _PriorFile(Section):
+class _PriorFile(DescriptionSection):
     """Entries of a prior file."""
 
     links: tuple[_PriorLink, ...] = ()

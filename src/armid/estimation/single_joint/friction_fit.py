@@ -74,7 +74,7 @@ class Fitted(Protocol):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LawComparison:
     """One law against another on the same points.
 
     Attributes:
@@ -119,7 +119,7 @@ class FrictionFit:
     points: FrictionPoints
     up: CurveFit
     backwards: CurveFit | None = None
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[LawComparison, ...] = ()
     reason: str = ""
 
     @property
@@ -235,7 +235,9 @@ def fit_friction(
     return FrictionFit(points, best.up, best.backwards, compared, _reason(best, others, len(points), prefer))
 
 
-def _fit(points: FrictionPoints, name: str, per_direction: bool | None) -> tuple[FrictionFit, tuple[Comparison, ...]]:
+def _fit(
+    points: FrictionPoints, name: str, per_direction: bool | None
+) -> tuple[FrictionFit, tuple[LawComparison, ...]]:
     """A fit of one law, with the comparison that decided about directions."""
     both = not points.symmetric and all((np.sign(points.speed) == sign).any() for sign in (1.0, -1.0))
     wanted = friction_law(name).per_direction if per_direction is None else per_direction
@@ -277,7 +279,7 @@ def bic(fit: Fitted, points: int) -> float:
     return points * float(np.log(max(fit.chi2, 1e-300) / points)) + (points - fit.dof) * float(np.log(points))
 
 
-def better_law(fit: Fitted, other: Fitted, points: int, level: float = LEVEL) -> Comparison:
+def better_law(fit: Fitted, other: Fitted, points: int, level: float = LEVEL) -> LawComparison:
     """Compare two fits to the same points; the one with more coefficients must prove itself.
 
     Args:
@@ -300,7 +302,7 @@ def better_law(fit: Fitted, other: Fitted, points: int, level: float = LEVEL) ->
         p_value = float(fisher.sf(statistic, small.dof, large.dof))
     gain = bic(small, points) - bic(large, points)
     better = p_value < level and (inside or gain > 0.0)
-    return Comparison(large.law, small.law, inside, float(statistic), p_value, gain, bool(better))
+    return LawComparison(large.law, small.law, inside, float(statistic), p_value, gain, bool(better))
 
 
 def _nested(small: str, large: str) -> bool:
