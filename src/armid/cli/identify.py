@@ -52,7 +52,7 @@ def _methods() -> str:
     arg(
         "--friction LAW",
         "auto: chosen per joint by held-out data (default; linear for searches); linear: the description's law alone; "
-        "a law for all joints; or terms to choose among, such as stribeck,load",
+        "a law for all joints; or terms to choose among, such as stribeck,load. There are: {values}",
         values="auto linear armid.registry:friction_laws armid.torque.friction.added:ADDED",
     ),
     arg("--prior FILE:STRENGTH", "CAD, URDF or fit, trusted to a share such as 0.05"),

@@ -18,6 +18,7 @@ from armid.errors import ArmidError, DataShapeError
 from armid.excitation.trajectory import Extrema
 from armid.robot.friction import Friction
 from armid.robot.robot import Counterbalance, Robot, inertial_names
+from armid.torque.friction.linear import nearest_linear
 
 
 class MotionConstraint(ABC):
@@ -330,11 +331,10 @@ def _linear_friction(joint: int, law: Friction, coefficients: Mapping[str, float
     """Viscous and Coulomb friction that come near a law, for both directions together (the greater) and for each."""
     offset = coefficients["fo"] if law.offset else 0.0
     speeds = np.array([0.1, 1.0]) * np.nan_to_num(fastest, nan=1.0)
-    parts = {}
-    for direction, sign in (("p", 1.0), ("n", -1.0)):
-        slow, fast = sign * (law.torque(sign * speeds, coefficients) - offset)
-        slope = float((fast - slow) / (speeds[1] - speeds[0]))
-        parts[direction] = (slope, float(slow - slope * speeds[0]))
+    parts = {
+        way: nearest_linear(speeds, sign * (law.torque(sign * speeds, coefficients) - offset))
+        for way, sign in (("p", 1.0), ("n", -1.0))
+    }
     both = max(parts.values(), key=lambda part: part[1] + part[0] * speeds[1])
     result = {f"fo{joint}": offset}
     for suffix, (viscous, coulomb) in {"": both, **parts}.items():

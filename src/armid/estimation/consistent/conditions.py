@@ -62,9 +62,10 @@ class Unknowns:
         if bounds is not None:
             conditions += self._bounded(bounds)
         base = model.base.matrix
-        self.matrix = np.zeros((len(base) + len(self.terms), len(self.names)))
+        own = len(self.names) - base.shape[1]
+        self.matrix = np.zeros((len(base) + own, len(self.names)))
         self.matrix[: len(base), : base.shape[1]] = base
-        self.matrix[len(base) :, base.shape[1] :] = np.eye(len(self.terms))
+        self.matrix[len(base) :, base.shape[1] :] = np.eye(own)
         # What holds no unknown is not for the solver to decide.
         self.conditions = tuple(c for c in conditions if c.slopes.any())
 
