@@ -1,11 +1,10 @@
 """armid fleet: simulate and identify from the command line, exit codes, and bad input in one sentence."""
 
-import argparse
 import json
 
 import pytest
 
-from armid.cli import fleet
+from armid.cli.main import parser
 from armid.errors import ArmidError
 from armid.fleet.description import load_fleet
 from tests.fleet.arms import arm_file, write_fleet
@@ -13,10 +12,8 @@ from tests.fleet.arms import arm_file, write_fleet
 
 def command(*words):
     """Run the command as the entry point does; returns its exit code."""
-    parser = argparse.ArgumentParser()
-    made = fleet.add_parser(parser.add_subparsers())
-    made.add_argument("--quiet", action="store_true")
-    return fleet.run(parser.parse_args(["fleet", *map(str, words)]))
+    options = parser().parse_args(["fleet", *map(str, words)])
+    return options.run(options)
 
 
 def test_simulated_and_identified(tmp_path, capsys):
@@ -96,7 +93,7 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, place):
         (["identify", "odd.yaml", "-o", "x"], "cutoff_hz"),
         (["identify", "lost.yaml", "-o", "x"], "is not there"),
         (["simulate", "arm.yaml", "--robots", "0", "--days", "1", "-o", "x"], "at least one"),
-        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "-o", "arm.yaml"], "cannot be written"),
+        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "-o", "arm.yaml"], "cannot be a folder"),
         (["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--faults", "3", "-o", "x"], "3 faults need"),
         (["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--poor", "2", "-o", "x"], "poor is 2"),
         (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--faults", "1", "-o", "x"], "at least 2 days"),

@@ -90,6 +90,30 @@ def test_report_holds_the_numbers_of_the_files(finished):
         assert repr(joint.nrms_moving) in page
 
 
+def test_a_log_is_read_and_processed_once(finished, tmp_path, monkeypatch):
+    """Inspection, identification, validation and report share the log and its data set."""
+    from armid.run import stages
+    from armid.signals import pipeline
+
+    read, processed, counts = stages.read_log, pipeline._processed, {"read": [], "processed": []}
+
+    def reading(path):
+        counts["read"].append(Path(path).name)
+        return read(path)
+
+    def processing(log, *more):
+        counts["processed"].append(log.info.source)
+        return processed(log, *more)
+
+    monkeypatch.setattr(stages, "read_log", reading)
+    monkeypatch.setattr("armid.reporting.evidence.read_log", reading)
+    monkeypatch.setattr(pipeline, "_processed", processing)
+    settings = {"robot": "ir361", "log": (str(finished[0] / "training.parquet"),), "to": ("none",)}
+    run(make_settings(settings), tmp_path / "once")
+    assert sorted(counts["read"]) == ["training.parquet", "validation.parquet"]
+    assert len(counts["processed"]) == 2
+
+
 def test_a_second_run_does_nothing(finished):
     folder, first = finished
     stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != "run.json"}

@@ -112,10 +112,3 @@ def duration(seconds: float) -> str:
     if seconds < 90.0:
         return f"{seconds:.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
-
-
-def on_line(text: str) -> None:
-    """Write over the terminal's current line, cut to its width; a line break at the end is kept."""
-    width = shutil.get_terminal_size().columns
-    sys.stderr.write(f"\r\x1b[K{text.rstrip()[: width - 1]}" + ("\n" if text.endswith("\n") else ""))
-    sys.stderr.flush()

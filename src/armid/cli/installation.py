@@ -43,11 +43,8 @@ def completion(options: argparse.Namespace) -> int:
     """Run the command."""
     import shtab
 
-    from armid.cli.main import parser
-
-    whole = parser()
-    _complete(whole)
-    sys.stdout.write(shtab.complete(whole, options.shell) + "\n")
+    _complete(options.root)
+    sys.stdout.write(shtab.complete(options.root, options.shell) + "\n")
     return 0
 
 
@@ -55,8 +52,6 @@ def _complete(parser: Parser) -> None:
     """Give every action of a parser and its commands what shtab needs: names to choose from, or that it is a file."""
     for action in parser.fill()._actions:
         declared: Argument | None = vars(action).get("declared")
-        if declared is None and action.metavar == "FILE":
-            vars(action)["complete"] = _files()
         if declared is None or action.nargs == 0 or action.choices is not None:
             continue
         words = [word for word in offered(declared.values) if " " not in word]  # which no shell keeps as one

@@ -35,15 +35,15 @@ from armid.cli import (
 )
 from armid.cli.arguments import Parser
 from armid.cli.display import SILENT_S, Display
-from armid.cli.options import Command, Module
+from armid.cli.options import Command
 from armid.errors import ArmidError, ArmidWarning
 from armid.progress import watch_progress
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
-_COMMANDS: tuple[Command | Module, ...] = (
+_COMMANDS: tuple[Command, ...] = (
     *(robots.robots, robots.new, model.model, design.design, simulate.simulate, inspect.inspect, identify.identify),
     *(validate.validate, predict.predict, audit.audit, payload.payload, track.track, export.export, report.report),
-    *(run.run, Module(fleet), warmup.warmup, friction.friction, load_friction.load_friction, reproduce.reproduce),
+    *(run.run, fleet.fleet, warmup.warmup, friction.friction, load_friction.load_friction, reproduce.reproduce),
     *(datasets.datasets, installation.check, installation.completion),
 )
 
@@ -59,6 +59,7 @@ def parser() -> Parser:
     commands = result.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_to(commands)
+    result.set_defaults(root=result)  # for `armid completion`
     return result
 
 

@@ -198,7 +198,7 @@ def hashes(paths: Sequence[str]) -> dict[str, str]:
 
 def kept_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options that decide about a result, for its file."""
-    return {key: value for key, value in vars(options).items() if key not in ("run", "json", "quiet", "output")}
+    return {key: value for key, value in vars(options).items() if key not in ("run", "root", "json", "quiet", "output")}
 
 
 def positive(option: str, value: float | None) -> None:
@@ -259,33 +259,3 @@ def _check_allowed(path: str | Path, there: Path) -> None:
         raise ArmidError(f"{path}: cannot be written (you may not change {there}); choose another place")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ArmidError(f"{path}: cannot be written (you may not write to {folder}); choose another place")
-
-
-def add_robot_options(parser: argparse.ArgumentParser, *, also: str = "") -> None:
-    """ROBOT and the options that change it, for a parser that is made by hand."""
-    for argument in robot_arguments(also):
-        argument.add_to(parser)
-
-
-def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """--json, for a parser that is made by hand."""
-    JSON.add_to(parser)
-
-
-def add_log_options(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    """LOG..., for a parser that is made by hand."""
-    for argument in LOGS if needed else LOGS_OR_VIRTUAL:
-        argument.add_to(parser)
-
-
-class Module(NamedTuple):
-    """A module with `add_parser` and `run` as a command."""
-
-    module: Any
-
-    def add_to(self, commands: Any) -> None:
-        """Enter it among the commands of a parser."""
-        made = self.module.add_parser(commands)
-        QUIET.add_to(made)
-        resumes = self.module.__name__.endswith("fleet")
-        made.set_defaults(run=Bound(Command("", "", "", run=self.module.run, resumes=resumes), made))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import yaml
 
 from armid.errors import DescriptionError, UnknownNameError
-from armid.files import read_text
+from armid.files import plain, read_text
 from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream
 from armid.notes import Note, note
 from armid.progress import report_progress
@@ -35,6 +37,7 @@ ENOUGH_STEPS = 20  # samples from which timestamps tell a rate
 LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
 LEAST_INTACT = 2  # of which so many must be without holes
 MENDED = Hampel().channels  # spikes elsewhere do not reach the dataset
+_MADE: WeakKeyDictionary[Log, dict[str, Dataset]] = WeakKeyDictionary()
 # What no step can mend, and what therefore is only told.
 TOLD = (
     "dead-channel",
@@ -140,7 +143,8 @@ def process(
     """Turn a log into a dataset.
 
     With a robot, columns are picked by joint name, currents become torques by its gains, and the motor side becomes the
-    joint side by its coupling matrix or gear ratios, unless the pipeline says how.
+    joint side by its coupling matrix or gear ratios, unless the pipeline says how. A data set is kept as long as its
+    log: asked for again, for a validation or a report, it is not computed twice.
 
     Args:
         log: a log; a stream is averaged in constant memory with `PeriodicAverage`, else read as a whole.
@@ -159,6 +163,20 @@ def process(
         _check_robot(log.info, robot)
     if isinstance(log, LogStream):
         return _process_stream(log, steps, robot)
+    made, key = _MADE.setdefault(log, {}), _key(steps, robot)
+    if key not in made:
+        made[key] = data = _processed(log, steps, robot)
+        made[_key(Pipeline.from_data(data.pipeline), robot)] = data
+    return made[key]
+
+
+def _key(steps: Pipeline, robot: Robot | None) -> str:
+    """What decides about the data set of a log: the steps, and what they use of a robot."""
+    used = None if robot is None else (robot.joint_names, robot.drives, robot.coupling)
+    return json.dumps([steps.to_data(), plain(used)])
+
+
+def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
     _check_rate(log)
     log, notes = _for_robot(log, steps, robot)
     applied: list[Step] = []
