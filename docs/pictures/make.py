@@ -4,6 +4,7 @@ from pathlib import Path
 
 import armid
 from armid import theme
+from armid.figures import Figure, torque_block
 from armid.run.procedure import run
 from armid.run.settings import Settings
 from armid.validation.result import Validation, load_validation
@@ -17,22 +18,18 @@ SECONDS = 10.0
 def torque_picture(check: Validation) -> None:
     """Held-out torque of some joints: measured, predicted, and what is left at the same scale."""
     series = check.series
-    names = [check.joints[j].name for j in SHOWN]
-    figure, axes = theme.small_multiples(names, ["torque [N m]", "error [N m]"], x_label="time [s]")
     rows = series.time - series.time[0] <= SECONDS
     time = series.time[rows] - series.time[0]
-    for (left, right), j in zip(axes, SHOWN, strict=True):
-        measured, predicted = series.measured[rows, j], series.predicted[rows, j]
-        left.plot(time, measured, **theme.LINES["measured"])
-        left.plot(time, predicted, **theme.LINES["predicted"])
-        right.plot(time, measured - predicted, **theme.LINES["residual"])
-        right.set_ylim(left.get_ylim())
-        theme.corner(right, f"NRMS {100 * check.joints[j].nrms_moving:.1f} %")
+    blocks = []
+    for j in SHOWN:
+        joint = check.joints[j]
+        corner = f"NRMS {100 * joint.nrms_moving:.1f} %"
+        curves = (time, series.measured[rows, j], series.predicted[rows, j])
+        blocks.append(torque_block(joint.name, "N m", *curves, corner=corner, tall=91.0))
     worst = max(joint.nrms_moving for joint in check.joints)
-    theme.say(
-        figure,
+    figure = Figure("torque", blocks).draw(
         f"A motion that the fit has not seen: measured torque (black), predicted (blue), error (orange). The worst "
-        f"joint is off by {100 * worst:.1f} % of its torque's spread.",
+        f"joint is off by {100 * worst:.1f} % of its torque's spread."
     )
     theme.save(figure, HERE / "torque.png")
 

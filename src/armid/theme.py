@@ -1,4 +1,4 @@
-"""The visual language of every picture: colours by meaning, sizes, and small multiples.
+"""The visual language of every picture: colours by meaning, and sizes.
 
 Joints are told apart by panels, never by colours. Matplotlib is loaded when the first figure is made, and none of its
 global settings are touched, so that pictures look the same inside anybody's program.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ LINES: dict[str, dict[str, Any]] = {
 SENTENCE, LABEL, TICK = 10.0, 8.0, 7.5
 WIDTH = 8.0
 DPI = 150
-ROW, MARGIN = 0.95, 1.05
+MARGIN = 1.05
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
@@ -67,33 +66,6 @@ def need_matplotlib() -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise MissingExtraError("pictures", "report") from None
-
-
-def small_multiples(
-    rows: Sequence[str], columns: Sequence[str], *, x_label: str, row_height: float = ROW
-) -> tuple[Figure, Any]:
-    """A figure with one row per joint and one column per quantity, all with the same x axis.
-
-    Args:
-        rows: names of the joints, written to the left.
-        columns: names of the quantities, written on top; empty for none.
-        x_label: of the lowest panels, with its unit.
-        row_height: of one panel [inch].
-
-    Returns:
-        The figure and its axes, (rows, columns).
-    """
-    figure = new_figure(MARGIN + row_height * len(rows))
-    axes = figure.subplots(len(rows), len(columns), sharex=True, squeeze=False)
-    for axis in axes.flat:
-        style(axis)
-    for axis, name in zip(axes[0], columns, strict=True):
-        axis.set_title(name, loc="left", fontsize=LABEL, color=TEXT, pad=5.0)  # numbers stand to the right
-    for axis, name in zip(axes[:, 0], rows, strict=True):
-        label(axis, name)
-    for axis in axes[-1]:
-        axis.set_xlabel(x_label, fontsize=LABEL, color=TEXT)
-    return figure, axes
 
 
 def label(axis: Any, name: str) -> None:

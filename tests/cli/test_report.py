@@ -1,6 +1,5 @@
 """`armid report` on the fit of a small arm."""
 
-import importlib
 import json
 
 import pytest
@@ -8,15 +7,10 @@ import pytest
 from armid.reporting import page
 from tests.validation.arms import write_files
 
-report = importlib.import_module("armid.cli.report")
-main = importlib.import_module("armid.cli.main")
-
 
 @pytest.fixture
-def files(armid, tmp_path, monkeypatch):
+def files(armid, tmp_path):
     """Logs, a fit and its validation."""
-    if report not in main._COMMANDS:
-        monkeypatch.setattr(main, "_COMMANDS", (*main._COMMANDS, report))
     write_files(tmp_path)
     arguments = ("--friction", "linear", "--method", "wls", "-o", tmp_path / "fit.json")
     assert armid("identify", tmp_path / "planar.yaml", tmp_path / "train.csv", *arguments).code == 0
@@ -75,7 +69,7 @@ def test_bad_input(armid, files, tmp_path, monkeypatch):
         (tmp_path / "empty",): "holds no fit.json",
         (files / "nothing.json",): "there is no such file",
         (files / "fit.json", "--validation", files / "fit.json"): "is not a validation",
-        (files / "fit.json", "--plan", files / "fit.json"): "format is 'armid fit 1'",
+        (files / "fit.json", "--plan", files / "fit.json"): "is not a plan",
         (files / "fit.json", "-o", files / "fit.json"): "cannot be written too",
         (files / "fit.json", "-o", files / "no" / "page.html"): "there is no folder",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +39,7 @@ class Evidence:
         check: its validation on other data.
         plan: the trajectory that was designed.
         logs: what was recorded, for training or validation.
+        processed: those of the logs that are processed already, with their data.
         warmup, audit, payload, tracking: results of those commands, as data.
         inspection: what the log doctor says of each log, by its name under ``logs``.
         exports: what was written for other programs, one mapping per file.
@@ -51,6 +52,7 @@ class Evidence:
     check: Validation | None = None
     plan: Plan | None = None
     logs: tuple[Log, ...] = ()
+    processed: tuple[tuple[Log, Dataset], ...] = ()
     warmup: Mapping[str, Any] | None = None
     audit: Mapping[str, Any] | None = None
     payload: Mapping[str, Any] | None = None
@@ -76,12 +78,9 @@ class Evidence:
     @cached_property
     def datasets(self) -> tuple[tuple[Log, Dataset], ...]:
         """Logs with their processed data, by the pipeline of the validation or of the fit."""
-        result = []
-        for log in self.logs:
-            data = self._processed(log)
-            if data is not None:
-                result.append((log, data))
-        return tuple(result)
+        ready = {id(log): data for log, data in self.processed}
+        found = ((log, ready.get(id(log)) or self._process(log)) for log in self.logs)
+        return tuple((log, data) for log, data in found if data is not None)
 
     @cached_property
     def held_out(self) -> tuple[Dataset, ...] | None:
@@ -99,7 +98,7 @@ class Evidence:
         mine = tuple((log, data) for log, data in self.datasets if fingerprint(data) in known)
         return mine or self.datasets
 
-    def _processed(self, log: Log) -> Dataset | None:
+    def _process(self, log: Log) -> Dataset | None:
         known = {*self.fit.history.get("data_sha256", ()), *(() if self.check is None else self.check.data_sha256)}
         pipelines = [self.fit.pipeline, *(() if self.check is None else (self.check.pipeline,))]
         first = None
@@ -117,12 +116,15 @@ class Evidence:
         return first
 
 
-def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidence:
+def gather(
+    folder: str | Path, read: Mapping[str, Log] | None = None, processed: Mapping[str, Dataset] | None = None
+) -> Evidence:
     """Collect what is in the folder of a run: plan.json, fit.json, validation.json, logs, and further results.
 
     Args:
         folder: of the run.
         read: logs of the folder that were read already, by file name.
+        processed: data of the folder's logs that were processed already, by file name.
 
     Raises:
         ArmidError: there is no fit.json in it, or a file is damaged.
@@ -144,7 +146,8 @@ def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidenc
 
     check, plan = there("validation.json"), there("plan.json")
     extras = {name: load_mapping(path) for name in _EXTRAS if (path := there(f"{name}.json")) is not None}
-    logs = tuple(_logs_in(home, files, read or {}))
+    logs = {path.name: (read or {}).get(path.name) or read_log(path) for path in _logs_in(home)}
+    files += logs
     own, left_out = file_hash(home / "fit.json"), []
     if extras.get("tracking") and own not in file_hashes(extras["tracking"]).values():
         del extras["tracking"]
@@ -155,7 +158,8 @@ def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidenc
         fit=fit,
         check=None if check is None else load_validation(check),
         plan=None if plan is None else load_plan(plan),
-        logs=logs,
+        logs=tuple(logs.values()),
+        processed=tuple((logs[name], data) for name, data in (processed or {}).items() if name in logs),
         exports=tuple(exports),
         files=tuple(files),
         fit_file_sha256=own,
@@ -164,18 +168,15 @@ def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidenc
     )
 
 
-def _logs_in(home: Path, files: list[str], read: Mapping[str, Log]) -> list[Log]:
+def _logs_in(home: Path) -> Iterator[Path]:
     """Logs for training and validation: NAME.parquet, NAME-2.parquet and so on, or .csv, .mcap."""
-    logs = []
     for stem in ("training", "validation"):
         for number in range(1, 1000):
-            name = stem if number == 1 else f"{stem}-{number}"
-            path = next((home / f"{name}{end}" for end in LOG_SUFFIXES if (home / f"{name}{end}").is_file()), None)
+            names = [f"{stem}{'' if number == 1 else f'-{number}'}{end}" for end in LOG_SUFFIXES]
+            path = next((home / name for name in names if (home / name).is_file()), None)
             if path is None:
                 break
-            logs.append(read[path.name] if path.name in read else read_log(path))
-            files.append(path.name)
-    return logs
+            yield path
 
 
 def exports_in(folder: Path, fit: Fit) -> tuple[list[dict[str, Any]], list[str]]:
