@@ -250,8 +250,7 @@ class PaperBench:
         """
         template = self._template(row) if isinstance(row, str) else row
         published, bar = given.pop("published", template.published), given.pop("bar", template.bar)
-        words = {name: Each(value) if isinstance(value, list | tuple | np.ndarray) else value
-                 for name, value in {**given, "ours": ours, "published": published, "bar": bar}.items()}  # fmt: skip
+        words = _words({**given, "ours": ours, "published": published, "bar": bar})
         ours, published = (_cell(value, template.digits) for value in (ours, published))
         within = given.get("within", template.within)
         if template.within_share and isinstance(published, float):
@@ -284,14 +283,14 @@ class Each(tuple[Any, ...]):
         return " / ".join(format(value, spec) for value in self)
 
 
-def listed(values: Sequence[float] | Array, digits: int = 4) -> str:
-    """Numbers of the joints in one cell."""
-    return format(Each(float(value) for value in values), f".{digits}g")
+def _words(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What fills a template: lists and arrays so that each number is formatted."""
+    return {name: Each(one) if isinstance(one, list | tuple | np.ndarray) else one for name, one in values.items()}
 
 
 def _cell(value: Any, digits: int) -> float | str | None:
     if isinstance(value, list | tuple | np.ndarray):
-        return listed(value, digits)
+        return format(Each(map(float, value)), f".{digits}g")
     return value if value is None or isinstance(value, str) else float(value)
 
 
@@ -315,8 +314,7 @@ class Experiment:
         """Run it with the options of the paper's file but for those given."""
         options = {**self.about.options, **changed}
         data = plain(self.function(bench, **options) or {})
-        words = {name: Each(value) if isinstance(value, list) else value for name, value in {**options, **data}.items()}
-        notes = [*(text.format(**words) for text in self.about.notes), *bench.notes]
+        notes = [*(text.format(**_words({**options, **data})) for text in self.about.notes), *bench.notes]
         settings = plain({**paper_file(self.paper).stand, **options})
         return PaperOutcome(tuple(bench.rows), settings, data, tuple(notes))
 

@@ -30,14 +30,7 @@ from armid.logs.log import Log
 from armid.papers.bench import NOT, PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import evolution_figure, motion_figure, tool_path_figure
-from armid.papers.stand import (
-    TorqueCheck,
-    base_groups,
-    fit_statistics,
-    statistics_rows,
-    true_values,
-    with_tool_of_link,
-)
+from armid.papers.stand import TorqueCheck, base_groups, fit_statistics, statistics_rows, true_values, with_tool_of_link
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals import FourierFit
@@ -105,9 +98,7 @@ def excitation(bench: PaperBench, *, starts: int, constrained: bool) -> dict[str
         bench.draw(motion_figure(times, series.at(times), robot, what=what), file)
     tools = {name: tool_frame(robot, series.at(times).q)[:, :3, 3] for name, series in shown.items()}
     bench.draw(tool_path_figure(tools, what="ER-16, excitation"), "tool-path.png")
-    names = ("condition_raw", "condition", "sigma_min", "log_det")
-    told = {order: {name: float(getattr(one, name)) for name in names} for order, one in (*theirs.items(), ("", ours))}
-    return {"optimal": told.pop(""), "beta_1": told, "certified": plan.certified}
+    return {"optimal": ours, "beta_1": theirs, "certified": plan.certified}
 
 
 def condition_of(robot: Robot, series: Trajectory) -> Conditioning:

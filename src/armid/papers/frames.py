@@ -6,12 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from armid import theme
 from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames, tool_frame
-from armid.errors import DataShapeError
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:
@@ -22,21 +20,16 @@ SAME = 1e-3  # points closer than this share of the size are one point
 _ROUND, _SQUARE = 24, 4  # sides of the drums of turning and of sliding joints
 
 
-def frames_figure(robot: Robot, q: ArrayLike | None = None) -> Figure:
-    """The arm's frames in space: joints as drums about their axes, z axes blue, x axes black, links grey.
+def frames_figure(robot: Robot) -> Figure:
+    """The arm's frames in its zero posture: joints as drums about their axes, z axes blue, x axes black, links grey.
 
     A link is drawn as its kinematics go: along the common normal and along the joint's axis. Axes are those of the link
-    frames, so that with standard DH z1 lies in the axis of joint 2. Names of axes that end in one point share a line.
-
-    Args:
-        robot: any robot; with DH parameters the frames are those of its table.
-        q: posture (joints,), by default the zero of the description.
+    frames (with DH parameters those of the table), so that with standard DH z1 lies in the axis of joint 2. Names of
+    axes that end in one point share a line.
     """
-    posture = np.zeros(robot.n_joints) if q is None else np.asarray(q, dtype=float)
-    if posture.shape != (robot.n_joints,):
-        raise DataShapeError(f"q has the shape {posture.shape}; {robot.name} has {robot.n_joints} joints")
-    joints, links = (frames[0] for frames in all_frames(robot, posture[None]))
-    tool = tool_frame(robot, posture[None])[0]
+    posture = np.zeros((1, robot.n_joints))
+    joints, links = (frames[0] for frames in all_frames(robot, posture))
+    tool = tool_frame(robot, posture)[0]
     lines = link_lines(robot, joints, links)
     if np.linalg.norm(tool[:3, 3] - links[-1, :3, 3]) > 0.0:
         lines.append(np.array([links[-1, :3, 3], tool[:3, 3]]))
@@ -48,16 +41,17 @@ def frames_figure(robot: Robot, q: ArrayLike | None = None) -> Figure:
         axis.plot(*line.T, color=theme.NOMINAL, linewidth=4.0, solid_capstyle="round", alpha=0.8)
     for j, joint in enumerate(robot.joints):
         _draw_drum(axis, joints[j], DRUM * size, RADIUS * size, _SQUARE if joint.prismatic else _ROUND)
-    tips = [_arrow(axis, np.eye(4), k, 0.7 * AXIS * size) for k in (0, 2)]
-    labels = [(tips[0], "x0", theme.MEASURED), (tips[1], "z0", theme.PREDICTED)]
-    for j in range(robot.n_joints):
-        labels.append((_arrow(axis, links[j], 0, 0.7 * AXIS * size), f"x{j + 1}", theme.MEASURED))
-        labels.append((_arrow(axis, links[j], 2, AXIS * size), f"z{j + 1}", theme.PREDICTED))
+    labels = []
+    for j, frame in enumerate((np.eye(4), *links)):
+        labels.append((_arrow(axis, frame, 0, 0.7 * AXIS * size), f"x{j}", theme.MEASURED))
+        labels.append((_arrow(axis, frame, 2, (1.0 if j else 0.7) * AXIS * size), f"z{j}", theme.PREDICTED))
     _draw_gravity(axis, robot, size, np.vstack([*lines, *(tip[None] for tip, _, _ in labels)]))
     _write_labels(axis, labels, SAME * size)
     theme.style_space(axis, "m")
-    _enlarge(axis)
-    theme.say(figure, _sentence(robot, posture, tool))
+    # let the drawing fill the figure unless it is tall; scales stay equal
+    x, y, z = (float(np.diff(getattr(axis, f"get_{name}lim")())[0]) for name in "xyz")
+    axis.set_box_aspect((x, y, z), zoom=1.0 if z > 1.2 * max(x, y) else 1.15)
+    theme.say(figure, _sentence(robot, tool))
     return figure
 
 
@@ -124,19 +118,11 @@ def _write_labels(axis: Any, labels: list[tuple[Array, str, str]], near: float) 
         axis.text(*tip, f" {', '.join(names)}", fontsize=theme.LABEL + 1.0, color=colour, zorder=20)
 
 
-def _enlarge(axis: Any) -> None:
-    """Let the drawing fill the figure unless it is tall; scales stay equal."""
-    x, y, z = (float(np.diff(getattr(axis, f"get_{name}lim")())[0]) for name in "xyz")
-    axis.set_box_aspect((x, y, z), zoom=1.0 if z > 1.2 * max(x, y) else 1.15)
-
-
-def _sentence(robot: Robot, posture: Array, tool: Array) -> str:
-    where = "zero posture" if not posture.any() else f"posture {', '.join(f'{value:.3g}' for value in posture)} rad"
+def _sentence(robot: Robot, tool: Array) -> str:
     kinds = "turning" if not any(joint.prismatic for joint in robot.joints) else "turning or sliding"
     x, y, z = tool[:3, 3]
     constants = ", ".join(f"{length.name} = {length.value:g} m" for length in robot.lengths)
-    built = f"; {constants}" if constants else ""
     return (
-        f"{robot.title.partition(',')[0] or robot.name}: {robot.n_joints} {kinds} joints in their {where}, the tool at "
-        f"({x:.3g}, {y:.3g}, {z:.3g}) m{built}."
+        f"{robot.title.partition(',')[0] or robot.name}: {robot.n_joints} {kinds} joints in their zero posture, the "
+        f"tool at ({x:.3g}, {y:.3g}, {z:.3g}) m{'; ' if constants else ''}{constants}."
     )

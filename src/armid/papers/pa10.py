@@ -88,17 +88,10 @@ def friction(
     fits = []
     for joint in joints:
         bench.say(f"friction sweep of joint {joint}")
-        fit, _ = swept_friction(
-            robot,
-            joint,
-            "double-exponential",
-            rate_hz=STAND.rate_hz,
-            seed=100 * bench.seed + joint,
-            speeds=pa10_speeds(float(robot.limits.velocity[joint - 1]), speeds),
-            seconds=seconds,
-            warm_up_s=warm_up_s,
-            per_direction=True,
-        )
+        grid = pa10_speeds(float(robot.limits.velocity[joint - 1]), speeds)
+        sweep: dict[str, Any] = {"speeds": grid, "seconds": seconds, "warm_up_s": warm_up_s, "per_direction": True}
+        sweep |= {"rate_hz": STAND.rate_hz, "seed": 100 * bench.seed + joint}
+        fit, _ = swept_friction(robot, joint, "double-exponential", **sweep)
         fits.append(fit)
         for sign in (1.0, -1.0):
             _compare_curve(bench, robot, joint, fit, sign)
@@ -388,10 +381,7 @@ def _compare_controllers(bench: PaperBench, ours: Sequence[Tracking], others: Se
         note = f"{np.degrees(run.max_joint_error):.2g}°, {1e3 * run.mean_tool_error:.3g} mm"
         if not run.completed:
             note = f"broken off after {run.time[-1]:.2g} s"
-        for key, one, other in (
-            ("over_tool", run.mean_tool_error, tool),
-            ("over_joint", run.max_joint_error, joint),
-        ):
+        for key, one, other in (("over_tool", run.mean_tool_error, tool), ("over_joint", run.max_joint_error, joint)):
             bench.compare(key, one / other if np.isfinite(one) else 1000.0, bar=bar, title=run.title, note=note)
 
 

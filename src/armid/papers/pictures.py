@@ -18,7 +18,7 @@ from armid import theme
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.excitation.pictures import motion_panels
-from armid.figures import Block, Figure, Panel, line, thinned, torque_block
+from armid.figures import Block, Figure, Panel, bars, level, line, thinned, torque_block
 from armid.robot.robot import Robot
 
 if TYPE_CHECKING:
@@ -226,26 +226,21 @@ def estimates_figure(
     """
     estimate, sigma = np.asarray(values, dtype=float), np.asarray(errors, dtype=float)
     place = np.arange(len(names), dtype=float)
-    figure = theme.new_figure(4.0)
-    axis = figure.subplots()
-    theme.style(axis)
-    look: dict[str, Any] = {"markersize": 4.0, "elinewidth": 1.0, "capsize": 2.0, "linestyle": "none"}
-    if published is not None:
-        bars = None if published_errors is None else 2.0 * np.asarray(published_errors, dtype=float)
-        grey = {**look, "color": theme.NOMINAL, "marker": "s", "label": "published"}
-        axis.errorbar(place - 0.18, np.asarray(published, dtype=float), bars, **grey)
-    axis.errorbar(place, estimate, 2.0 * sigma, color=theme.PREDICTED, marker="o", label="ours, ± 2σ", **look)
+    traces = [level(0.0, "axis"), bars("predicted", place, estimate, 2.0 * sigma)]
+    legend = {"predicted dots": "ours, ± 2σ"}
     words = f"{what}: {len(names)} parameters with 2σ intervals"
+    if published is not None:
+        spread = np.zeros(len(names)) if published_errors is None else 2.0 * np.asarray(published_errors, dtype=float)
+        traces.append(bars("nominal", place - 0.18, published, spread))
+        legend["nominal dots"] = "published"
     if truth is not None:
-        true = np.asarray(truth, dtype=float)
-        axis.plot(place + 0.18, true, "x", color=theme.MEASURED, markersize=5.0, label="truth of the virtual robot")
-        words += f"; {int(np.sum(np.abs(estimate - true) <= 2.0 * sigma))} of {len(names)} contain the truth"
-    middle = float(np.median(np.abs(estimate)))
+        traces.append(line("measured", place + 0.18, truth, mode="markers", size=6.0))
+        legend["measured dots"] = "truth of the virtual robot"
+        words += f"; {int(np.sum(np.abs(estimate - truth) <= 2.0 * sigma))} of {len(names)} contain the truth"
+    panel = Panel(f"value [{unit}]" if unit else "value", traces, x_range=[-0.6, len(names) - 0.4])
+    picture = Figure("estimates", [Block("", [[panel]], (300.0,))], legend=legend).draw(f"{words}.")
+    axis, middle = picture.axes[0], float(np.median(np.abs(estimate)))
     if np.abs(estimate).max() > 30.0 * max(middle, 1e-300):
         axis.set_yscale("symlog", linthresh=max(middle, 1e-6))
-    axis.axhline(0.0, color=theme.TEXT, linewidth=0.6)
     axis.set_xticks(place, names, rotation=45 if len(names) > 8 else 0, ha="right" if len(names) > 8 else "center")
-    axis.set_ylabel(f"value [{unit}]" if unit else "value")
-    axis.legend(fontsize=theme.LABEL, frameon=False, labelcolor=theme.TEXT)
-    theme.say(figure, f"{words}.")
-    return figure
+    return picture

@@ -6,7 +6,7 @@ import json
 import multiprocessing
 import queue
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -113,37 +113,37 @@ def reproduce(
         raise ArmidError(f"{folder}: cannot be made ({error.strerror}); choose another folder with -o") from None
     tell = progress or (lambda news: None)
     if processes < 2 or len(papers) < 2:
-        for paper in papers:
-            run_paper(paper, folder, seed, as_printed, tell)
+        found = {paper: run_paper(paper, folder, seed, as_printed, tell) for paper in papers}
     else:
-        _run_in_processes(papers, folder, seed, as_printed, processes, tell)
-    result = _collect(papers, folder, seed)
+        found = _run_in_processes(papers, folder, seed, as_printed, processes, tell)
+    rows = tuple(row for paper in papers for outcome in found[paper].values() for row in outcome.rows)
+    notes = {f"{paper} {name}": outcome.notes for paper in papers for name, outcome in found[paper].items()}
+    result = Reproduction(rows, notes, folder, seed)
     write_text(folder / "reproduction.json", json.dumps(result.to_data(), indent=1, ensure_ascii=False) + "\n")
     return result
 
 
 def _run_in_processes(
     papers: Sequence[str], folder: Path, seed: int, as_printed: bool, processes: int, tell: Callable[[News], None]
-) -> None:
+) -> dict[str, dict[str, PaperOutcome]]:
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(processes, mp_context=context) as pool:
         news = manager.Queue()
         order = sorted(papers, key=lambda paper: -sum(one.about.seconds for one in experiments_of(paper)))
-        running = [pool.submit(_work, paper, folder, seed, as_printed, news) for paper in order]
+        running = {paper: pool.submit(run_paper, paper, folder, seed, as_printed, news.put) for paper in order}
         try:
-            for item in _hear(news, running):
+            for item in _hear(news, running.values()):
                 tell(item)
-            for task in running:
-                task.result()
+            return {paper: task.result() for paper, task in running.items()}
         except BaseException:
-            for task in running:
+            for task in running.values():
                 task.cancel()
             for process in (pool._processes or {}).values():  # the outcomes that are finished are saved
                 process.terminate()
             raise
 
 
-def _hear(news: Any, running: Sequence[Future[None]]) -> Iterator[News]:
+def _hear(news: Any, running: Collection[Future[Any]]) -> Iterator[News]:
     """Messages until all tasks have ended or one has failed."""
     while True:
         ended = all(task.done() for task in running) or any(task.done() and task.exception() for task in running)
@@ -154,11 +154,9 @@ def _hear(news: Any, running: Sequence[Future[None]]) -> Iterator[News]:
                 return
 
 
-def _work(paper: str, folder: Path, seed: int, as_printed: bool, news: Any) -> None:
-    run_paper(paper, folder, seed, as_printed, news.put)
-
-
-def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Callable[[News], None]) -> None:
+def run_paper(
+    paper: str, folder: Path, seed: int, as_printed: bool, tell: Callable[[News], None]
+) -> dict[str, PaperOutcome]:
     """Run one paper's experiments in order; each is saved when it has ended."""
     done: dict[str, PaperOutcome] = {}
     code = code_hash()
@@ -183,6 +181,7 @@ def run_paper(paper: str, folder: Path, seed: int, as_printed: bool, tell: Calla
         save_outcome(outcome, place / "outcome.json", title=experiment.about.title, seconds=round(seconds, 1), **key)
         done[experiment.name] = outcome
         tell(News(experiment.name, paper, experiment.about.title, outcome=outcome, seconds=seconds))
+    return done
 
 
 def _kept(path: Path, key: dict[str, Any]) -> PaperOutcome | None:
@@ -192,14 +191,3 @@ def _kept(path: Path, key: dict[str, Any]) -> PaperOutcome | None:
     except (OSError, ValueError, ArmidError):
         return None
     return outcome if all(about.get(name) == value for name, value in key.items()) else None
-
-
-def _collect(papers: Sequence[str], folder: Path, seed: int) -> Reproduction:
-    rows: list[PaperRow] = []
-    notes: dict[str, tuple[str, ...]] = {}
-    for paper in papers:
-        for experiment in experiments_of(paper):
-            outcome, _ = load_outcome(folder / paper / experiment.name / "outcome.json")
-            rows += outcome.rows
-            notes[f"{paper} {experiment.name}"] = outcome.notes
-    return Reproduction(tuple(rows), notes, folder, seed)

@@ -89,18 +89,9 @@ def true_friction(robot: Robot, joint: int, speed: Array) -> Array:
 
 
 def swept_friction(
-    robot: Robot,
-    joint: int,
-    law: str,
-    *,
-    rate_hz: float,
-    seed: int,
-    speeds: Array,
-    seconds: float,
-    warm_up_s: float = 0.0,
-    per_direction: bool | None = None,
+    robot: Robot, joint: int, law: str, *, rate_hz: float, seed: int, per_direction: bool | None = None, **sweep: Any
 ) -> tuple[FrictionFit, str]:
-    """Sweep one joint in both directions in a mounting and posture without gravity on it, and fit a law.
+    """Sweep one joint in a mounting and posture without gravity on it (see `friction_sweep`), and fit a law.
 
     Returns:
         The fit and the mounting in words.
@@ -108,8 +99,7 @@ def swept_friction(
     posture = gravity_free(robot, joint)
     mounted = robot.with_gravity(posture.gravity)
     arm = VirtualRobot(mounted, rate_hz=rate_hz, seed=seed)
-    run = friction_sweep(arm, mounted, joint, speeds=speeds, seconds=seconds, warm_up_s=warm_up_s)
-    points = friction_points(run.log, mounted, joint)
+    points = friction_points(friction_sweep(arm, mounted, joint, **sweep).log, mounted, joint)
     return fit_friction(points, law, per_direction=per_direction), posture.mounting
 
 
@@ -122,13 +112,7 @@ def known_friction(
 
 
 def against_random(
-    plan: Plan,
-    robot: Robot,
-    weights: Array,
-    *,
-    draws: int,
-    seed: int,
-    cost: Callable[[Array, int], Any] | None = None,
+    plan: Plan, robot: Robot, weights: Array, *, draws: int, seed: int, cost: Callable[[Array, int], Any] | None = None
 ) -> tuple[tuple[Conditioning, float], list[tuple[Conditioning, float]]]:
     """Conditioning and cost of a designed trajectory, and of random series inside the same limits."""
     sensitivity = Sensitivity(model_of(robot), plan.parameters, width=0.0)
