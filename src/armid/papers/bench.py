@@ -22,7 +22,7 @@ from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 #: The papers by the short name of their arm, in the order of the experiments R1 to R15.
 PAPERS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
-VERDICTS = ("better", "match", "worse", "not comparable")
-NOT = "not comparable"
+Verdict = Literal["better", "match", "worse", "not comparable"]
 Rule = Literal["at most", "at least", "near", "same", "not comparable"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+NOT: Literal["not comparable"] = "not comparable"
 
 
 class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,7 +59,7 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """
 
     quantity: str
-    rule: Rule = NOT  # type: ignore[assignment]
+    rule: Rule = NOT
     published: float | str | list[float] | None = None
     bar: float | list[float] | None = None
     within: float = 0.0
@@ -151,16 +152,12 @@ class PaperRow:
     published: float | str | None
     ours: float | str
     unit: str
-    verdict: str
+    verdict: Verdict
     note: str = ""
     bar: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict {self.verdict!r}")
 
-
-def verdict(rule: Rule, ours: Any, published: Any, bar: float | None = None, within: float = 0.0) -> str:
+def verdict(rule: Rule, ours: Any, published: Any, bar: float | None = None, within: float = 0.0) -> Verdict:
     """The verdict of a row.
 
     Args:

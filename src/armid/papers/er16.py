@@ -182,11 +182,12 @@ def identification(
     _draw(bench, robot, least, sets, searches)
     box, kept = box_of_table_3(robot), model_of(robot).base.kept
     truth = dict(zip(kept, true_values(robot), strict=True))
+    told = ("objective", "identification", "validation")
     outside = [name for name, value in truth.items() if not box[name][0] <= value <= box[name][1]]
     return {
         "torque_noise": noise,
         "least_squares": {"torque": found, **judged},
-        "searches": {name: one.to_data() for name, one in searches.items()},
+        "searches": {name: {key: getattr(one, key) for key in told} for name, one in searches.items()},
         "outside_published_box": outside,
         "outside": ", ".join(outside),
     }
@@ -260,10 +261,6 @@ class Searches:
     validation: Array
     evolution: Array
     best: Fit
-
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {name: getattr(self, name).tolist() for name in ("objective", "identification", "validation")}
 
 
 def search(
@@ -347,18 +344,11 @@ def _compare_lottery(bench: PaperBench, box: str, what: str, values: Array, thei
     verdict = "better" if low > theirs else "worse" if high < theirs else "match"
     ends = sorted((abs(low), abs(high)))
     words = {"match": "the published run is one of many", "better": "all are better", "worse": "all are worse"}
-    outside = box == "published box"
-    where = "; the virtual robot lies outside this box" if outside else ""
-    bench.compare(
-        "colony",
-        abs(middle),
-        published=abs(theirs),
-        verdict=NOT if outside else verdict,
-        box=box,
-        seeds=len(values),
-        what=what,
-        words=f"{remark}median; from {ends[0]:.4g} to {ends[1]:.4g}: {words[verdict]}{where}",
-    )
+    about: dict[str, Any] = {"box": box, "seeds": len(values), "what": what, "published": abs(theirs)}
+    note = f"{remark}median; from {ends[0]:.4g} to {ends[1]:.4g}: {words[verdict]}"
+    if box == "published box":
+        about |= {"verdict": NOT, "words": f"{note}; the virtual robot lies outside this box"}
+    bench.compare("colony", abs(middle), **{"verdict": verdict, "words": note, **about})
 
 
 def _compare_parameters(bench: PaperBench, least: Fit, paper: Fit, robot: Robot) -> None:
@@ -369,19 +359,11 @@ def _compare_parameters(bench: PaperBench, least: Fit, paper: Fit, robot: Robot)
     values, sigma, truth = (dict(zip(least.columns, one, strict=True)) for one in columns)
     bees, names = dict(zip(paper.columns, paper.values, strict=True)), _base_names(robot)
     for row in robot.published["table-2"]["parameters"]:
-        own = names[str(row["name"])]
-        bench.compare(
-            "parameter",
-            values[own],
-            published=row["value"],
-            unit=str(row.get("unit", "")).replace("^2", "²"),
-            name=row["name"],
-            sigma=sigma[own],
-            relative=sigma[own] / max(abs(values[own]), 1e-9),
-            truth=truth[own],
-            colony=bees[own],
-            erratum=f"; {row['errata']}" if row.get("errata") else "",
-        )
+        own, unit = names[str(row["name"])], str(row.get("unit", "")).replace("^2", "²")
+        about = {"name": row["name"], "sigma": sigma[own], "truth": truth[own], "colony": bees[own]}
+        about |= {"relative": sigma[own] / max(abs(values[own]), 1e-9)}
+        about |= {"erratum": f"; {row['errata']}" if row.get("errata") else ""}
+        bench.compare("parameter", values[own], published=row["value"], unit=unit, **about)
 
 
 def _compare_smoothing(bench: PaperBench, log: Log, robot: Robot, path: Trajectory, noise: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -53,9 +53,6 @@ from armid.signals.filtering import LowPass
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import process
 from armid.torque.friction.law import friction_law
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STAND = stand_of("pa10")
 ERRATA = published_of("pa10").friction_errata
@@ -205,13 +202,14 @@ def base_parameters(bench: PaperBench) -> dict[str, Any]:
         value, sigma = (float(array[fit.columns.index(name)]) for array in (fit.values, fit.sigma))
         about = {"name": paper.name, "value": value, "sigma": sigma, "true": true}
         bench.compare("moment", 1.0 - abs(value / true - 1.0), published=paper.share, **about)
-    _, ours, _, printed = _beside(robot, fit)
+    names, ours, sigmas, printed = _beside(robot, fit)
     bench.compare("appendix_distance", np.linalg.norm(ours - printed) / np.linalg.norm(printed))
     _verification(bench, robot, fit)
     for motion, words in ((motions[0], "sinusoidal"), (motions[2], "polynomial")):
         t = np.linspace(0.0, motion.duration, 1000)
         bench.draw(motion_figure(t, motion.at(t), robot, what=f"PA-10, {words} velocities"), f"{words}.png")
-    bench.draw(_estimates(robot, fit), "base-parameters.png")
+    about = {"what": "PA-10, appendix", "unit": "kg m, kg m²; rotors g m²"}
+    bench.draw(estimates_figure(names, ours, sigmas, published=printed, **about), "base-parameters.png")
     return {"values": dict(zip(fit.names, fit.values.tolist(), strict=True))}
 
 
@@ -237,12 +235,6 @@ def _beside(robot: Robot, fit: Fit) -> tuple[tuple[str, ...], Array, Array, Arra
     return view.entries, size * (matrix @ fit.values), size * sigma, size * paper
 
 
-def _estimates(robot: Robot, fit: Fit) -> Figure:
-    entries, ours, sigma, paper = _beside(robot, fit)
-    unit = "kg m, kg m²; rotors g m²"
-    return estimates_figure(entries, ours, sigma, what="PA-10, appendix", published=paper, unit=unit)
-
-
 def first_moments(robot: Robot) -> dict[str, float]:
     """pi2, pi10 and pi18 of the virtual arm, link 7 included [kg m]."""
     truth = truth_of(robot)
@@ -254,7 +246,8 @@ def first_moments(robot: Robot) -> dict[str, float]:
 def sinusoids(robot: Robot, multiples: Sequence[int]) -> Trajectory:
     """III.B: sinusoidal velocities about the middle of the ranges, at different multiples of 0.1 Hz."""
     limits, width = robot.limits, 2.0 * np.pi * STAND.base_hz * np.array(multiples, dtype=float)
-    peak = np.minimum(STAND.speed_share * limits.velocity, 0.5 * STAND.range_share * _range(robot) * width)
+    reach = STAND.range_share * (limits.upper - limits.lower)
+    peak = np.minimum(STAND.speed_share * limits.velocity, 0.5 * reach * width)
     peak = np.minimum(peak, STAND.bend_share * limits.acceleration / width)
     return sinusoidal_velocity(0.5 * (limits.lower + limits.upper) - peak / width, peak, STAND.base_hz, multiples)
 
@@ -262,14 +255,10 @@ def sinusoids(robot: Robot, multiples: Sequence[int]) -> Trajectory:
 def polynomials(robot: Robot, signs: Sequence[int]) -> Trajectory:
     """III.B: bell-shaped polynomial velocities, there and back about the middle of the ranges."""
     limits, stroke_s = robot.limits, STAND.stroke_s
-    most = STAND.range_share * _range(robot) * 15.0 / 8.0 / stroke_s
+    most = STAND.range_share * (limits.upper - limits.lower) * 15.0 / 8.0 / stroke_s
     peak = np.array(signs) * np.minimum(STAND.speed_share * limits.velocity, most)
     middle = 0.5 * (limits.lower + limits.upper)
     return polynomial_velocity(middle - peak * stroke_s * 4.0 / 15.0, peak, stroke_s, STAND.strokes)
-
-
-def _range(robot: Robot) -> Array:
-    return robot.limits.upper - robot.limits.lower
 
 
 def velocity_run(robot: Robot, motion: Trajectory, seed: int, *, periods: int | None = None) -> Log:

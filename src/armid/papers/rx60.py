@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 STAND = stand_of("rx60")
 PRINTED = paper_file("rx60").published
 SHEET = PRINTED["data_sheet"]
+KNOWN = {"m2": SHEET["m2"], "m3": SHEET["m3"], "mx2": SHEET["m2"] * SHEET["a2c"], "my3": -SHEET["m3"] * SHEET["d4c"]}
+PRINTED_ALPHA_15 = SHEET["g0"] * (SHEET["m2"] + SHEET["m3"]) * SHEET["a2c"]  # by Table II as printed (RX-6)
+LEFT_IN = [*((one, (one,)) for one in ERRATA), ("RX-1 to RX-4", ERRATA)]  # errors of the printed equations
 COMBINATIONS, INERTIAS = (
     {name: {int(number): float(factor) for number, factor in parts.items()} for name, parts in sums.items()}
     for sums in (paper_file("rx60").stand["combinations"], paper_file("rx60").stand["inertias"])
@@ -84,12 +87,8 @@ def model(bench: PaperBench, *, samples: int) -> None:
     rank = np.linalg.matrix_rank(columns / np.linalg.norm(columns, axis=0), tol=1e-9)
     bench.compare("columns", rank, base=len(model_of(robot).base.kept))
     if bench.as_printed:
-        for words, left_in in _errata_left_in():
+        for words, left_in in LEFT_IN:
             bench.compare("equations_printed", error(left_in), errata=words)
-
-
-def _errata_left_in() -> list[tuple[str, Sequence[str]]]:
-    return [*((one, (one,)) for one in ERRATA), ("RX-1 to RX-4", ERRATA)]
 
 
 def identification(bench: PaperBench, *, paths: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -136,18 +135,11 @@ def _compare_spread(bench: PaperBench, alphas: Array, robot: Robot) -> None:
     ours, theirs, truth = _of_each(alphas), _of_each(_table_3(robot)), combinations(true_alpha(robot))
     inside = 0
     for name, values in ours.items():
-        other = theirs[name]
-        bench.compare(
-            "variation" if name in WELL_DETERMINED else "variation_small",
-            _spread(values) / abs(values.mean()),
-            published=_spread(other) / abs(other.mean()),
-            name=name,
-            mean=values.mean(),
-            spread=_spread(values),
-            truth=truth[name],
-            paper_mean=other.mean(),
-            paper_spread=_spread(other),
-        )
+        about = {"name": name, "mean": values.mean(), "spread": _spread(values), "truth": truth[name]}
+        about |= {"paper_mean": theirs[name].mean(), "paper_spread": _spread(theirs[name])}
+        key = "variation" if name in WELL_DETERMINED else "variation_small"
+        paper = about["paper_spread"] / abs(about["paper_mean"])
+        bench.compare(key, about["spread"] / abs(about["mean"]), published=paper, **about)
         inside += abs(values.mean() - truth[name]) <= 2.0 * _spread(values)
     bench.compare("combinations_inside", inside)
 
@@ -159,12 +151,12 @@ def _compare_inertias(bench: PaperBench, alphas: Array, robot: Robot) -> None:
     paper = {row["name"]: row["value"] for row in robot.published["inertia"]["parameters"]}
     for name, value in inertias(alphas.mean(axis=0), known).items():
         spread = _spread(np.array([one[name] for one in each]))
-        verdict, why = NOT, "moves along a free direction (RX-7)"
+        about = {"published": paper[name], "name": name, "truth": truth[name], "spread": spread}
         if name in STAND.told_by_torques:
             verdict = "match" if abs(value - truth[name]) <= 2.0 * spread else "worse"
-            why = "the verdict is about the truth of the virtual robot, not about the other arm's value"
-        about = {"name": name, "truth": truth[name], "spread": spread, "why": why}
-        bench.compare("inertia", value, published=paper[name], verdict=verdict, **about)
+            bench.compare("inertia", value, verdict=verdict, **about)
+        else:
+            bench.compare("inertia_free", value, **about)
 
 
 def _compare_rank(bench: PaperBench, estimates: dict[str, AlphaEstimate], fits: dict[str, Fit], robot: Robot) -> None:
@@ -217,7 +209,7 @@ def _printed_identification(
     truth = combinations(true_alpha(robot))
     for what, errata, changed in (
         ("torque equations as printed (RX-1 to RX-4)", ERRATA, {}),
-        ("alpha15 by Table II as printed (RX-6)", (), {15: _printed_alpha_15()}),
+        ("alpha15 by Table II as printed (RX-6)", (), {15: PRINTED_ALPHA_15}),
     ):
         alphas = np.array([estimate_alpha(data, {**known, **changed}, errata).alpha for data in sets.values()])
         ours = {name: values for name, values in _of_each(alphas).items() if name in WELL_DETERMINED}
@@ -226,11 +218,6 @@ def _printed_identification(
         bench.compare("identification_printed", away, what=what, names=", ".join(ours), spread=spread)
     alpha = np.mean([estimate_alpha(data, known).alpha for data in sets.values()], axis=0)
     bench.compare("alpha8_printed", alpha[7] - known[7], other=alpha[6] + alpha[13] - known[7])
-
-
-def _printed_alpha_15() -> float:
-    """alpha15 by the formula of Table II as printed (RX-6)."""
-    return float(SHEET["g0"] * (SHEET["m2"] + SHEET["m3"]) * SHEET["a2c"])
 
 
 def _combinations_figure(alphas: Array, robot: Robot) -> Figure:
@@ -315,8 +302,8 @@ def _checked_run(data: Dataset, alpha: Array, robot: Robot) -> tuple[TorqueCheck
 def _printed_verification(bench: PaperBench, run: TorqueCheck, motion: Motion, alpha: Array) -> None:
     """Table VI, run 1, with errors of the paper left in the prediction."""
     swapped = np.array(alpha)
-    swapped[14] = _printed_alpha_15()
-    cases = [(words, torque(*motion, alpha, left_in)) for words, left_in in _errata_left_in()]
+    swapped[14] = PRINTED_ALPHA_15
+    cases = [(words, torque(*motion, alpha, left_in)) for words, left_in in LEFT_IN]
     for words, predicted in (*cases, ("RX-6", torque(*motion, swapped))):
         bench.compare("verification_printed", replace(run, predicted=predicted).statistics()["mse"], errata=words)
 
@@ -349,27 +336,20 @@ class WatchedRobot(VirtualRobot):
         return Log(times, {"acceleration": values}, info)
 
 
-@dataclass(frozen=True, eq=False)
-class AlphaEstimate:
+class AlphaEstimate(NamedTuple):
     """The paper's (6), solved by the pseudo-inverse.
 
     Attributes:
         alpha: all sixteen; of all solutions the smallest one.
         singular_values: of the thirteen columns, scaled to unit length, largest first.
+        rank: number of independent columns.
+        condition: of the columns' range: the inverse in (6) itself does not exist (RX-7).
     """
 
     alpha: Array
     singular_values: Array
-
-    @property
-    def rank(self) -> int:
-        """Number of independent columns."""
-        return int(np.sum(self.singular_values > 1e-9 * self.singular_values[0]))
-
-    @property
-    def condition(self) -> float:
-        """Of the columns' range: the inverse in (6) itself does not exist (RX-7)."""
-        return float(self.singular_values[0] / self.singular_values[self.rank - 1])
+    rank: int
+    condition: float
 
 
 @cache
@@ -380,18 +360,13 @@ def rx60_arm() -> Robot:
 
 def with_data_sheet(robot: Robot) -> Robot:
     """The robot with the maker's masses and centres of mass known: eleven base parameters are left."""
-    return replace(robot, known={**robot.known, **_data_sheet()})
-
-
-def _data_sheet() -> dict[str, float]:
-    first = {"mx2": SHEET["m2"] * SHEET["a2c"], "my3": -SHEET["m3"] * SHEET["d4c"]}
-    return {"m2": SHEET["m2"], "m3": SHEET["m3"], **first}
+    return replace(robot, known={**robot.known, **KNOWN})
 
 
 def known_parts(robot: Robot) -> dict[int, float]:
     """What the data sheet says about each alpha of Table II: the constants of section IV.A."""
     view = published(model_of(robot), "alpha")
-    body = dict.fromkeys(view.model.names, 0.0) | _data_sheet()
+    body = dict.fromkeys(view.model.names, 0.0) | KNOWN
     # inertias about the frame's origin of a mass in the centre of mass: what Steiner's theorem adds
     body |= dict.fromkeys(("Iyy2", "Izz2"), SHEET["m2"] * SHEET["a2c"] ** 2)
     body |= dict.fromkeys(("Ixx3", "Izz3"), SHEET["m3"] * SHEET["d4c"] ** 2)
@@ -471,4 +446,5 @@ def estimate_alpha(data: Dataset, known: Mapping[int, float], as_printed: Collec
         alpha[free] = np.linalg.lstsq(matrix[:, free], target, rcond=1e-9)[0]
         scaled = matrix[:, free] / np.linalg.norm(matrix[:, free], axis=0)
         singular = np.linalg.svd(scaled, compute_uv=False)
-    return AlphaEstimate(alpha, singular)
+    rank = int(np.sum(singular > 1e-9 * singular[0]))
+    return AlphaEstimate(alpha, singular, rank, float(singular[0] / singular[rank - 1]))
