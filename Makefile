@@ -12,7 +12,7 @@ UV ?= $(shell command -v uv || echo $(BIN)/uv)
 LOCK_FLAGS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all help install warm lint test prove bench demo docs pictures lock wheel clean
+.PHONY: all help install warm lint test coverage prove bench demo docs pictures lock wheel clean
 
 all: install warm  ## Install into .venv and compile the kernels (plain `make`)
 
@@ -42,6 +42,9 @@ lint: install  ## Check style, formatting and types
 
 test: install lint warm  ## Check everything: lint, then the tests
 	@$(BIN)/python -m pytest
+
+coverage: install warm  ## Which lines the tests reach; fails below 85 %, page in build/coverage
+	$(BIN)/python -m pytest --cov=armid --cov-report=term:skip-covered --cov-report=html:build/coverage --cov-fail-under=85
 
 prove: install  ## Run the long proofs
 	@$(BIN)/python -m pytest -m prove

@@ -140,6 +140,21 @@ def test_examples_run(page, desk, capsys):
             assert main(words) == expected, f"{shlex.join(words)}: {capsys.readouterr().err}"
 
 
+def test_reference_lists_every_public_name_and_no_other():
+    """Each name that `armid` exports, once."""
+    text = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    listed = re.findall(r"^::: armid\.(\S+)$", text, re.MULTILINE)
+    assert sorted(listed) == sorted(name for name in armid.__all__ if name != "__version__")
+
+
+def test_estimators_and_criteria_are_importable_from_armid():
+    """All that the registries hold, whatever module they are from."""
+    from armid.excitation.criteria import CRITERIA
+
+    own = [*armid.estimators.values(), *(type(criterion) for criterion in CRITERIA.values())]
+    assert all(getattr(armid, kind.__name__) is kind for kind in own)
+
+
 def test_every_page_is_in_the_contents():
     """The navigation names all pages, and no others."""
     text = (ROOT / "mkdocs.yml").read_text("utf-8")
