@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.display import short
 from armid.dynamics import kernel
 from armid.dynamics.blocks import BLOCK
 from armid.dynamics.layout import columns_of, frame_changes, tree_of
@@ -50,6 +51,10 @@ class Model:
         self._tree = tree_of(robot)
         self._layout = lru_cache(maxsize=8)(self._columns)
         self._check_known()
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short(self, self.robot.name, f"{len(self.parameters)} parameters, {len(self.unknown)} unknown")
 
     def __reduce__(self) -> tuple[type[Model], tuple[Robot]]:
         """For other processes: the robot says it all."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armid._version import __version__
+from armid.display import html_table, short
 from armid.excitation.certificate import Certificate, Margin
 from armid.excitation.criteria import Conditioning
 from armid.excitation.trajectory import Trajectory
 from armid.files import Unbounded, plain, read_result, write_result
+
+if TYPE_CHECKING:
+    from armid.robot.robot import Robot
 
 FORMAT = "armid plan 1"
 
@@ -54,6 +58,23 @@ class Plan:
     def certified(self) -> bool:
         """Whether all limits are kept."""
         return self.certificate.holds
+
+    def __repr__(self) -> str:
+        """One line."""
+        limits = "all limits are kept" if self.certified else "LIMITS ARE BROKEN"
+        about = (f"{self.trajectory.duration:g} s", self.criterion, f"{len(self.parameters)} parameters")
+        return short(self, self.robot, *about, f"condition number {self.conditioning.condition:.3g}", limits)
+
+    def _repr_html_(self) -> str:
+        """A table of the margins for notebooks."""
+        rows = [(m.quantity, m.joint or "", m.text, m.guarantee) for m in self.margins]
+        return html_table(self.robot, ("limit", "joint", "margin", "guarantee"), rows, [repr(self)])
+
+    def plot(self, robot: Robot) -> Any:
+        """Positions, velocities and accelerations over one period with their limits; a matplotlib figure."""
+        from armid.excitation.pictures import motion_figure
+
+        return motion_figure(self, robot)
 
     def summary(self) -> str:
         """A few lines for people."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.display import html_table, short
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import FieldError
 from armid.robot.friction import Friction
@@ -260,6 +261,21 @@ class Robot:
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together: files of results hold robots too, and can be damaged."""
         _check_parts(self)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short(self, self.name, f"{self.n_joints} joints", self.source)
+
+    def _repr_html_(self) -> str:
+        """A table of the joints for notebooks."""
+        law = [friction.law for friction in self.friction] or [""] * self.n_joints
+        ratio = [f"{drive.gear_ratio:g}" for drive in self.drives] or [""] * self.n_joints
+        rows = [
+            (k + 1, joint.name, "prismatic" if joint.prismatic else "revolute", ratio[k], law[k])
+            for k, joint in enumerate(self.joints)
+        ]
+        header = ("", "joint", "kind", "gear ratio", "friction")
+        return html_table(self.title or self.name, header, rows, [f"{self.name}, from {self.source}"])
 
     @property
     def n_joints(self) -> int:

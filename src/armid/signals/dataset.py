@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armid.arrays import Array, Indices
+from armid.display import short
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
 from armid.notes import Note
@@ -86,6 +87,12 @@ class Dataset:
             raise DataShapeError("rows must increase and keep half a kernel from both ends")
         if self.use is not None and self.use.shape != self.torque.shape:
             raise DataShapeError(f"use has the shape {self.use.shape}; {self.torque.shape} is needed")
+
+    def __repr__(self) -> str:
+        """One line."""
+        periods = f"mean of {self.periods} periods" if self.periods else ""
+        rows = f"{len(self.rows)} rows of {len(self.time)} samples"
+        return short(self, self.history.get("source", ""), f"{len(self.joints)} joints", rows, periods)
 
     def __len__(self) -> int:
         """Number of rows to regress."""
