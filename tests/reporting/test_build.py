@@ -226,13 +226,3 @@ def test_plotly_is_an_extra(run, monkeypatch):
     monkeypatch.setattr(page, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"armid\[report\]"):
         build(gather(run))
-
-
-def test_processed_logs_are_not_processed_again(run, monkeypatch):
-    """What a run has read and processed is what the report shows."""
-    first = gather(run)
-    names = [name for name in first.files if not name.endswith(".json")]
-    logs, sets = dict(zip(names, first.logs, strict=True)), [data for _, data in first.datasets]
-    monkeypatch.setattr("armid.reporting.evidence.process", None)
-    again = gather(run, logs, dict(zip(names, sets, strict=True)))
-    assert all(found is wanted for (_, found), wanted in zip(again.datasets, sets, strict=True))

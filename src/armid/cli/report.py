@@ -64,7 +64,6 @@ def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
     from armid.reporting import Evidence, gather
     from armid.reporting.evidence import load_mapping
     from armid.validation import load_validation, validate
-    from armid.validation.validating import processed
 
     if given.is_dir():
         found = gather(given)
@@ -80,8 +79,6 @@ def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
     if options.logs:
         changes["logs"] = (*found.logs, *logs_from(options))
         if found.check is None and not options.validation:
-            changes["processed"] = tuple((log, processed(found.fit, log)) for log in changes["logs"])
-            sets = [data for _, data in changes["processed"]]
-            changes["check"] = validate(found.fit, changes["logs"], allow_training=True, ready=sets)
+            changes["check"] = validate(found.fit, changes["logs"], allow_training=True)
     names = [Path(item).name for item in (options.validation, options.plan, options.warmup, *options.logs) if item]
     return replace(found, **changes, files=(*found.files, *names))

@@ -39,7 +39,6 @@ class Evidence:
         check: its validation on other data.
         plan: the trajectory that was designed.
         logs: what was recorded, for training or validation.
-        processed: those of the logs that are processed already, with their data.
         warmup, audit, payload, tracking: results of those commands, as data.
         inspection: what the log doctor says of each log, by its name under ``logs``.
         exports: what was written for other programs, one mapping per file.
@@ -52,7 +51,6 @@ class Evidence:
     check: Validation | None = None
     plan: Plan | None = None
     logs: tuple[Log, ...] = ()
-    processed: tuple[tuple[Log, Dataset], ...] = ()
     warmup: Mapping[str, Any] | None = None
     audit: Mapping[str, Any] | None = None
     payload: Mapping[str, Any] | None = None
@@ -78,8 +76,7 @@ class Evidence:
     @cached_property
     def datasets(self) -> tuple[tuple[Log, Dataset], ...]:
         """Logs with their processed data, by the pipeline of the validation or of the fit."""
-        ready = {id(log): data for log, data in self.processed}
-        found = ((log, ready.get(id(log)) or self._process(log)) for log in self.logs)
+        found = ((log, self._process(log)) for log in self.logs)
         return tuple((log, data) for log, data in found if data is not None)
 
     @cached_property
@@ -116,15 +113,12 @@ class Evidence:
         return first
 
 
-def gather(
-    folder: str | Path, read: Mapping[str, Log] | None = None, processed: Mapping[str, Dataset] | None = None
-) -> Evidence:
+def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidence:
     """Collect what is in the folder of a run: plan.json, fit.json, validation.json, logs, and further results.
 
     Args:
         folder: of the run.
         read: logs of the folder that were read already, by file name.
-        processed: data of the folder's logs that were processed already, by file name.
 
     Raises:
         ArmidError: there is no fit.json in it, or a file is damaged.
@@ -159,7 +153,6 @@ def gather(
         check=None if check is None else load_validation(check),
         plan=None if plan is None else load_plan(plan),
         logs=tuple(logs.values()),
-        processed=tuple((logs[name], data) for name, data in (processed or {}).items() if name in logs),
         exports=tuple(exports),
         files=tuple(files),
         fit_file_sha256=own,

@@ -37,7 +37,6 @@ from armid.run.stages import Done, Stage, Workplace, carry_out
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
 from armid.validation import audit, load_validation, validate
-from armid.validation.validating import processed
 
 _NOT_EXPORTED = "NOT-EXPORTED.txt"
 KEPT_SHARE = 0.3  # of a log, for validation where no other log is given
@@ -310,7 +309,6 @@ def _identify(place: Workplace) -> None:
     s, robot = place.settings, robot_of(place.settings)
     names = _log_names(s)[0]
     sets = process_logs([place.log(name) for name in names], load_pipeline(s.signals), robot)
-    place.sets.update(zip(names, sets, strict=True))
     report_progress("identification", 0.2)
     prior = parse_prior(s.prior, robot) if s.prior else None
     fit = identify(robot, sets, method=s.method, friction=s.friction, prior=prior)
@@ -325,9 +323,7 @@ def _identify(place: Workplace) -> None:
 def _validate(place: Workplace) -> None:
     """Compare with the other motion."""
     names = _log_names(place.settings)[1]
-    fit = load_fit(place / "fit.json")
-    place.sets.update((name, processed(fit, place.log(name))) for name in names)
-    check = validate(fit, [place.log(name) for name in names], ready=[place.sets[name] for name in names])
+    check = validate(load_fit(place / "fit.json"), [place.log(name) for name in names])
     files = {name: file_hash(place / name) for name in ("fit.json", *names)}
     replace(check, options={"files_sha256": files}).save(place / "validation.json")
 
@@ -368,7 +364,7 @@ def _track(place: Workplace) -> None:
 
 def _report(place: Workplace) -> None:
     """The page that shows all of it, from the logs as they were read and processed."""
-    build(gather(place.folder, place.logs, place.sets)).save(place / "report.html")
+    build(gather(place.folder, place.logs)).save(place / "report.html")
 
 
 def _notes(folder: Path) -> str:

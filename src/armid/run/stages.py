@@ -16,7 +16,6 @@ from armid.files import code_hash, file_hash, write_text
 from armid.logs import Log, read_log
 from armid.progress import Progress, watch_progress
 from armid.run.settings import Settings
-from armid.signals import Dataset
 
 _MARKS = ".stages"  # folder with one small file per finished stage
 
@@ -31,7 +30,6 @@ class Workplace:
         progress: told what is done and which share of it.
         robot: hash of the robot, which every stage depends on.
         logs: those that were read, by file name.
-        sets: those that were processed, by file name.
     """
 
     folder: Path
@@ -39,7 +37,6 @@ class Workplace:
     progress: Progress
     robot: str = ""
     logs: dict[str, Log] = field(default_factory=dict)
-    sets: dict[str, Dataset] = field(default_factory=dict)
 
     def __truediv__(self, name: str) -> Path:
         return self.folder / name

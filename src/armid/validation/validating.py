@@ -51,7 +51,6 @@ def validate(
     low_pass_hz: float | None = None,
     reference: Mapping[str, float] | None = None,
     nominal: bool = True,
-    ready: Sequence[Dataset] | None = None,
 ) -> Validation:
     """Compare a fit with data it has not seen.
 
@@ -63,7 +62,6 @@ def validate(
         low_pass_hz: compare logs after a zero-phase low-pass at this frequency instead of the fit's own strategy.
         reference: values of parameters to compare the estimates with.
         nominal: whether to compare with the nominal inertia of the robot's own file, where there is one.
-        ready: what `processed` makes of the logs, in their order, where that is done already.
 
     Raises:
         TrainingDataError: the data are those the fit was made from.
@@ -71,8 +69,8 @@ def validate(
     given = [data] if isinstance(data, Dataset | Log) else list(data)
     if not given:
         raise ArmidError("there is no data set to validate on")
-    sets = list(ready or ())
-    for number, item in enumerate(given[len(sets) :], start=len(sets)):
+    sets = []
+    for number, item in enumerate(given):
         report_progress("processing the log", 0.5 * number / len(given))
         sets.append(item if isinstance(item, Dataset) else processed(fit, item))
     trained = _training(fit, given, sets)
