@@ -96,10 +96,10 @@ def test_folder_without_permission(armid, fits, tmp_path, monkeypatch):
 
 
 def test_masses_are_told(armid, fits, tmp_path):
-    """EXPORT.md of a fit by `armid identify` says which masses the data decide, and no springs that are not there."""
+    """EXPORT.md of a fit by `armid identify` says which masses the data determine, and names no springs."""
     assert armid("export", fits / "fit.json", "--to", "mjcf,c", "-o", tmp_path).code == 0
     text = (tmp_path / "EXPORT.md").read_text("utf-8")
-    assert "decided by the data" in text
+    assert "determined by the data" in text
     assert "spring" not in text
 
 
@@ -107,4 +107,4 @@ def test_base_parameters_for_programs(armid, fits, tmp_path):
     """C and Python need no links, and say what that means."""
     result = armid("export", fits / "base.json", "--to", "c,python", "-o", tmp_path, "--json")
     assert result.code == 0, result.err
-    assert any("base parameters only" in note for note in json.loads(result.out)["notes"])
+    assert any(note["code"] == "exporting.base_only" for note in json.loads(result.out)["notes"])

@@ -59,7 +59,7 @@ def test_urdf_robots_take_their_urdf_along(home, tmp_path):
     again = armid.load_robot(tmp_path / "small.yaml")
     motion = states(fit.robot, 200, 3)
     assert range_error(stated_torque(again, motion), fit.predict(motion).torque) < 1e-9
-    assert any("small.urdf" in note for note in done.files[0].notes)
+    assert any("small.urdf" in str(note) for note in done.files[0].notes)
 
 
 def test_the_identified_arm_can_be_simulated(tmp_path):

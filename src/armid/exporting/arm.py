@@ -44,8 +44,8 @@ class IdentifiedArm:
     Attributes:
         fit: the fit.
         values: all parameters of its model, standard order.
-        complete: the values are links that can exist; otherwise base parameters with zeros in place of the others,
-            which give the same torque but are no bodies.
+        complete: the values are physically consistent links; otherwise base parameters with zeros in place of the
+            others, which give the same torque but are no bodies.
     """
 
     fit: Fit
@@ -219,10 +219,10 @@ def arm_of(fit: Fit, *, complete: bool) -> IdentifiedArm:
 
     Args:
         fit: the fit.
-        complete: ask for links that can exist; otherwise base parameters will do where the fit has no links.
+        complete: ask for physically consistent links; otherwise base parameters will do where the fit has no links.
 
     Raises:
-        ExportError: the fit has no links, or impossible ones.
+        ExportError: the fit has no links, or some that are not physically consistent.
     """
     model = fit.torque_model.model
     if fit.standard_parameters is None and not complete:
@@ -237,8 +237,8 @@ def arm_of(fit: Fit, *, complete: bool) -> IdentifiedArm:
         reason = impossibility([fit.standard_parameters[name] for name in inertial_names(number)])
         if reason is not None:
             raise ExportError(
-                f"link {number} of the fit of {fit.robot.name} cannot exist: {reason}; make the fit with "
-                "`armid identify --method feasible`"
+                f"link {number} of the fit of {fit.robot.name} is not physically consistent: {reason}; make the fit "
+                "with `armid identify --method feasible`"
             )
     return IdentifiedArm(fit, values, True)
 

@@ -19,6 +19,7 @@ from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
+from armid.notes import Note
 from armid.registry import Registry
 from armid.robot.robot import Robot
 
@@ -119,10 +120,10 @@ def checked(
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Bytes of a file, notes in sentences, and the name of another file that it needs; unproved if only needed."""
+    """Bytes of a file, what to know about it, and the name of another file it needs; unproved if only needed."""
 
     content: bytes
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     needs: str = ""
     proved: bool = True
 

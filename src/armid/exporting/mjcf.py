@@ -18,6 +18,7 @@ from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
 from armid.exporting.urdf import comment, unique_names
+from armid.notes import Note, note
 from armid.robot.geometry import inverse
 from armid.robot.inertia import to_com
 from armid.robot.robot import GravitySpring, Joint
@@ -77,7 +78,7 @@ class Mjcf(Exporter):
         return checked(path, f"MuJoCo {mujoco.__version__}", pairs, TOLERANCE, note, sizes)
 
 
-def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
+def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[Note]]:
     """The file and notes; `banner` are sentences for its first comment.
 
     Body frames are the fit's link frames. Friction is `damping` and `frictionloss`, rotors are `armature`; motors that
@@ -85,7 +86,7 @@ def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = (
     with stiffness, which is their exact law (`GravitySpring`).
     """
     robot = arm.robot
-    notes: list[str] = []
+    notes: list[Note] = []
     names = unique_names([joint.link_name for joint in robot.joints], {"world"})
     solref = f"{2.0 * TIMESTEP:g} 1"
     lines = [
@@ -115,10 +116,7 @@ def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = (
     ]
     small = [names[i] for i, phi in enumerate(arm.links) if phi[0] < LEAST]
     if small:
-        notes.append(
-            f"{', '.join(small)} {'has' if len(small) == 1 else 'have'} no mass in the fit; MuJoCo wants some, "
-            f"so that {LEAST:g} kg stand there."
-        )
+        notes.append(note("exporting.massless", links=small, least_kg=LEAST))
     return ("\n".join(lines) + "\n").encode(), notes
 
 
@@ -190,7 +188,7 @@ def _sites(springs: tuple[GravitySpring, ...], joints: tuple[Joint, ...], link: 
     return lines
 
 
-def _tendons(arm: IdentifiedArm, notes: list[str]) -> list[str]:
+def _tendons(arm: IdentifiedArm, notes: list[Note]) -> list[str]:
     lines = []
     attributes = {"Imc": "armature", "fvc": "damping", "fcc": "frictionloss"}
     motors: dict[int, tuple[Array, dict[str, float]]] = {}
@@ -212,7 +210,7 @@ def _tendons(arm: IdentifiedArm, notes: list[str]) -> list[str]:
         stiffness, force = arm.by_name[f"ks{number}"], arm.by_name[f"kl{number}"]
         length = force / stiffness if stiffness > 0.0 else -1.0
         if length < 0.0:
-            notes.append(_lost_spring(number, stiffness, length))
+            notes.append(note("exporting.lost_spring", number=number, stiffness=stiffness, length=length))
             continue
         values_text = f'stiffness="{text_of(stiffness)}" springlength="{text_of(length)}"'
         lines += [
@@ -228,10 +226,6 @@ def springs_held(arm: IdentifiedArm) -> bool:
     """Whether every spring has a stiffness and free length that MuJoCo takes."""
     numbers = range(1, len(arm.robot.springs) + 1)
     return all(arm.by_name[f"ks{n}"] > 0.0 and arm.by_name[f"kl{n}"] >= 0.0 for n in numbers)
-
-
-def _lost_spring(number: int, stiffness: float, length: float) -> str:
-    return f"Spring {number} (stiffness {stiffness:.4g} N/m, free length {length:.4g} m) is none that MuJoCo takes."
 
 
 def _pose(place: Array) -> str:

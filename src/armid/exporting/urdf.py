@@ -18,6 +18,7 @@ from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limi
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
 from armid.exporting.xml_edit import Document, Node
 from armid.files import read_text
+from armid.notes import Note, note
 from armid.robot.description import read_description
 from armid.robot.inertia import change_of_frame, tensor, to_com
 from armid.robot.robot import Robot
@@ -43,8 +44,7 @@ class Urdf(Exporter):
             else patched(job.arm, job.friction, job.urdf)
         )
         if not np.allclose(job.arm.robot.gravity, (0.0, 0.0, -9.81), rtol=0.0, atol=1e-12):
-            vector = " ".join(f"{value:.6g}" for value in job.arm.robot.gravity)
-            notes.append(f"A URDF does not say where down is: this arm's gravity is {vector} m/s^2 in the base frame.")
+            notes.append(note("exporting.gravity", vector=job.arm.robot.gravity.tolist()))
         return {urdf_name(job): Content(content, tuple(notes))}
 
     def holds(self, arm: IdentifiedArm) -> str:
@@ -135,7 +135,7 @@ def _check_same(robot: Robot, path: Path) -> None:
             )
 
 
-def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[bytes, list[str]]:
+def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[bytes, list[Note]]:
     """The user's file with the identified inertias and friction, and what was done to links that move with another.
 
     A moving link gets all of the identified inertia that turns with its joint; links fixed to it lose theirs, since it
@@ -164,18 +164,11 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
             document.set(old, _changed(old, values))
         else:
             document.insert_last(node, "<dynamics " + " ".join(f'{k}="{v}"' for k, v in values.items()) + "/>")
-    notes = []
-    if emptied:
-        one = len(emptied) == 1
-        notes.append(
-            f"The inertia of {', '.join(emptied)} is part of the moving link that carries {'it' if one else 'them'}, "
-            f"where the whole was identified; {'its' if one else 'their'} own <inertial> was taken out, so that "
-            "nothing counts twice."
-        )
+    notes = [note("exporting.emptied", links=emptied)] if emptied else []
     if b'filename="' in document.content and any(
         not file.startswith((b"package://", b"file://", b"/", b"http")) for file in _files(document.content)
     ):
-        notes.append("Mesh files are named relative to the original file; keep the new one beside it, or copy them.")
+        notes.append(note("exporting.meshes"))
     return document.result(), notes
 
 
@@ -272,7 +265,7 @@ def _inertial_text(phi: Array) -> str:
     return "\n".join(["<inertial>", *lines, "</inertial>"])
 
 
-def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[str]]:
+def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[Note]]:
     """A new file, `banner` in its first comment; the frame of each link is that of its joint, with the axis along z."""
     robot = arm.robot
     names = unique_names([joint.link_name for joint in robot.joints], {"base", "tool"})
@@ -289,11 +282,8 @@ def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str]
     if np.abs(flange - np.eye(4)).max() > 0.0:
         lines += ['  <link name="tool"/>', '  <joint name="tool_joint" type="fixed">', f"    {_origin(flange)}"]
         lines += [f"    <parent link={quoteattr(names[-1])}/>", '    <child link="tool"/>', "  </joint>"]
-    notes = []
-    if any(np.abs(joint.link_frame - np.eye(4)).max() > 0.0 for joint in robot.joints):
-        notes.append(
-            "A URDF has its link frames at the joints: inertias are given there, not in the fit's link frames."
-        )
+    turned = any(np.abs(joint.link_frame - np.eye(4)).max() > 0.0 for joint in robot.joints)
+    notes = [note("exporting.joint_frames")] if turned else []
     return ("\n".join([*lines, "</robot>"]) + "\n").encode(), notes
 
 

@@ -30,6 +30,7 @@ from armid.exporting.exporter import (
 )
 from armid.exporting.urdf import source_urdf
 from armid.files import plain, write_result, write_text
+from armid.notes import Note, note
 from armid.progress import report_progress
 
 _log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class ExportedFile:
         holds: what it holds, in words.
         cannot_hold: what it cannot.
         proof: its comparison with the fit.
-        notes: what else to know, in sentences.
+        notes: what else to know.
     """
 
     file: str
@@ -60,7 +61,7 @@ class ExportedFile:
     holds: str
     cannot_hold: tuple[LeftOut, ...]
     proof: Proof
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
@@ -89,17 +90,17 @@ class Export:
     folder: Path = field(repr=False)
     files: tuple[ExportedFile, ...] = ()
     refused: tuple[Refused, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> str:
         """For people; also the text of EXPORT.md."""
-        lines = [f"# {self.robot}: exported", "", *self.notes, *([""] if self.notes else [])]
+        lines = [f"# {self.robot}: exported", "", *map(str, self.notes), *([""] if self.notes else [])]
         for file in self.files:
             lines += [f"## {file.file}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
             if file.cannot_hold:
                 lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.cannot_hold), ""]
-            lines += [line for note in file.notes for line in (note, "")]
+            lines += [line for note in file.notes for line in (str(note), "")]
         if self.refused:
             old = "Any file of that name here is from an earlier export."
             lines += ["## Not kept", "", *(f"- {file.reason}. {old}" for file in self.refused)]
@@ -139,7 +140,7 @@ def export(
     A file whose proof fails is not kept and stands under `Export.refused`; the others are written.
 
     Args:
-        fit: the fit; URDF and MJCF need one with links that can exist (method ``feasible``).
+        fit: the fit; URDF and MJCF need one that is physically consistent (method ``feasible``).
         formats: names of `exporters`.
         folder: where to write; made if it is not there.
         urdf: the robot's own URDF, where it is not found at the place the fit names.
@@ -272,46 +273,24 @@ def _check_not_inputs(target: Path, names: Sequence[str], urdf: Path | None) -> 
             raise ExportError(f"{target / name}: is a folder; move it, or name another -o")
 
 
-def _agreement(arm: IdentifiedArm, motion: Motion) -> tuple[tuple[str, ...], float]:
-    """How the full parameters agree with what the fit predicts; words where that needs any."""
+def _agreement(arm: IdentifiedArm, motion: Motion) -> tuple[tuple[Note, ...], float]:
+    """How the full parameters agree with what the fit predicts, and what is to know of that and of the masses."""
     error = relative_error(arm.torque(motion), arm.fit.predict(motion, sigma=False).torque)
     rounded = arm.robot.nominal_joints is not None
     if error > (ROUNDED if rounded else AGREEMENT):
         raise ExportError(
             f"the links of the fit of {arm.robot.name} give another torque than its base parameters (by {error:.2g} of "
-            "its range); make the fit anew"
+            "its range); identify again"
         )
-    notes = []
-    if error > 1e-9:
-        why = ", because the description's angles are rounded" if rounded else ""
-        notes.append(
-            f"Links and base parameters of the fit differ by {error:.1e} of the range of torque{why}; "
-            "the links are written."
-        )
-    if not arm.complete:
-        notes.append(
-            "The fit has base parameters only: torques are those of the fit, but masses and inertias in these files "
-            "are no single links' (`armid identify --method feasible` gives links)."
-        )
-    elif masses := _masses(arm):
-        notes.append(masses)
-    return tuple(notes), error
-
-
-def _masses(arm: IdentifiedArm) -> str:
-    """Which links' masses the data decide, in a sentence; nothing where the fit does not tell."""
+    notes = [note("exporting.agreement", error=error, rounded=rounded)] if error > 1e-9 else []
     shares = arm.fit.options.get("data_share")
-    if not isinstance(shares, Mapping):
-        return ""
-    links = [(number, joint.link_name) for number, joint in enumerate(arm.robot.joints, start=1)]
-    measured = [name for number, name in links if float(shares.get(f"m{number}") or 0.0) >= HALF]
-    choice = "one possible choice that agrees with what the data tell of combinations"
-    if not measured:
-        return f"No link's mass is decided by the data: the masses in these files are {choice}."
-    if len(measured) == len(links):
-        return "The mass of every link is decided by the data."
-    verb = "mass is" if len(measured) == 1 else "masses are"
-    return f"Only of {', '.join(measured)} the {verb} decided by the data: the other masses are {choice}."
+    if not arm.complete:
+        notes.append(note("exporting.base_only"))
+    elif isinstance(shares, Mapping):
+        links = [(joint.link_name, float(shares.get(f"m{k}") or 0.0)) for k, joint in enumerate(arm.robot.joints, 1)]
+        measured = [name for name, share in links if share >= HALF]
+        notes.append(note("exporting.masses", determined=measured, links=len(links)))
+    return tuple(notes), error
 
 
 def _banner(arm: IdentifiedArm) -> list[str]:

@@ -19,6 +19,7 @@ from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of
 from armid.exporting.exporter import CAUSES, TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
 from armid.exporting.urdf import Urdf, to_rpy, urdf_name
+from armid.notes import Note, note
 from armid.robot.friction import Friction
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
@@ -42,9 +43,9 @@ class RobotFile(Exporter):
             return {name: Content(text)}
         urdf = urdf_name(job)
         beside: dict[str, Content] = {}
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if "urdf" not in job.formats:
-            notes = (f"Its kinematics are those of {urdf}, which goes with it.",)
+            notes = (note("exporting.kinematics", file=urdf),)
             if arm.complete:
                 beside = {urdf: Content(Urdf().files(job)[urdf].content, proved=False)}
             elif job.urdf is not None:

@@ -97,7 +97,7 @@ def report(
         plan: the trajectory that was designed.
         logs: what was recorded; adds spectra and the nominal model's torque.
         warmup: fits of the warm-up (`WarmUpFit`), or what `armid warmup` writes.
-        audit: whether an arm can have these parameters: a mapping, or an object with ``to_data()``.
+        audit: whether the parameters are physically consistent: a mapping, or an object with ``to_data()``.
         payload: what the arm carries, likewise.
         tracking: how controllers followed a path, likewise.
         inspection: reports of the log doctor by the logs’ names, under ``logs``.

@@ -128,7 +128,7 @@ def links(evidence: Evidence) -> Section:
     body += paragraph(
         "Blue: the even ellipsoid with the identified mass and inertia, in the link’s frame, a dot at its centre of "
         f"mass; {grey}the cross is the frame’s origin, and a link’s views reach as far from it as stated. What the "
-        "data do not decide is one possible body that agrees with them, not a measurement.",
+        "data do not determine is one choice that agrees with them, not a measurement.",
         "remark",
     )
     odd = [fit.robot.joints[k].link_name for k, body in enumerate(bodies) if _oddness(fit, body)]
@@ -136,7 +136,7 @@ def links(evidence: Evidence) -> Section:
         verb = "has" if len(odd) == 1 else "have"
         body += paragraph(
             f"Marked: {listed(odd)} {verb} an inertia that only a body much larger than the arm could have. It is "
-            "possible but not plausible, and torque is predicted all the same; a prior (--prior) mends it.",
+            "physically consistent but not plausible; torque is predicted all the same; a prior (--prior) mends it.",
             "remark",
         )
     return Section("links", "Links", _links_sentence(fit, bodies), body)
@@ -146,8 +146,8 @@ def _ten(values: Mapping[str, float], link: int) -> Array:
     return np.array([float(values.get(name, 0.0)) for name in inertial_names(link)])
 
 
-def _decided(fit: Fit, link: int) -> list[str] | None:
-    """Parameters of a link that the data decide; None if the fit does not say."""
+def _determined(fit: Fit, link: int) -> list[str] | None:
+    """Parameters of a link that the data determine; None if the fit does not say."""
     shares = fit.options.get("data_share")
     if not isinstance(shares, Mapping):
         return None
@@ -158,13 +158,13 @@ def _links_sentence(fit: Fit, bodies: list[Array]) -> str:
     total = sum(float(body[0]) for body in bodies)
     nominal = fit.robot.nominal_inertia
     against = "" if nominal is None else f" (nominal: {short(float(nominal[:, 0].sum()))} kg)"
-    if _decided(fit, 1) is None:
+    if _determined(fit, 1) is None:
         return f"The links weigh {short(total)} kg together{against}."
-    masses = [f"m{link}" for link in range(1, len(bodies) + 1) if f"m{link}" in (_decided(fit, link) or ())]
+    masses = [f"m{link}" for link in range(1, len(bodies) + 1) if f"m{link}" in (_determined(fit, link) or ())]
     known = "no link’s mass" if not masses else f"only {listed(masses)}" if len(masses) < len(bodies) else "every mass"
     verb = "are" if len(masses) > 1 and len(masses) < len(bodies) else "is"
-    start = f"Motion shows most masses only in combinations: {known} {verb} decided by the data"
-    return f"{start}; one possible arm that agrees with them weighs {short(total)} kg{against}."
+    start = f"Motion shows most masses only in combinations: {known} {verb} determined by the data"
+    return f"{start}; one arm that agrees with them weighs {short(total)} kg{against}."
 
 
 def _link_columns(nominal: bool) -> list[Column]:
@@ -175,7 +175,7 @@ def _link_columns(nominal: bool) -> list[Column]:
     return [
         *columns,
         Column(
-            "decided by the data",
+            "determined by the data",
             words=True,
             hint="identifiable alone with a small interval, or data that more than halve the prior's variance",
         ),
@@ -192,8 +192,10 @@ def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
             cells.append(Cell(short(float(nominal[index, 0])), float(nominal[index, 0])))
         cells += [Cell(_millimetres(float(c)) if mass > 0.0 else "–", float(c)) for c in centre]
         cells.append(Cell(" · ".join(short(1e3 * float(value), 2) for value in moments), float(moments[-1])))
-        decided = _decided(fit, index + 1)
-        cells.append(Cell("not stated" if decided is None else ", ".join(decided) or "none", code=bool(decided)))
+        determined = _determined(fit, index + 1)
+        cells.append(
+            Cell("not stated" if determined is None else ", ".join(determined) or "none", code=bool(determined))
+        )
         rows.append(Row(tuple(cells), _oddness(fit, body)))
     return rows
 

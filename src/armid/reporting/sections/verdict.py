@@ -86,12 +86,12 @@ def _why(evidence: Evidence) -> str:
     if audit is not None and "possible" in audit:
         certificates = [str(words) for words in audit.get("certificates", ())]
         sentences += (
-            ["An arm with these parameters can exist (audit)."]
+            ["The parameters are physically consistent (audit)."]
             if audit["possible"]
-            else ["No arm can have these parameters (audit).", *certificates]
+            else ["The parameters are not physically consistent (audit).", *certificates]
         )
     elif evidence.fit.standard_parameters is not None:
-        sentences.append("The parameters are physically possible: the method enforces it for every link.")
+        sentences.append("The parameters are physically consistent: the method enforces it for every link.")
     else:
         sentences.append("Physical consistency was not enforced; armid identify --method feasible does.")
     return bullets(spaced(words) for words in sentences)
@@ -167,7 +167,7 @@ def warnings(evidence: Evidence) -> list[str]:
         found.append(f"The data leave these parameters free, so their values mean nothing alone: {', '.join(free)}.")
     found += [str(note) for note in fit.notes if note.code == LIMITS]
     if evidence.audit is not None and evidence.audit.get("possible") is False:
-        found += ["No arm can have these parameters.", *map(str, evidence.audit.get("certificates", ()))]
+        found += ["The parameters are not physically consistent.", *map(str, evidence.audit.get("certificates", ()))]
     if plan is not None and not plan.certified:
         found.append("The plan breaks a limit: do not run it on the arm.")
     assumed = sorted(fit.robot.limits.assumed)
