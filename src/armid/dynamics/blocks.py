@@ -97,14 +97,11 @@ def outward_revolute(R, p, state, velocity, acceleration):
     r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
     p0, p1, p2 = p[0], p[1], p[2]
     for b in range(BLOCK):
-        s = state[9 * BLOCK + b]
-        c = state[10 * BLOCK + b]
+        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
         qd = velocity[b]
         w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
         e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
-        u0 = w1 * p2 - w2 * p1
-        u1 = w2 * p0 - w0 * p2
-        u2 = w0 * p1 - w1 * p0
+        u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
         a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
         a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
         a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
@@ -142,9 +139,7 @@ def outward_prismatic(R, p, state, velocity, acceleration):
         p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
         w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
         e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
-        u0 = w1 * p2 - w2 * p1
-        u1 = w2 * p0 - w0 * p2
-        u2 = w0 * p1 - w1 * p0
+        u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
         a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
         a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
         a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
@@ -182,8 +177,7 @@ def carry_revolute(R, p, state, screws, count):
     for d in range(count):
         screw = screws[d]
         for b in range(BLOCK):
-            s = state[9 * BLOCK + b]
-            c = state[10 * BLOCK + b]
+            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
             z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
             v0 = screw[b] + z1 * p2 - z2 * p1
             v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
@@ -234,9 +228,7 @@ def inertial_columns(state, screw, columns):
         z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
         wv = w0 * v0 + w1 * v1 + w2 * v2
         ww = w0 * w0 + w1 * w1 + w2 * w2
-        u0 = z1 * w2 - z2 * w1
-        u1 = z2 * w0 - z0 * w2
-        u2 = z0 * w1 - z1 * w0
+        u0, u1, u2 = z1 * w2 - z2 * w1, z2 * w0 - z0 * w2, z0 * w1 - z1 * w0
         columns[b] = v0 * a0 + v1 * a1 + v2 * a2
         columns[BLOCK + b] = v1 * e2 - v2 * e1 + w0 * wv - v0 * ww + a1 * z2 - a2 * z1
         columns[2 * BLOCK + b] = v2 * e0 - v0 * e2 + w1 * wv - v1 * ww + a2 * z0 - a0 * z2

@@ -108,9 +108,11 @@ def inverse_kinematics(
 
 def pose_error(robot: Robot, q: ArrayLike, poses: Array) -> Array:
     """Error (samples, 6) of the tool: position [m], then rotation vector [rad], both in the base frame."""
+    from scipy.spatial.transform import Rotation
+
     reached = tool_frame(robot, q)
     turn = poses[:, :3, :3] @ np.swapaxes(reached[:, :3, :3], 1, 2)
-    return np.hstack([poses[:, :3, 3] - reached[:, :3, 3], _rotation_vectors(turn)])
+    return np.hstack([poses[:, :3, 3] - reached[:, :3, 3], Rotation.from_matrix(turn).as_rotvec()])
 
 
 def _solve(
@@ -152,22 +154,3 @@ def _check_limits(robot: Robot, q: Array) -> None:
         raise UnreachableError(
             f"pose {sample} of the path {problem}; start from another posture, or move the path", sample
         )
-
-
-def _rotation_vectors(turn: Array) -> Array:
-    """Rotation vectors (samples, 3) of rotation matrices, up to a half turn."""
-    twist = 0.5 * np.stack(
-        [turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], axis=1
-    )
-    sine = np.linalg.norm(twist, axis=1)
-    cosine = 0.5 * (np.trace(turn, axis1=1, axis2=2) - 1.0)
-    angle = np.arctan2(sine, cosine)
-    factor = np.divide(angle, sine, out=np.ones_like(angle), where=sine > 1e-12)
-    vectors = twist * factor[:, None]
-    half = (cosine < -0.9) & (sine < 1e-6)  # near a half turn the axis is in the symmetric part
-    if np.any(half):
-        symmetric = turn[half] + np.swapaxes(turn[half], 1, 2) + 2.0 * np.eye(3)
-        column = np.argmax(np.diagonal(symmetric, axis1=1, axis2=2), axis=1)
-        axis = symmetric[np.arange(len(column)), :, column]
-        vectors[half] = angle[half, None] * axis / np.linalg.norm(axis, axis=1, keepdims=True)
-    return vectors

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
+from string import Template
 
 import numpy as np
 import yaml
@@ -117,81 +119,32 @@ def to_urscript(plan: Plan, rate_hz: float | None = None, *, periods: int = 1) -
     count = whole("periods", periods, 1)
     ramp = _run_in_s(series, rate)
     peak = np.abs(series.at(np.linspace(0.0, series.duration, 2001)).qd).max()
-    return "\n".join(
-        [
-            f"# Exciting trajectory for {_one_line(plan.robot)}, made by armid.",
-            f"# {count} x {series.duration:.10g} s, with a run-in and a run-out of {ramp:.10g} s each.",
-            f"# Fastest joint: {peak:.3g} rad/s.",
-            "#",
-            "# Send this file to the controller's port 30002, or load it as a script and call armid_excitation().",
-            "# Before it runs, check that",
-            "#   - the joints are base, shoulder, elbow, wrist 1, wrist 2, wrist 3 and count as in the robot's model;",
-            "#   - payload, tool and mounting are set on the pendant, and its safety limits admit the speed above;",
-            "#   - the way to the start posture (movej) and the whole motion are free: try it in simulation first;",
-            "#   - someone stands at the emergency stop. The speed slider does not slow servoj down.",
-            "# Record actual positions, for servoj follows its targets with a lag of about the lookahead time.",
-            "def armid_excitation():",
-            f"  global armid_period = {_plain(series.duration)}",
-            f"  global armid_periods = {count}",
-            f"  global armid_ramp = {_plain(ramp)}",
-            f"  global armid_step = {_plain(1.0 / rate)}",
-            "",
-            *_UR_CLOCK,
-            "",
-            *_ur_position(series),
-            "",
-            *_UR_MAIN,
-            "end",
-            "",
-        ]
+    text = (resources.files("armid.excitation") / "assets" / "urscript.txt").read_text("utf-8")
+    return Template(text).substitute(
+        robot=_one_line(plan.robot),
+        periods=count,
+        period_text=f"{series.duration:.10g}",
+        ramp_text=f"{ramp:.10g}",
+        peak=f"{peak:.3g}",
+        period=_plain(series.duration),
+        ramp=_plain(ramp),
+        step=_plain(1.0 / rate),
+        turn=_plain(2.0 * np.pi),
+        position="\n".join(_ur_position(series)),
     )
 
 
-_UR_CLOCK = """\
-  # Time of the trajectory [s] at time t [s] of the program. Its pace ds/dt rises from 0 to 1 as 3 u^2 - 2 u^3.
-  def armid_clock(t):
-    local whole = armid_periods * armid_period
-    if t < armid_ramp:
-      local u = t / armid_ramp
-      return armid_ramp * (u * u * u - 0.5 * u * u * u * u - 0.5)
-    elif t <= armid_ramp + whole:
-      return t - armid_ramp
-    end
-    local v = 1.0 - (t - armid_ramp - whole) / armid_ramp
-    return whole - armid_ramp * (v * v * v - 0.5 * v * v * v * v - 0.5)
-  end""".splitlines()
-
-_UR_MAIN = """\
-  movej(armid_position(armid_clock(0.0)), a=0.5, v=0.5)
-  sleep(0.5)
-  local i = 0
-  local steps = floor((armid_periods * armid_period + 2.0 * armid_ramp) / armid_step + 0.5)
-  while i <= steps:
-    servoj(armid_position(armid_clock(i * armid_step)), t=armid_step, lookahead_time=0.1, gain=300)
-    i = i + 1
-  end
-  stopj(2.0)""".splitlines()
-
-
 def _ur_position(series: FourierSeries) -> list[str]:
-    """The function of the script that evaluates the series, harmonic after harmonic so that lines stay short."""
+    """Lines of the script that evaluate the series, harmonic after harmonic so that they stay short."""
     joints = range(_UR_JOINTS)
-    lines = [
-        "  # Joint positions [rad] at time s [s] of the trajectory.",
-        "  def armid_position(s):",
-        "    # Whole periods are taken off first, so that angles stay small.",
-        f"    local x = {_plain(2.0 * np.pi)} * (s / armid_period - floor(s / armid_period))",
-        "    local si = 0.0",
-        "    local co = 0.0",
-        *(f"    local q{j + 1} = {_plain(series.offset[j])}" for j in joints),
-    ]
+    lines = [f"    local q{j + 1} = {_plain(series.offset[j])}" for j in joints]
     for k, order in enumerate(series.harmonics):
         lines += [f"    si = sin({order} * x)", f"    co = cos({order} * x)"]
         lines += [
             f"    q{j + 1} = q{j + 1} {_signed(series.sine[j, k])} * si {_signed(series.cosine[j, k])} * co"
             for j in joints
         ]
-    return [*lines, f"    return [{', '.join(f'q{j + 1}' for j in joints)}]", "  end"]
+    return [*lines, f"    return [{', '.join(f'q{j + 1}' for j in joints)}]"]
 
 
 def _driven(trajectory: Trajectory, periods: int, run_in: bool, rate_hz: float) -> tuple[Trajectory, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,18 @@ MOST_LAPS = 8  # until the self-motion of a redundant arm repeats
 SOLVED = 1e-12  # tolerance on the grid, so that its errors leave no trace in the derivatives [m and rad]
 CLOSED = 1e-8  # greatest difference between laps that counts as closed [rad or m]
 NEGLIGIBLE = 1e-11  # Fourier coefficients below this are left out [rad or m]
+
+
+class Place(TypedDict, total=False):
+    """Where a path is drawn.
+
+    Attributes:
+        plane: rotation (3, 3) of the path's frame in the base frame; horizontal unless given.
+        rotation: constant orientation of the tool (3, 3); free unless given.
+    """
+
+    plane: ArrayLike | None
+    rotation: ArrayLike | None
 
 
 class ToolMotion(NamedTuple):
@@ -175,11 +187,10 @@ def circle(
     *,
     radius: float = 0.1,
     period: float = 5.0,
-    plane: ArrayLike | None = None,
-    rotation: ArrayLike | None = None,
+    **place: Unpack[Place],
 ) -> HarmonicPath:
     """A circle. For the arguments shared by all paths see `ellipse`."""
-    return ellipse(centre, semi_axes=(radius, radius), period=period, plane=plane, rotation=rotation)
+    return ellipse(centre, semi_axes=(radius, radius), period=period, **place)
 
 
 def ellipse(
@@ -187,8 +198,7 @@ def ellipse(
     *,
     semi_axes: ArrayLike = (0.12, 0.06),
     period: float = 5.0,
-    plane: ArrayLike | None = None,
-    rotation: ArrayLike | None = None,
+    **place: Unpack[Place],
 ) -> HarmonicPath:
     """An ellipse x = a cos p, y = b sin p, p = 2 pi t / period.
 
@@ -198,11 +208,10 @@ def ellipse(
         centre: in the base frame [m].
         semi_axes: along x and y of the plane [m].
         period: one lap [s].
-        plane: rotation (3, 3) of the path's frame in the base frame; horizontal unless given.
-        rotation: constant orientation of the tool (3, 3); free unless given.
+        place: plane and orientation of the tool, see `Place`.
     """
     a, b = numbers("semi_axes", semi_axes, 1, (2,))
-    return _harmonic(centre, period, plane, rotation, (1,), [[0.0], [b], [0.0]], [[a], [0.0], [0.0]])
+    return _harmonic(centre, period, place, (1,), [[0.0], [b], [0.0]], [[a], [0.0], [0.0]])
 
 
 def bulb(
@@ -212,8 +221,7 @@ def bulb(
     width: float = 0.16,
     neck: float = 0.6,
     period: float = 5.0,
-    plane: ArrayLike | None = None,
-    rotation: ArrayLike | None = None,
+    **place: Unpack[Place],
 ) -> HarmonicPath:
     """The outline of a light bulb, round at one end, with a neck at the other.
 
@@ -225,7 +233,7 @@ def bulb(
         raise TrajectoryError("neck", f"is {pull:g}; it must be less than 1")
     half_length, half_width = 0.5 * number("length", length, above=0.0), 0.5 * number("width", width, above=0.0)
     sine = [[0.0, 0.5 * pull * half_width], [half_length, 0.0], [0.0, 0.0]]
-    return _harmonic(centre, period, plane, rotation, (1, 2), sine, [[half_width, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    return _harmonic(centre, period, place, (1, 2), sine, [[half_width, 0.0], [0.0, 0.0], [0.0, 0.0]])
 
 
 def ellipsoid(
@@ -234,8 +242,7 @@ def ellipsoid(
     semi_axes: ArrayLike = (0.1, 0.1, 0.07),
     winding: int = 3,
     period: float = 15.0,
-    plane: ArrayLike | None = None,
-    rotation: ArrayLike | None = None,
+    **place: Unpack[Place],
 ) -> HarmonicPath:
     """A curve on an ellipsoid, [a sin(n p) cos p, b sin(n p) sin p, c cos(n p)]: n windings from pole to pole per lap.
 
@@ -246,7 +253,7 @@ def ellipsoid(
     # sin n cos 1 = (sin(n+1) + sin(n-1)) / 2 and sin n sin 1 = (cos(n-1) - cos(n+1)) / 2
     sine = [[0.5 * a, 0.0, 0.5 * a], [0.0] * 3, [0.0] * 3]
     cosine = [[0.0] * 3, [0.5 * b, 0.0, -0.5 * b], [0.0, c, 0.0]]
-    return _harmonic(centre, period, plane, rotation, (n - 1, n, n + 1), sine, cosine)
+    return _harmonic(centre, period, place, (n - 1, n, n + 1), sine, cosine)
 
 
 def helix(
@@ -257,12 +264,10 @@ def helix(
     turns: float = 2.0,
     duration: float = 10.0,
     retraced: bool = True,
-    plane: ArrayLike | None = None,
-    rotation: ArrayLike | None = None,
+    **place: Unpack[Place],
 ) -> Helix:
     """A helix that starts at rest, see `Helix`; `centre` is the centre of its bottom, the rest as with `ellipse`."""
-    turn = None if rotation is None else np.asarray(rotation)
-    return Helix(_frame(centre, plane), turn, radius, rise, turns, duration, retraced)
+    return Helix(*_placed(centre, place), radius, rise, turns, duration, retraced)
 
 
 def pa10_figure(rotation: ArrayLike | None = None) -> HarmonicPath:
@@ -275,7 +280,7 @@ def pa10_figure(rotation: ArrayLike | None = None) -> HarmonicPath:
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]) if rotation is None else np.asarray(rotation)
     sine = [[0.0, 0.085], [0.0, 0.0], [-0.075, 0.0]]
     cosine = [[0.085, 0.0], [0.0, 0.0], [0.0, -0.075]]
-    return _harmonic((-0.085, 0.7, 0.075 + 0.7248), 2.0 * np.pi, None, turn, (1, 2), sine, cosine)
+    return _harmonic((-0.085, 0.7, 0.075 + 0.7248), 2.0 * np.pi, {"rotation": turn}, (1, 2), sine, cosine)
 
 
 def joint_trajectory(
@@ -361,20 +366,20 @@ def _interpolated(base_frequency_hz: float, q: Array) -> FourierSeries:
 def _harmonic(
     centre: ArrayLike,
     period: float,
-    plane: ArrayLike | None,
-    rotation: ArrayLike | None,
+    place: Place,
     harmonics: tuple[int, ...],
     sine: list[list[float]],
     cosine: list[list[float]],
 ) -> HarmonicPath:
     frequency = 1.0 / number("period", period, above=0.0)
     series = FourierSeries(frequency, harmonics, np.array(sine), np.array(cosine), np.zeros(3))
-    return HarmonicPath(_frame(centre, plane), None if rotation is None else np.asarray(rotation), series)
+    return HarmonicPath(*_placed(centre, place), series)
 
 
-def _frame(centre: ArrayLike, plane: ArrayLike | None) -> Array:
-    frame = np.eye(4)
+def _placed(centre: ArrayLike, place: Place) -> tuple[Array, Array | None]:
+    """Frame of a path and orientation of the tool."""
+    frame, plane, rotation = np.eye(4), place.get("plane"), place.get("rotation")
     frame[:3, 3] = numbers("centre", centre, 1, (3,))
     if plane is not None:
         frame[:3, :3] = numbers("plane", plane, 2, (3, 3))
-    return frame
+    return frame, None if rotation is None else np.asarray(rotation)

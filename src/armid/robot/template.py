@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from importlib import resources
 from pathlib import Path
+from string import Template
 
 import numpy as np
 
@@ -42,35 +44,9 @@ def description_for(source: Path, target: Path) -> str:
 
 def _text(name: str, kinematics: str, robot: Robot | None, joints: int) -> str:
     gravity = [0.0, 0.0, -9.81] if robot is None else robot.gravity.tolist() if robot.gravity.any() else "none"
-    return f"""\
-# Description of {_identifier(name)}. Every field is explained in docs/robot-file.md. Units: m, rad, s, kg, N m.
-armid: 1
-name: {json.dumps(_identifier(name))}
-title: {json.dumps(f"{_identifier(name)}, {joints} joints")}
-# links: {joints}                             # use only the first links
-
-kinematics:
-{kinematics}
-gravity: {gravity}            # in the base frame: another mounting is another vector
-
-limits:                                 # needed to design experiments; from the data sheet
-{_limits(robot, joints)}
-drives:
-  gear_ratio: 1                         # motor turns per joint turn, one value or one per joint
-  rotor_inertia: unknown                # or the value on the motor side, when you know it
-  coupled: false                        # true: the rotor sits on the link before its joint and feels its rotation;
-                                        #       needs the real gear ratios
-  # coupling_matrix: q_motor = R q_joint, for wrists with coupled motors
-  # current_gain: N m per A, per joint, if the log holds currents
-
-friction:
-  law: coulomb-viscous                  # or: none, viscous, stribeck, double-exponential, hyperbolic
-  offset: true                          # a constant torque per joint (sensor or current offset)
-
-# springs:
-#   - {{type: gravity-compensation, joint: 2, a: 0.2, b: 0.5, phi: 0}}
-# known: {{Im1: 1.0e-4}}                  # parameters that need no estimation
-"""
+    text = (resources.files("armid.robot") / "assets" / "template.yaml").read_text("utf-8")
+    entries = {"name": _identifier(name), "joints": joints, "kinematics": kinematics, "gravity": gravity}
+    return Template(text).substitute(entries, limits=_limits(robot, joints))
 
 
 def _identifier(name: str) -> str:
