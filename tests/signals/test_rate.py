@@ -24,13 +24,18 @@ def test_a_contradiction_is_refused(stated):
     log = log_with(np.arange(3000) / RATE_HZ, stated)
     with pytest.raises(LogError, match=r"swing.csv: rate: is stated as .* Hz, but the timestamps say 150 Hz; correct"):
         process(log, LowPass(cutoff_hz=5.0))
-    process(Log(log.time, log.channels, replace(log.info, rate_hz=None)), LowPass(cutoff_hz=5.0))
+    data = process(Log(log.time, log.channels, replace(log.info, rate_hz=None)), LowPass(cutoff_hz=5.0))
+    assert data.rate_hz == pytest.approx(RATE_HZ)
 
 
 def test_lost_and_alternating_samples_are_no_contradiction():
     """A tenth of the samples lost changes the mean step, alternating steps the usual one; both agree with 150 Hz."""
     time = np.arange(3000) / RATE_HZ
     keep = np.random.default_rng(0).random(len(time)) > 0.1
-    process(log_with(time[keep], RATE_HZ), LowPass(cutoff_hz=5.0))
     steps = np.where(np.arange(3000) % 2, 1.1, 0.9) / RATE_HZ
-    process(log_with(np.cumsum(steps), RATE_HZ), LowPass(cutoff_hz=5.0))
+    for times in (time[keep], np.cumsum(steps)):
+        data = process(log_with(times, RATE_HZ), LowPass(cutoff_hz=5.0))
+        assert data.rate_hz == pytest.approx(RATE_HZ, rel=1e-9)
+        expected = np.array([2.0, 3.0]) * np.cos(np.outer(data.time, [2.0, 3.0]))
+        inner = slice(300, -300)
+        np.testing.assert_allclose(data.qd[inner], expected[inner], atol=0.02)
