@@ -12,6 +12,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import DescriptionError
+from armid.registry import friction_laws
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 
@@ -46,7 +47,8 @@ def _text(name: str, kinematics: str, robot: Robot | None, joints: int) -> str:
     gravity = [0.0, 0.0, -9.81] if robot is None else robot.gravity.tolist() if robot.gravity.any() else "none"
     text = (resources.files("armid.robot") / "assets" / "template.yaml").read_text("utf-8")
     entries = {"name": _identifier(name), "joints": joints, "kinematics": kinematics, "gravity": gravity}
-    return Template(text).substitute(entries, limits=_limits(robot, joints))
+    laws = ", ".join(law for law in friction_laws if law != "coulomb-viscous")
+    return Template(text).substitute(entries, limits=_limits(robot, joints), laws=laws)
 
 
 def _identifier(name: str) -> str:
