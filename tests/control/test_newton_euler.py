@@ -33,7 +33,7 @@ def test_rotors_as_in_mujoco(name):
     pytest.importorskip("mujoco")
     from armid.excitation import prior_values
     from armid.experiment.physics import Physics
-    from armid.experiment.truth import truth_of
+    from armid.experiment.virtual import truth_of
 
     robot = armid.load_robot(name, simplify="none")
     truth = truth_of(robot)

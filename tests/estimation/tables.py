@@ -3,7 +3,7 @@
 import numpy as np
 
 import armid
-from armid.experiment.friction_sweep import pa10_speeds, powerball_speeds
+from armid.experiment.friction_runs import pa10_speeds, powerball_speeds
 
 PA10, POWERBALL = armid.load_robot("pa10"), armid.load_robot("powerball")
 PA10_CURVES = [(joint, sign) for joint in range(7) for sign in (1.0, -1.0)]

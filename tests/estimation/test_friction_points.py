@@ -11,7 +11,7 @@ from armid.estimation.single_joint.friction_points import friction_points, movin
 from armid.estimation.single_joint.strokes import constant_velocity_segments, joint_side
 from armid.excitation import FourierSeries
 from armid.experiment.excite import excite
-from armid.experiment.friction_sweep import friction_sweep
+from armid.experiment.friction_runs import friction_sweep
 from armid.logs.log import Log, LogError, LogInfo
 from tests.experiment.fake_arm import FakeArm
 

@@ -9,7 +9,7 @@ import armid
 from armid.estimation.single_joint.curves import FitError
 from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.experiment.load_friction import load_friction_run
+from armid.experiment.friction_runs import load_friction_run
 from armid.experiment.warm_up import warm_up
 from armid.logs.log import LogError
 from tests.experiment.fake_arm import FakeArm

@@ -9,8 +9,7 @@ from armid.estimation.single_joint.friction_fit import fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.warmup import fit_warmup
-from armid.experiment.friction_sweep import friction_sweep
-from armid.experiment.load_friction import load_friction_run
+from armid.experiment.friction_runs import friction_sweep, load_friction_run
 from tests.experiment.fake_arm import FakeArm
 
 pytest.importorskip("matplotlib")

@@ -5,7 +5,7 @@ import numpy as np
 import armid
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.experiment import Thermal, VirtualRobot
-from armid.experiment.friction_sweep import friction_sweep
+from armid.experiment.friction_runs import friction_sweep
 
 
 def slope(thermal):

@@ -7,8 +7,7 @@ import pytest
 
 import armid
 from armid.cli.main import parser
-from armid.experiment.friction_sweep import friction_sweep
-from armid.experiment.load_friction import load_friction_run
+from armid.experiment.friction_runs import friction_sweep, load_friction_run
 from armid.experiment.warm_up import warm_up
 from armid.logs import write_log
 from tests.experiment.fake_arm import FakeArm

@@ -5,7 +5,7 @@ import pytest
 
 import armid
 from armid.excitation import FourierSeries, SamplingError, quintic
-from armid.experiment.driving import ExperimentError, move_to
+from armid.experiment.drive import ExperimentError, move_to
 from armid.experiment.excite import excite, point_to_point, repeat
 from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm

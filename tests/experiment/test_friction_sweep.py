@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 import armid
-from armid.experiment.driving import ExperimentError
-from armid.experiment.friction_sweep import friction_sweep, friction_sweeps, pa10_speeds, powerball_speeds
-from armid.experiment.load_friction import load_friction_run
-from armid.experiment.strokes import plan_strokes
+from armid.experiment.drive import ExperimentError
+from armid.experiment.friction_runs import (
+    friction_sweep,
+    friction_sweeps,
+    load_friction_run,
+    pa10_speeds,
+    plan_strokes,
+    powerball_speeds,
+)
 from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armid
-from armid.experiment.driving import ExperimentError
+from armid.experiment.drive import ExperimentError
 from armid.experiment.warm_up import harmonic, warm_up
 from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm

@@ -8,7 +8,7 @@ from armid.dynamics import Model
 from armid.estimation.single_joint.friction_fit import FrictionPoints, fit_friction
 from armid.excitation import prior_values
 from armid.excitation.tool_path import pa10_figure
-from armid.experiment.friction_sweep import pa10_speeds
+from armid.experiment.friction_runs import pa10_speeds
 from armid.papers import pa10
 from armid.papers.bench import PaperBench
 from armid.papers.stand import true_friction, without_friction

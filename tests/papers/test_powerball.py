@@ -7,7 +7,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("matplotlib")
 
 from armid.estimation.single_joint.friction_fit import FrictionPoints, fit_friction
-from armid.experiment.friction_sweep import powerball_speeds
+from armid.experiment.friction_runs import powerball_speeds
 from armid.experiment.settings import Thermal
 from armid.papers import powerball
 from armid.papers.bench import PaperBench, PaperOutcome

@@ -25,7 +25,7 @@ from armid.progress import watch_progress
 
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit, FrictionPoints
-    from armid.experiment.friction_sweep import FrictionRun
+    from armid.experiment.friction_runs import FrictionRun
     from armid.robot import Robot
 
 Row = tuple[int, "FrictionFit", "FrictionRun | None"]
@@ -75,7 +75,7 @@ def _sweeps(
 ) -> list[tuple[int, FrictionPoints, FrictionRun | None]]:
     """Drive the virtual robot; a run keeps the mounting as seen from the robot's own, and not its log."""
     from armid.estimation.single_joint.friction_points import friction_points
-    from armid.experiment.friction_sweep import friction_sweep, pa10_speeds, powerball_speeds
+    from armid.experiment.friction_runs import friction_sweep, pa10_speeds, powerball_speeds
     from armid.experiment.gravity_free import gravity_free
 
     robot = virtual_arm(robot, options).robot

@@ -25,11 +25,11 @@ from armid.progress import watch_progress
 if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit
     from armid.estimation.single_joint.load_friction import LoadFrictionFit
-    from armid.experiment.load_friction import LoadFrictionRun
+    from armid.experiment.friction_runs import FrictionRun
     from armid.logs import Log
     from armid.robot import Robot
 
-Row = tuple[int, "LoadFrictionFit | None", "LoadFrictionRun | None", str]
+Row = tuple[int, "LoadFrictionFit | None", "FrictionRun | None", str]
 
 
 @command(
@@ -91,7 +91,7 @@ def _measured(
 ) -> list[Row]:
     """Run the experiments on the virtual robot; friction near the speed comes first where none is given."""
     from armid.estimation.single_joint.curves import FitError
-    from armid.experiment.load_friction import load_friction_run, moderate_speed
+    from armid.experiment.friction_runs import load_friction_run, moderate_speed
 
     robot = virtual_arm(robot, options).robot
     rows: list[Row] = []
@@ -113,7 +113,7 @@ def _near_friction(robot: Robot, index: int, speed: float, options: argparse.Nam
     """Friction about one speed, without load: a line per direction through three speeds."""
     from armid.estimation.single_joint.friction_fit import fit_friction
     from armid.estimation.single_joint.friction_points import friction_points
-    from armid.experiment.friction_sweep import friction_sweep
+    from armid.experiment.friction_runs import friction_sweep
     from armid.experiment.gravity_free import gravity_free
 
     mounted = robot.with_gravity(gravity_free(robot, index + 1).gravity)
@@ -122,7 +122,7 @@ def _near_friction(robot: Robot, index: int, speed: float, options: argparse.Nam
     return fit_friction(friction_points(sweep.log, mounted, index + 1), "coulomb-viscous", per_direction=True)
 
 
-def _as_data(index: int, fit: LoadFrictionFit | None, run: LoadFrictionRun | None, problem: str) -> dict[str, Any]:
+def _as_data(index: int, fit: LoadFrictionFit | None, run: FrictionRun | None, problem: str) -> dict[str, Any]:
     where = {} if run is None else {"posture": run.posture.to_data(), "seconds": run.seconds}
     return {"number": index + 1, **({"slope": None, "note": problem} if fit is None else fit.to_data()), **where}
 
@@ -142,7 +142,7 @@ def _describe(robot: Robot, rows: list[Row], total: float) -> Iterable[str]:
     yield from table(("", "slope a", "offset b [N m]", "load [N m]", "loss"), cells, indent="")
     for index, _, run, problem in rows:
         if run is not None:
-            yield f"{numbered(robot, index)}: {posture_words(run.posture)}; {run.speed:.3g} rad/s"
+            yield f"{numbered(robot, index)}: {posture_words(run.posture)}; {run.speeds[0]:.3g} rad/s"
         if problem:
             yield problem
     if total:

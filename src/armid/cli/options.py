@@ -176,7 +176,7 @@ def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -
 
 def joints_from(robot: Robot, words: Sequence[str]) -> list[int]:
     """Indices, from 0, of the joints that numbers (from 1) or names say, with commas or blanks between them."""
-    from armid.experiment.driving import joint_number
+    from armid.experiment.drive import joint_number
 
     return [joint_number(robot, word) for text in words for word in text.split(",") if word]
 

@@ -15,11 +15,9 @@ from armid.control.reference import Reference, path_reference, tool_path
 from armid.control.tracking import Computing, Tracking, TrackingComparison
 from armid.dynamics.kinematics import tool_frame
 from armid.estimation.fit import Fit
-from armid.experiment.drive import Arm, Recording, State, Timing
-from armid.experiment.driving import check_arm, move_to
+from armid.experiment.drive import Arm, Recording, State, Timing, check_arm, move_to
 from armid.experiment.settings import Sensors
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.logs.log import LogInfo
 from armid.notes import Note, note
 from armid.progress import progress_part, report_progress

@@ -21,7 +21,8 @@ from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import solve_weighted
 from armid.estimation.problem import BLOCK_SAMPLES, EstimationError, Problem
-from armid.experiment.settings import DriveLoop, as_data, per_joint
+from armid.experiment.settings import DriveLoop, per_joint
+from armid.files import plain
 from armid.logs.log import Log
 from armid.notes import Note, note
 from armid.robot.robot import Robot
@@ -181,10 +182,11 @@ class InstrumentalVariables(Estimator):
 
     def options(self) -> dict[str, Any]:
         """Its own options, as data; the motion itself is left out."""
-        plain = super().options()
-        plain["command"] = None if self.command is None else "given"
-        plain["loop"] = as_data(self.loop)
-        return plain
+        return {
+            **super().options(),
+            "command": None if self.command is None else "given",
+            "loop": plain(self.loop),
+        }
 
     def _commands(self, problem: Problem) -> list[Motion]:
         if self.command is None:

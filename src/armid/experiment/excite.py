@@ -12,8 +12,8 @@ from armid.excitation.plan import Plan
 from armid.excitation.polynomial import random_points, trapezoidal
 from armid.excitation.sequence import programme
 from armid.excitation.trajectory import Trajectory, whole
-from armid.experiment.drive import Arm
-from armid.experiment.driving import (
+from armid.experiment.drive import (
+    Arm,
     ExperimentError,
     check_arm,
     joined,

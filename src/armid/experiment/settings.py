@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from armid.errors import ArmidError
 
@@ -94,11 +93,6 @@ class Presliding:
 
     deflection: float = 1e-3
     damping: float = 0.5
-
-
-def as_data(settings: DriveLoop | Sensors | Thermal | Presliding | None) -> dict[str, Any] | None:
-    """For the history of a log."""
-    return None if settings is None else asdict(settings)
 
 
 def per_joint(name: str, value: PerJoint, joints: int) -> list[float]:

@@ -19,9 +19,10 @@ from armid.experiment import stepping
 from armid.experiment.drive import Recording, State, Timing
 from armid.experiment.physics import Physics
 from armid.experiment.sensing import Sensing
-from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, as_data, per_joint
-from armid.experiment.truth import truth_of
+from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, per_joint
+from armid.files import plain
 from armid.logs.log import MODES, Log, LogInfo
+from armid.robot.friction import Friction
 from armid.robot.robot import Robot, Virtual
 from armid.torque.friction.law import FrictionLaw
 
@@ -122,8 +123,8 @@ class VirtualRobot:
         )
         self.truth: Truth | None = None
         history: dict[str, Any] = {"armid": __version__, "made_by": "virtual robot", "seed": seed}
-        history |= {"loop": as_data(loop), "sensors": as_data(sensors)}
-        history |= {"thermal": as_data(thermal), "presliding": as_data(presliding)}
+        chosen = {"loop": loop, "sensors": sensors, "thermal": thermal, "presliding": presliding}
+        history |= plain(chosen)
         x, y, z = (float(g) for g in robot.gravity)
         self.info = LogInfo(
             joints=robot.joint_names,
@@ -342,3 +343,30 @@ def _table(law: FrictionLaw, coefficients: Mapping[str, float], top: float) -> l
     step = 1e-6 * np.maximum(speed, 1e-6)
     slope = (law.torque(speed + step, rest) - law.torque(np.maximum(speed - step, 1e-12), rest)) / (2.0 * step)
     return [viscous, top, *law.torque(speed, rest).tolist(), *slope.tolist()]
+
+
+def truth_of(robot: Robot) -> Virtual:
+    """A description's `virtual` section, or the inertias and friction that its URDF or MJCF file states."""
+    if robot.virtual is not None:
+        return robot.virtual
+    if robot.nominal_inertia is None:
+        raise ArmidError(
+            f"{robot.source}: virtual: is missing, so this arm cannot be simulated; "
+            "describe its true links, friction and noise there, or start from a URDF with inertias"
+        )
+    n = robot.n_joints
+    friction = np.zeros((n, 2)) if robot.nominal_friction is None else robot.nominal_friction
+    reflected = np.zeros(n) if robot.nominal_rotors is None else robot.nominal_rotors
+    ratios = np.array([drive.gear_ratio for drive in robot.drives])
+    return Virtual(
+        inertia=robot.nominal_inertia,
+        rotor_inertia=reflected / ratios**2,
+        friction=tuple(Friction("coulomb-viscous") for _ in range(n)),
+        coefficients=tuple({"fv": float(fv), "fc": float(fc)} for fv, fc in friction),
+        springs=tuple((0.0, 1.0) for _ in robot.springs),
+        load_loss=np.zeros((n, 2)),
+        torque_noise=np.zeros(n),
+        encoder_resolution=0.0,
+        payload=None,
+        note="from the nominal inertias of the description",
+    )

@@ -12,9 +12,10 @@ from armid.arrays import Array
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.profiles import sinusoidal_velocity
 from armid.excitation.sequence import programme
-from armid.experiment.drive import Arm, Recording
-from armid.experiment.driving import (
+from armid.experiment.drive import (
+    Arm,
     ExperimentError,
+    Recording,
     check_arm,
     joined,
     joint_number,

@@ -19,8 +19,7 @@ from armid._version import __version__
 from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.experiment.excite import point_to_point
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import read_text, write_text
 from armid.fleet.day import Store
 from armid.fleet.engine import tell_part, uninterrupted

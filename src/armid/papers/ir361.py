@@ -24,8 +24,7 @@ from armid.excitation.plan import Plan, load_plan
 from armid.excitation.polynomial import random_points
 from armid.experiment.excite import point_to_point
 from armid.experiment.settings import DriveLoop, Presliding, Sensors
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.figures import Block, Figure, Panel, line
 from armid.logs.log import Log
 from armid.papers.bench import PaperBench, published_of, stand_of

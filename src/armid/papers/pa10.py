@@ -25,14 +25,11 @@ from armid.estimation.single_joint.pictures import friction_figure, load_frictio
 from armid.excitation.profiles import polynomial_velocity, sinusoidal_velocity
 from armid.excitation.tool_path import pa10_figure
 from armid.excitation.trajectory import Trajectory
-from armid.experiment.drive import Recording
-from armid.experiment.driving import move_to, to_log
-from armid.experiment.friction_sweep import pa10_speeds
+from armid.experiment.drive import Recording, move_to, to_log
+from armid.experiment.friction_runs import load_friction_run, pa10_speeds
 from armid.experiment.gravity_free import foreseen_values
-from armid.experiment.load_friction import load_friction_run
 from armid.experiment.settings import Sensors
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.logs.log import Log
 from armid.papers.bench import PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure

@@ -22,10 +22,9 @@ from armid.excitation.design import Fourier, design
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.pictures import singular_value_figure
 from armid.excitation.plan import load_plan
-from armid.experiment.friction_sweep import friction_sweep, powerball_speeds
+from armid.experiment.friction_runs import friction_sweep, powerball_speeds
 from armid.experiment.settings import Thermal
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.experiment.warm_up import warm_up
 from armid.logs.log import Log
 from armid.papers.bench import PaperBench, paper_file, published_of, stand_of

@@ -26,8 +26,7 @@ from armid.excitation.tool_path import HarmonicPath, ToolPath
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.drive import Recording
 from armid.experiment.settings import Sensors
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.logs.log import Log, LogInfo
 from armid.papers.bench import NOT, PaperBench, paper_file, stand_of
 from armid.papers.frames import frames_figure

@@ -19,10 +19,9 @@ from armid.excitation.constraints import prior_values
 from armid.excitation.criteria import Conditioning, conditioning
 from armid.excitation.pictures import random_like
 from armid.excitation.plan import Plan
-from armid.experiment.friction_sweep import friction_sweep
+from armid.experiment.friction_runs import friction_sweep
 from armid.experiment.gravity_free import gravity_free
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import plain
 from armid.papers.bench import PaperBench
 from armid.papers.pictures import torque_figure

@@ -18,7 +18,7 @@ from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.consistent.conditions import Unknowns, reach, reference_bodies
 from armid.estimation.consistent.semidefinite import minimise
 from armid.estimation.fit import Fit
-from armid.experiment.truth import truth_of
+from armid.experiment.virtual import truth_of
 from armid.robot.friction import Friction
 from armid.robot.robot import Robot, inertial_names
 

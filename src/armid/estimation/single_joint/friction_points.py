@@ -19,7 +19,7 @@ from armid.estimation.single_joint.strokes import (
     velocities,
     velocity_commands,
 )
-from armid.experiment.driving import joint_number
+from armid.experiment.drive import joint_number
 from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
 

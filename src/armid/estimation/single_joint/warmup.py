@@ -13,7 +13,7 @@ from armid.arrays import Array
 from armid.estimation.single_joint.curves import CurveFit, FitError, fit_curve
 from armid.estimation.single_joint.friction_points import moving_joints
 from armid.estimation.single_joint.strokes import joint_side
-from armid.experiment.driving import joint_number
+from armid.experiment.drive import joint_number
 from armid.files import plain
 from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
