@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 #: Languages a block may have: bash and python are run, yaml is parsed by the pages' own tests, text is only shown.
-LANGUAGES = {"bash", "python", "yaml", "text", "json", "c"}
+LANGUAGES = {"bash", "python", "yaml", "text", "json", "toml", "c"}
 NEGATIVE = ("armid audit pa10 --published",)  # commands whose verdict is meant to be negative
 
 

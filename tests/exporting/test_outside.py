@@ -82,3 +82,4 @@ def test_by_entry_point(home, tmp_path):
     assert json.loads((tmp_path / "out/weights.json").read_text()) == masses
     assert b"Not proved" in result.stdout
     assert b"weights" in call("fit.json", "--to", "wrong", "-o", "out").stderr
+    assert b"yaml, weights" in b" ".join(call("--help").stdout.split())

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,23 @@ def run_c(path, fit, motion, folder):
     return out.reshape(len(motion.q), -1)[:, : fit.robot.n_joints]
 
 
+def load_term_alone():
+    """Friction that depends on the load, and no other law beyond viscous and Coulomb friction."""
+    rich = rich_fit()
+    first = len(rich.torque_model.model.base.kept)
+    columns = [*range(first), len(rich.columns) - 1]
+    return replace(
+        rich,
+        columns=tuple(rich.columns[k] for k in columns),
+        values=rich.values[columns],
+        covariance=rich.covariance[np.ix_(columns, columns)],
+        terms=rich.terms[-1:],
+        known_torque=None,
+    )
+
+
 FITS = {
+    "load-dependent friction alone": load_term_alone,
     "everything": rich_fit,
     "sliding joints": None,
     "seven joints": lambda: library_fit("pa10"),

@@ -30,7 +30,7 @@ _DRAWS = 25
 _SAMPLES = 512
 
 
-def draw_plan(plan: Plan, robot: Robot, folder: Path, stem: str, *, svg: bool = False) -> list[Path]:
+def draw_plan(plan: Plan, robot: Robot, folder: Path, stem: str) -> list[Path]:
     """Write all pictures of a plan: STEM-motion, -tool-path, -spectrum and -singular-values.png, 1200 pixels wide.
 
     Args:
@@ -38,7 +38,6 @@ def draw_plan(plan: Plan, robot: Robot, folder: Path, stem: str, *, svg: bool = 
         robot: the robot it is for, with the limits it was designed for.
         folder: where to write, which must exist.
         stem: start of the files' names.
-        svg: write each picture as .svg too.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -50,8 +49,7 @@ def draw_plan(plan: Plan, robot: Robot, folder: Path, stem: str, *, svg: bool = 
         "spectrum": spectrum_figure(plan, robot),
         "singular-values": singular_value_figure(plan, robot),
     }
-    suffixes = ("png", "svg") if svg else ("png",)
-    return [theme.save(figure, folder / f"{stem}-{name}.{end}") for name, figure in figures.items() for end in suffixes]
+    return [theme.save(figure, folder / f"{stem}-{name}.png") for name, figure in figures.items()]
 
 
 def motion_panels(robot: Robot, time: Array, motion: Motion, used: Array | None = None) -> Figure:

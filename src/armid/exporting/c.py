@@ -165,7 +165,7 @@ def _friction(numbers: Numbers) -> tuple[str, str]:
         for joint, (slope, offset) in enumerate(numbers.loss):
             lines.append(f"    tau[{joint}] += {_number(slope)} * weight[{joint}] + {_number(offset)};\n")
     body = "".join(lines)
-    names = [("double", "u", "u ="), ("double", "f", " f ="), ("double", "load[@N@]", "load["), ("double", "v", " v ")]
+    names = [("double", "u", "u ="), ("double", "f", " f ="), ("double", "load[@N@]", "load["), ("double", "v", " v =")]
     declared = [f"{kind} {name}" for kind, name, mark in names if mark in body]
     if numbers.weight is not None:
         declared += ["double weight[@N@]", "static const double rest[@N@] = {0.0}"]
@@ -177,9 +177,9 @@ def _curve(curve: Curve) -> list[str]:
     load = f"@X@_size_(load[{curve.joint}])"
     up, down = (_own_root(curve.law.c_text(values, load)) for values in (curve.up, curve.down))
     at, back = f"qd[{curve.joint}]", "" if curve.law.even else "-"
-    text = f"    v = @X@_size_({at});  /* {curve.law.name} */\n"
-    text += f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : 0.0;\n"
-    return [text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
+    speed = [f"    v = @X@_size_({at});\n"] if re.search(r"\bv\b", f"{up} {down}") else []
+    text = f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : 0.0;  /* {curve.law.name} */\n"
+    return [*speed, text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
 
 
 def _own_root(text: str) -> str:
@@ -217,10 +217,9 @@ def compile_c(program: str, header: Path, arm: IdentifiedArm, folder: Path, main
     try:
         subprocess.run(command, capture_output=True, check=True, text=True, timeout=120.0)
     except subprocess.CalledProcessError as error:
-        first = (error.stderr or "").strip().splitlines()
-        raise ProofError(
-            f"{header.name}: was not kept, because {Path(program).name} refuses it ({first[0] if first else error})"
-        ) from None
+        said = (error.stderr or "").strip().splitlines()
+        first = next((line for line in said if "error" in line), said[0] if said else str(error))
+        raise ProofError(f"{header.name}: was not kept, because {Path(program).name} refuses it ({first})") from None
     except (subprocess.TimeoutExpired, OSError) as error:
         raise ProofError(f"{header.name}: was not kept, because the C compiler failed ({error})") from None
     return binary
