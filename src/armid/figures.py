@@ -184,7 +184,8 @@ class Figure:
             picture.legend(handles, list(self.legend.values()), **place)
         if sentence:
             theme.say(picture, sentence)
-        return picture
+        result: Picture = picture
+        return result
 
     def _grid(self) -> list[list[tuple[Panel, str, float]]]:
         """Rows of panels, each with the label beside it and its height [px]."""

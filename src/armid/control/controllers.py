@@ -267,6 +267,7 @@ def _pid(reference: Reference, gains: Gains, rate: float, start: Array) -> Calla
     def feedback(row: int, state: State) -> Array:
         error = q_d[row] - state.position
         stored[:] += step * error
-        return kp * error + kd * (qd_d[row] - state.velocity) + stored
+        result: Array = kp * error + kd * (qd_d[row] - state.velocity) + stored
+        return result
 
     return feedback

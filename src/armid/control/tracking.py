@@ -94,7 +94,8 @@ class Tracking:
     @property
     def tool_error(self) -> Array:
         """Distance between tool and path (cycles,) [m], run-in and run-out included."""
-        return np.linalg.norm(self.tool_desired[:, :3, 3] - self.tool_measured[:, :3, 3], axis=1)
+        result: Array = np.linalg.norm(self.tool_desired[:, :3, 3] - self.tool_measured[:, :3, 3], axis=1)
+        return result
 
     @property
     def mean_tool_error(self) -> float:
@@ -109,12 +110,14 @@ class Tracking:
     @property
     def torque_rms(self) -> Array:
         """RMS of the commanded torque per joint [N m]."""
-        return np.sqrt(np.mean(self.torque[self._rows] ** 2, axis=0))
+        result: Array = np.sqrt(np.mean(self.torque[self._rows] ** 2, axis=0))
+        return result
 
     @property
     def feedback_rms(self) -> Array:
         """RMS of its feedback part per joint [N m]."""
-        return np.sqrt(np.mean(self.feedback[self._rows] ** 2, axis=0))
+        result: Array = np.sqrt(np.mean(self.feedback[self._rows] ** 2, axis=0))
+        return result
 
     @property
     def feedback_share(self) -> float:
@@ -262,7 +265,8 @@ def path_figure(comparison: TrackingComparison) -> Picture:
         f"mean with {_name(best)}, {ratio:.0f} times less than the {1e3 * worst.mean_tool_error:.2g} mm of "
         f"{_name(worst)}.",
     )
-    return figure
+    result: Picture = figure
+    return result
 
 
 def torque_figure(run: Tracking) -> Picture:

@@ -68,7 +68,8 @@ class Sensitivity:
         samples, joints = motion.q.shape
         memory = np.zeros((len(self.names), joints, -(-samples // BLOCK), BLOCK))
         kernel.regressor(self.model.tree, self._columns, *motion, 0, samples, memory)
-        return np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
+        result: Array = np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
+        return result
 
     def torque_gradient(self, motion: Motion, values: Array, torque_bar: Array) -> Motion:
         """Derivative of each sample's sum(torque_bar * torque) with respect to that sample's motion."""

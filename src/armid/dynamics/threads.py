@@ -35,7 +35,8 @@ def set_threads(count: int) -> None:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread for a while: on small matrices two are slower, on a busy machine many times so."""
-    return _controller().limit(limits=1, user_api="blas")
+    result: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return result
 
 
 @cache

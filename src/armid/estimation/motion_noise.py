@@ -42,7 +42,8 @@ def motion_noise(
             "the noise of the positions is not known: give position_noise [rad] (of the raw encoder), or average at "
             "least two periods"
         )
-    return _periodic(dataset) * noise if is_period(dataset) else _filtered(dataset) * noise
+    result: Array = _periodic(dataset) * noise if is_period(dataset) else _filtered(dataset) * noise
+    return result
 
 
 def kept_harmonics(dataset: Dataset) -> Array:

@@ -212,4 +212,5 @@ def _rms(problem: Problem, values: Array) -> Array:
 
 
 def _rms_torque(problem: Problem) -> Array:
-    return np.sqrt(np.mean([np.mean(d.torque**2, axis=0) for d in problem.data], axis=0)) + 1e-300
+    result: Array = np.sqrt(np.mean([np.mean(d.torque**2, axis=0) for d in problem.data], axis=0)) + 1e-300
+    return result

@@ -58,7 +58,8 @@ class _Placed:
 
     def _point(self, link: int, local: Array) -> Array:
         frame = self._frames[:, link]
-        return frame[:, :3, :3] @ local + frame[:, :3, 3]
+        result: Array = frame[:, :3, :3] @ local + frame[:, :3, 3]
+        return result
 
     def linear(self, link: int, points: Array) -> Array:
         """Linear Jacobian (samples, 3, joints) of points that move with a link."""

@@ -52,7 +52,8 @@ class PiecewisePolynomial(Trajectory, type_name="polynomial"):
     @property
     def joints(self) -> int:
         """Number of joints."""
-        return self.coefficients.shape[2]
+        result: int = self.coefficients.shape[2]
+        return result
 
     @property
     def duration(self) -> float:

@@ -131,7 +131,8 @@ def _roomy_posture(problem: DesignProblem, rng: np.random.Generator) -> Array:
         values = constraint.values(still)
         share = np.minimum(values - constraint.lower, constraint.upper - values) / constraint.size
         room = np.minimum(room, share.min(axis=1, initial=np.inf))
-    return q[0] if room[0] >= _ROOMY else q[int(room.argmax())]
+    result: Array = q[0] if room[0] >= _ROOMY else q[int(room.argmax())]
+    return result
 
 
 def _from_random(problem: DesignProblem, seed: int, iterations: int, seconds: float) -> SearchResult:
@@ -179,7 +180,8 @@ def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Ar
     size = np.std(table[:, 1:], axis=1, keepdims=True) * rng.uniform(0.2, 0.6)
     change = rng.normal(size=table.shape) * size
     change[:, 0] *= 0.3
-    return (table + change).ravel()
+    result: Array = (table + change).ravel()
+    return result
 
 
 def _backed_off(

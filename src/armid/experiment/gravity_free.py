@@ -175,7 +175,8 @@ def _candidates(robot: Robot, index: int, margin: float = 0.02) -> Array:
 def _bends(robot: Robot, index: int, candidates: Array) -> Array:
     away = np.abs(candidates) > 1e-9
     away[:, index] = False
-    return away.sum(axis=1) + 1e-3 * np.abs(candidates).sum(axis=1) + 1e-6 * (candidates < 0.0).sum(axis=1)
+    result: Array = away.sum(axis=1) + 1e-3 * np.abs(candidates).sum(axis=1) + 1e-6 * (candidates < 0.0).sum(axis=1)
+    return result
 
 
 def _axis_angles(robot: Robot, index: int, candidates: Array) -> Array:

@@ -98,7 +98,8 @@ class Sensing:
         keep = float(np.exp(-self._cycle / self._sensors.noise_time_constant_s))
         coloured, _ = lfilter([np.sqrt(1.0 - keep**2)], [1.0, -keep], white, axis=0, zi=keep * self._memory[None])
         self._memory = coloured[-1]
-        return self._torque_noise * coloured
+        result: Array = self._torque_noise * coloured
+        return result
 
 
 def _gains(robot: Robot, effort: str) -> Array:

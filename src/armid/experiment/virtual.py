@@ -253,7 +253,8 @@ class VirtualRobot:
         passive = np.zeros_like(q)
         self._passive(passive)
         loss = self._truth.load_loss
-        return weight * (1.0 + loss[:, 0]) + loss[:, 1] + passive + self._settings[stepping.OFFSET]
+        result: Array = weight * (1.0 + loss[:, 0]) + loss[:, 1] + passive + self._settings[stepping.OFFSET]
+        return result
 
     def _make_settings(self, loop: DriveLoop, presliding: Presliding | None) -> Array:
         """The compiled step's table of constants."""
@@ -293,7 +294,8 @@ class VirtualRobot:
         others = lower + (upper - lower) * np.random.default_rng(0).random((64, n))
         found = np.array([np.diag(self._physics.joint_space(q, np.zeros(n))[0]) for q in (here, *others)])
         smallest, largest = found.min(axis=0), found.max(axis=0)
-        return np.where(found[0] > WIDEST * smallest, np.sqrt(smallest * largest), found[0])
+        result: Array = np.where(found[0] > WIDEST * smallest, np.sqrt(smallest * largest), found[0])
+        return result
 
     def _velocity(self) -> Array:
         """Velocities at the present instant."""

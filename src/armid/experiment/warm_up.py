@@ -166,4 +166,5 @@ def _left(means: Array, period: float) -> Array:
         change[k] = np.abs(found[1]) * decay[-1] / np.maximum(means[-1], 1e-12)
     least = residuals.min(axis=0)
     fits = residuals <= least * (1.0 + 4.0 / max(1, count - 3)) + 1e-300
-    return np.where(fits, change, 0.0).max(axis=0)
+    result: Array = np.where(fits, change, 0.0).max(axis=0)
+    return result

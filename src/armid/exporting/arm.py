@@ -106,7 +106,8 @@ class IdentifiedArm:
 
     def torque(self, motion: Motion) -> Array:
         """Torque (samples, joints) of all causes; delays left out."""
-        return np.sum(list(self.parts(motion).values()), axis=0)
+        result: Array = np.sum(list(self.parts(motion).values()), axis=0)
+        return result
 
     def parts(self, motion: Motion) -> dict[str, Array]:
         """Torque (samples, joints) by cause; causes the arm does not have are left out."""

@@ -76,7 +76,8 @@ def _column_errors(found: Array, wanted: Array) -> Array:
 
 def _ranges(wanted: Array) -> Array:
     span = np.ptp(wanted, axis=0)
-    return np.maximum(span, max(_SMALLEST * float(span.max(initial=0.0)), 1e-12))
+    result: Array = np.maximum(span, max(_SMALLEST * float(span.max(initial=0.0)), 1e-12))
+    return result
 
 
 def checked(
@@ -156,7 +157,8 @@ class Job:
     @cached_property
     def torque(self) -> Array:
         """Torque (samples, joints) of all causes."""
-        return np.sum(list(self.parts.values()), axis=0)
+        result: Array = np.sum(list(self.parts.values()), axis=0)
+        return result
 
     @cached_property
     def sizes(self) -> dict[str, Array]:

@@ -115,7 +115,8 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
 
 def _in_joint_frames(arm: IdentifiedArm, vector: Array) -> Array:
     links = vector[: 10 * arm.robot.n_joints].reshape(-1, 10)
-    return np.einsum("nij,nj->ni", frame_changes(arm.robot), links)
+    result: Array = np.einsum("nij,nj->ni", frame_changes(arm.robot), links)
+    return result
 
 
 def _reflected(arm: IdentifiedArm) -> Array:

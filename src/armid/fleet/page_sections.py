@@ -79,7 +79,8 @@ def reason(one: WatchEntry, result: FleetResult) -> str:
     if what is not None and one.kind != PAYLOAD:
         return what
     of_joint, of_none = TEXTS["kinds"].get(one.kind, (one.kind, one.kind))
-    return of_none if one.joint is None else of_joint.format(one.joint)
+    found: str = of_none if one.joint is None else of_joint.format(one.joint)
+    return found
 
 
 def verdict(numbers: FleetNumbers) -> Section:

@@ -260,7 +260,8 @@ def _extra(y: Array, v: Array) -> float:
     caution = CUT_SIGMA / np.sqrt(len(y))
 
     def excess(extra: float) -> float:
-        return float(np.mean(np.minimum(y**2 / (v + extra), CUT**2))) - usual + caution
+        result: float = float(np.mean(np.minimum(y**2 / (v + extra), CUT**2))) - usual + caution
+        return result
 
     if excess(0.0) <= 0.0:
         return 0.0

@@ -376,7 +376,8 @@ def _printed_control(bench: PaperBench, robot: Robot, reference: Reference, mode
 
     def row_sums(motion: Motion) -> Array:
         matrix = model.model.coriolis_matrix(motion.q, motion.qd, model.values)
-        return model.rest(motion) + matrix.sum(axis=2) - np.einsum("tij,tj->ti", matrix, motion.qd)
+        result: Array = model.rest(motion) + matrix.sum(axis=2) - np.einsum("tij,tj->ti", matrix, motion.qd)
+        return result
 
     ratio = np.abs([drive.gear_ratio for drive in robot.drives])
     cases = {

@@ -79,7 +79,8 @@ def model(bench: PaperBench, *, samples: int) -> None:
 
     def error(errata: Collection[str] = ()) -> Array:
         wrong = torque(*motion, alpha, errata) - exact
-        return np.sqrt(np.mean(wrong**2, axis=0)) / np.sqrt(np.mean(exact**2, axis=0))
+        result: Array = np.sqrt(np.mean(wrong**2, axis=0)) / np.sqrt(np.mean(exact**2, axis=0))
+        return result
 
     bench.compare("equations", error().max())
     columns = np.stack([torque(*motion, one).ravel() for one in np.eye(16)], axis=1)

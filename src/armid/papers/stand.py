@@ -152,7 +152,8 @@ class TorqueCheck:
         """RMS error per joint over some samples, (samples, joints), or over all [N m]."""
         error = self.measured - self.predicted
         use = np.ones(error.shape, dtype=bool) if where is None else where
-        return np.sqrt(np.sum(np.where(use, error, 0.0) ** 2, axis=0) / np.maximum(use.sum(axis=0), 1))
+        result: Array = np.sqrt(np.sum(np.where(use, error, 0.0) ** 2, axis=0) / np.maximum(use.sum(axis=0), 1))
+        return result
 
     def ratio(self, faster_than: float = -1.0) -> Array:
         """RMS error over noise per joint, of samples at which the joint is faster than a speed [rad/s]."""
@@ -167,7 +168,8 @@ class TorqueCheck:
     def nrms(self, raw: bool = False) -> Array:
         """RMS error over the standard deviation of the torque, per joint; `raw`: of the unfiltered torque."""
         error = self.raw_error if raw and self.raw_error is not None else self.measured - self.predicted
-        return np.sqrt(np.mean(error**2, axis=0)) / np.std(self.measured, axis=0)
+        result: Array = np.sqrt(np.mean(error**2, axis=0)) / np.std(self.measured, axis=0)
+        return result
 
     def statistics(self) -> dict[str, list[float]]:
         """RMS [N m], MSE [N^2 m^2], correlation ER-16 (18) and RMS over noise of all samples, per joint."""

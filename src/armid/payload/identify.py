@@ -302,14 +302,12 @@ class _Found:
         for j, name in enumerate(self.fit.robot.joint_names):
             moved = bool(self.solution.moving[j])
             parts = [(w, o, np.abs(w.velocity[:, j]) > MOVING) for w, o in self.pairs] if moved else []
-            errors = [
-                root_mean_square(np.concatenate([pick(w, o)[rows & w.use[:, j], j] for w, o, rows in parts] or [[]]))
-                for pick in (
-                    lambda w, o: o.error,
-                    lambda w, o: w.error,
-                    lambda w, o: w.load - o.load,
-                )
+            looks = [
+                [(o.error, rows & w.use[:, j]) for w, o, rows in parts],
+                [(w.error, rows & w.use[:, j]) for w, o, rows in parts],
+                [(w.load - o.load, rows & w.use[:, j]) for w, o, rows in parts],
             ]
+            errors = [root_mean_square(np.concatenate([x[use, j] for x, use in look] or [[]])) for look in looks]
             noises = [w.noise[j] for w, _ in self.pairs if w.noise is not None]
             noise = root_mean_square(np.array(noises)) if len(noises) == len(self.pairs) else float("nan")
             result.append(JointLoad(name, moved, errors[0], errors[1], float(noise), errors[2]))

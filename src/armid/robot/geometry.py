@@ -72,7 +72,8 @@ def along(axis: ArrayLike) -> Array:
     # Smallest rotation from the coordinate axis to `unit` (Rodrigues); the angle is at most 54.8 degrees.
     v = np.cross(third, unit)
     skew = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return (np.eye(3) + skew + skew @ skew / (1.0 + third @ unit)) @ cyclic
+    result: Array = (np.eye(3) + skew + skew @ skew / (1.0 + third @ unit)) @ cyclic
+    return result
 
 
 class DHRow(NamedTuple):

@@ -31,7 +31,8 @@ def from_tensor(mass: float, first_moment: ArrayLike, tensor: ArrayLike) -> Arra
 
 def tensor(phi: ArrayLike) -> Array:
     """Inertia tensor (3, 3) about the frame's origin."""
-    return np.asarray(phi, dtype=float)[_TENSOR]
+    result: Array = np.asarray(phi, dtype=float)[_TENSOR]
+    return result
 
 
 def to_com(phi: ArrayLike) -> tuple[float, Array, Array]:

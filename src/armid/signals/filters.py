@@ -119,7 +119,8 @@ def smoothing_kernel(passes: int = 1) -> Array:
     kernel = np.ones(1)
     for _ in range(passes):
         kernel = np.convolve(kernel, savitzky_golay_kernel(5, 3))
-    return kernel / kernel.sum()
+    result: Array = kernel / kernel.sum()
+    return result
 
 
 def check_passes(passes: int) -> None:
@@ -169,7 +170,8 @@ def low_pass_kernel(rate_hz: float, cutoff_hz: float, order: int = 4, *, tail: f
     beyond = 2.0 * np.cumsum(np.abs(kernel[:length]))  # both tails outside each distance from the centre
     cut = int(np.searchsorted(beyond, 0.5 * tail * kernel.sum()))
     kernel = kernel[cut : len(kernel) - cut]
-    return kernel / kernel.sum()
+    result: Array = kernel / kernel.sum()
+    return result
 
 
 def decimated_rows(samples: int, kernel: Array | None, step: int, rate_hz: float | None = None) -> Indices:

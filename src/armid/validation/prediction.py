@@ -218,7 +218,8 @@ def _sample_rms(fit: Fit) -> Array:
     taken = fit.history.get("taken_away_rms")
     if taken is None:
         return np.full(fit.robot.n_joints, np.nan)
-    return np.hypot(fit.residual_rms, np.asarray(taken, dtype=float))
+    result: Array = np.hypot(fit.residual_rms, np.asarray(taken, dtype=float))
+    return result
 
 
 def _wrapped(

@@ -131,7 +131,8 @@ def most_plausible(
         free = scale[:, None] * directions[int(np.sum(singular > 1e-9 * singular[0])) :].T
         if not free.shape[1]:
             return x
-        return x + free @ _newton(_Barrier(unknowns, x, free, bodies, weights, slack, rows))
+        result: Array = x + free @ _newton(_Barrier(unknowns, x, free, bodies, weights, slack, rows))
+        return result
 
 
 class _Barrier:

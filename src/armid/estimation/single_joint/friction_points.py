@@ -180,7 +180,8 @@ def _acceleration(time: Array, velocity: Array) -> Array:
     even = np.arange(time[0], time[-1] + 0.5 * step, step)
     size = max(5, 2 * round(0.5 * SMOOTH_S / step) + 1)
     slope = savgol_filter(np.interp(even, time, velocity), size, 2, deriv=1, delta=step)
-    return np.interp(time, even, slope)
+    result: Array = np.interp(time, even, slope)
+    return result
 
 
 def _robust(columns: Array, torque: Array, time: Array) -> tuple[Array, float, Array]:

@@ -161,7 +161,7 @@ def _dropouts(log: Log, clock: TimeColumn, channel: str, joint: int, x: Array) -
     values. A velocity of zero is not natural where the joint travels; nor is an effort of exactly zero, if its other
     values have noise and no grid.
     """
-    zero = x == 0.0
+    zero: Mask = x == 0.0
     if zero.mean() < _DROPOUTS:
         return np.zeros(len(x), dtype=bool)
     if channel in ("velocity", "acceleration") and "position" in log:

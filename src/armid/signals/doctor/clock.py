@@ -79,7 +79,7 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
 def _in_order(time: Array, rows: Indices, steps: Array, step: float) -> Indices:
     """Rows with increasing time: sorted, where that mends a few rows out of order, else the longest stretch."""
     ordered = rows[np.argsort(time[rows], kind="stable")]
-    kept = ordered[np.concatenate([[True], np.diff(time[ordered]) > _REPEATED * step])]
+    kept: Indices = ordered[np.concatenate([[True], np.diff(time[ordered]) > _REPEATED * step])]
     back = np.flatnonzero(steps < -_REPEATED * step)
     moved = np.diff(time[kept])[np.diff(kept) != 1] / step
     if not len(back) or (np.abs(moved - 1.0) < _MENDED).all():
@@ -87,7 +87,8 @@ def _in_order(time: Array, rows: Indices, steps: Array, step: float) -> Indices:
     edges = np.concatenate([[0], back + 1, [len(rows)]])
     longest = int(np.argmax(np.diff(edges)))
     stretch = rows[edges[longest] : edges[longest + 1]]
-    return stretch[np.concatenate([[True], np.diff(time[stretch]) > _REPEATED * step])]
+    result: Indices = stretch[np.concatenate([[True], np.diff(time[stretch]) > _REPEATED * step])]
+    return result
 
 
 def _backward(time: Array, rows: Indices, steps: Array, step: float) -> Iterator[Finding]:

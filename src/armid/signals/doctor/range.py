@@ -193,7 +193,8 @@ def follows(finding: Finding, factor: float) -> bool:
     if factor == 1.0:
         return False
     if finding.code == "rate-differs":
-        return abs(finding.values["actual_hz"] / (factor * finding.values["stated_hz"]) - 1.0) < _RATE
+        result: bool = abs(finding.values["actual_hz"] / (factor * finding.values["stated_hz"]) - 1.0) < _RATE
+        return result
     return finding.code == "velocity-scale" and abs(finding.values["factor"] * factor - 1.0) < _GAIN
 
 

@@ -60,7 +60,8 @@ def _correlation(x: Array, y: Array) -> Array:
         centred = z - z.mean(axis=0)
         size = np.sqrt((centred**2).sum(axis=0))
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.nan_to_num(centred / size, posinf=0.0, neginf=0.0)
+            result: Array = np.nan_to_num(centred / size, posinf=0.0, neginf=0.0)
+            return result
 
     return normal(x).T @ normal(y)
 
