@@ -13,8 +13,12 @@ from scipy.stats import t as student
 from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.estimation.single_joint.curves import FitError
-from armid.estimation.single_joint.friction_points import steady_rows
-from armid.estimation.single_joint.strokes import constant_velocity_segments, joint_side, velocity_commands
+from armid.estimation.single_joint.strokes import (
+    constant_velocity_segments,
+    joint_side,
+    steady_rows,
+    velocity_commands,
+)
 from armid.experiment.drive import joint_number
 from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
