@@ -255,22 +255,16 @@ def kernel_dataset(
     noise = np.where(white > 0.0, white, left_over.std(axis=0)) * np.sqrt(square / share)
     if not use.all():
         notes = (*notes, note("signals.rows_at_holes", share=1.0 - float(use.mean())))
-    return Dataset(
-        joints=log.joints,
-        time=log.time,
-        q=motion.q,
-        qd=motion.qd,
-        qdd=motion.qdd,
-        torque=torque,
+    return strategy.made(
+        log,
+        motion,
+        torque,
         rows=rows,
         kernel=kernel,
         measured=raw,
         use=None if use.all() else use,
         torque_noise=noise,
-        pipeline=(strategy.to_data(),),
         notes=notes,
-        gravity=log.info.gravity,
-        history=log.info.history,
     )
 
 

@@ -95,11 +95,13 @@ def fit_fourier(
     elapsed = time - origin
     if refine:
         frequency_hz = refine_frequency(elapsed, values, frequency_hz, numbers)
-    solution, triangle, variance = _solve(elapsed, values, frequency_hz, numbers)
+    triangle = _triangle(elapsed, values, frequency_hz, numbers)
     keep = np.ones((len(numbers), values.shape[1]), dtype=bool)
+    solution, variance = _solve(triangle, keep, len(time))
     if automatic:
-        keep = _significant(solution, triangle, variance, len(time), false_alarm)
-        solution, variance = _solve_kept(elapsed, values, frequency_hz, numbers, keep)
+        columns = triangle[: len(solution), : len(solution)]
+        keep = _significant(solution, columns, variance, len(time), false_alarm)
+        solution, variance = _solve(triangle, keep, len(time))
     from armid.excitation.fourier import FourierSeries  # here: whoever fits no series need not wait for its package
 
     offset, cosine, sine = solution[0], solution[1 : len(numbers) + 1].T, solution[len(numbers) + 1 :].T
@@ -161,28 +163,16 @@ def _triangle(elapsed: Array, values: Array, frequency_hz: float, numbers: Array
     return triangle
 
 
-def _solve(elapsed: Array, values: Array, frequency_hz: float, numbers: Array) -> tuple[Array, Array, Array]:
-    """Coefficients, triangular factor of the columns, and residual variance per joint."""
-    columns = 1 + 2 * len(numbers)
-    triangle = _triangle(elapsed, values, frequency_hz, numbers)
-    left, right = triangle[:columns, :columns], triangle[:columns, columns:]
-    solution = np.asarray(np.linalg.lstsq(left, right, rcond=1e-10)[0], dtype=np.float64)
-    squares = (triangle[columns:, columns:] ** 2).sum(axis=0) + ((right - left @ solution) ** 2).sum(axis=0)
-    return solution, left, squares / (len(elapsed) - columns)
-
-
-def _solve_kept(elapsed: Array, values: Array, frequency_hz: float, numbers: Array, keep: Array) -> tuple[Array, Array]:
-    """Coefficients and residual variance with only the kept harmonics of each joint."""
-    columns = 1 + 2 * len(numbers)
-    triangle = _triangle(elapsed, values, frequency_hz, numbers)
-    solution = np.zeros((columns, values.shape[1]))
-    variance = np.zeros(values.shape[1])
-    for joint in range(values.shape[1]):
+def _solve(triangle: Array, keep: Array, samples: int) -> tuple[Array, Array]:
+    """Coefficients and residual variance per joint with the kept harmonics, (harmonics, joints), of each."""
+    columns = 1 + 2 * len(keep)
+    solution, variance = np.zeros((columns, keep.shape[1])), np.zeros(keep.shape[1])
+    for joint in range(keep.shape[1]):
         used = np.concatenate([[True], keep[:, joint], keep[:, joint]])
         right = triangle[:, columns + joint]
         solution[used, joint] = np.linalg.lstsq(triangle[:, :columns][:, used], right, rcond=1e-10)[0]
         left_over = right - triangle[:, :columns] @ solution[:, joint]
-        variance[joint] = (left_over**2).sum() / (len(elapsed) - used.sum())
+        variance[joint] = (left_over**2).sum() / (samples - used.sum())
     return solution, variance
 
 
@@ -251,19 +241,12 @@ class FourierFit(Strategy):
         noise = second_difference_noise(np.where(use, effort, 0.0))
         frequency = series.series.base_frequency_hz
         said = note("signals.fourier", frequency_hz=frequency, samples=int(good.sum()), harmonics=kept.tolist())
-        return Dataset(
-            joints=log.joints,
-            time=log.time,
-            q=motion.q,
-            qd=motion.qd,
-            qdd=motion.qdd,
-            torque=np.where(use, effort, 0.0),
-            rows=np.arange(len(log)),
+        return self.made(
+            log,
+            motion,
+            np.where(use, effort, 0.0),
             use=None if use.all() else use,
             torque_noise=noise if (noise > 0.0).all() else None,
             position_noise=series.residual * np.sqrt((1 + 2 * kept) / len(log)),
-            pipeline=(self.to_data(),),
             notes=(*notes, said),
-            gravity=log.info.gravity,
-            history=log.info.history,
         )

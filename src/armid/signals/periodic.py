@@ -204,22 +204,16 @@ class PeriodicAverage(Strategy):
             highest=highest,
         )
         noisy = count >= 2
-        return Dataset(
-            joints=log.joints,
+        return self.made(
+            log,
+            motion,
+            effort.mean,
             time=np.arange(samples, dtype=np.float64) * (period_s / samples),
-            q=motion.q,
-            qd=motion.qd,
-            qdd=motion.qdd,
-            torque=effort.mean,
-            rows=np.arange(samples),
             torque_noise=np.sqrt(effort.variance_of_mean) if noisy else None,
             noise_covariance=effort.covariance_of_mean if noisy else None,
             position_noise=np.sqrt(position.variance_of_mean * (1 + 2 * kept) / samples) if noisy else None,
             periods=count,
-            pipeline=(self.to_data(),),
             notes=(*notes, said),
-            gravity=log.info.gravity,
-            history=log.info.history,
         )
 
     def _harmonics(self, position: Averaged, period_s: float) -> Array:

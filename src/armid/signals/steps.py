@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid.arrays import Array
+from armid.dynamics.model import Motion
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import checked, plain, shown
 from armid.logs.log import Log, LogError
@@ -58,6 +59,21 @@ class Strategy(Step, ABC):
     @abstractmethod
     def dataset(self, log: Log) -> Dataset:
         """The dataset; its `notes` say what was found and chosen, its `pipeline` holds this step alone."""
+
+    def made(self, log: Log, motion: Motion, torque: Array, **more: Any) -> Dataset:
+        """A data set of this step from what it made of a log; further entries of `Dataset` by name."""
+        entries = {"time": log.time, "rows": np.arange(len(torque)), "pipeline": (self.to_data(),), **more}
+        info = log.info
+        return Dataset(
+            info.joints,
+            q=motion.q,
+            qd=motion.qd,
+            qdd=motion.qdd,
+            torque=torque,
+            gravity=info.gravity,
+            history=info.history,
+            **entries,
+        )
 
     def reach(self, rate_hz: float) -> int:
         """Samples from an end, or from a hole, at which the motion is not what it would be without; 0 if all are good.

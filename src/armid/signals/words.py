@@ -1,11 +1,14 @@
-"""Sentences of the notes that signal processing leaves; the doctor's stand in doctor/findings.yaml."""
+"""Sentences of the notes that signal processing leaves, from notes.yaml; the doctor's are in doctor/findings.yaml."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import resources
 from string import Formatter
 from typing import Any
+
+import yaml
 
 from armid.notes import Note
 from armid.signals.problems import plural
@@ -80,7 +83,7 @@ def _transient_periods(periods: int, left_out: bool) -> str:
 
 
 def _chosen_low_pass(because: str, **values: Any) -> str:
-    return f"Chosen because {sentence(_WHY_NOT[because], **values)}: low-pass."
+    return f"Chosen because {sentence(_TEMPLATES[f'not averaged, {because}'], **values)}: low-pass."
 
 
 def _unsettled(until_s: float, cut_s: float, needed: int) -> str:
@@ -119,51 +122,7 @@ def _spikes_replaced(channel: str, joints: Mapping[str, int]) -> str:
     return f"Replaced {plural(sum(joints.values()), 'spike')} in {channel} ({counts})."
 
 
-_EVERY = "({seen:finding periodic: |}every {period_s:.6g} s, {periods} times"
-_WHY_NOT = {
-    "no period": "the motion does not repeat ({reason:told})",
-    "few periods": f"the motion does not repeat often enough {_EVERY}, and {{needed}} are needed)",
-    "holes": f"the periods of the motion have holes {_EVERY}, but {{intact}} of {{of}} have all samples and values, "
-    "and {needed} are needed)",
-}
-_TEMPLATES = {
-    # what a search for a period found
-    "repeats": "a period of {period_s:.6g} s repeats {periods} times, to {mismatch:.1e} of the motion",
-    "few_samples": "the log has {samples} samples, too few to look for a period",
-    "no_motion": "no joint moves",
-    "not_in_full": "a motion of {period_s:.4g} s does not repeat in full",
-    "roughly": "a motion of {period_s:.4g} s repeats only roughly, to {mismatch:.0%}",
-    "too_short": "the log is shorter than two of the expected periods",
-    "no_lag": "no lag makes the motion repeat",
-    "no_part": "no part of the motion repeats: at the best lag periods still differ by {mismatch:.0%} of the motion",
-    # what preparations did
-    "rest_cut": "Left out {before_s:.3g} s of standstill at the start and {after_s:.3g} s at the end.",
-    "unordered": "Left out {count:n sample} whose time did not increase.",
-    "filled": "Filled {count:n missing value} in holes of at most {max_gap_s:g} s.",
-    "sharp_kept": "Left {count:n sharp sample} in {channel} alone that recur each period.",
-    "from_current": "Torque is current times the drives' gains.",
-    "joint_side": "Brought to the joint side by {by}.",
-    # what strategies did
-    "made_uniform": "Samples are {from_s:ms.3g} to {to_s:ms.3g} ms apart, so the log is resampled to {rate_hz:.6g} Hz.",
-    "polynomials": "Positions are differentiated, torque and regressor smoothed, by polynomials of degree {degree} "
-    "over {window} samples ({window_s:ms.3g} ms).",
-    "smoothed": "Position, torque and regressor are smoothed by five-point cubics, {passes} passes.",
-    "rows_at_holes": "{share:.1%} of the rows are left out: a value near them was not measured.",
-    "rows_at_rest": "{share:.1%} of the rows are left out: the joint is no faster than {speed:g} rad/s there.",
-    "periodic": "The motion is periodic: {reason:told}.",
-    "given_period": "Averaged over the given period of {period_s:g} s, though {reason:told}.",
-    "interpolated": "A period is {samples:.2f} samples, so the log is interpolated to {per_period} per period.",
-    "bridged": "Bridged holes of one or two samples in {count} of {periods} periods.",
-    "periods_refused": "{count:n period} {count:is|are} left out: values are missing, or the motion is another.",
-    "averaged": "Averaged {periods} periods of {samples} samples and differentiated exactly on the harmonics of "
-    "{frequency_hz:.4g} Hz that {chosen:stand above the noise|were given}: per joint {harmonics:list}, up to number "
-    "{highest:list}.",
-    "fourier": "Positions are a Fourier series of {frequency_hz:.6g} Hz fitted to {samples} samples; harmonics per "
-    "joint: {harmonics:list}.",
-    # why steps were chosen
-    "chosen_average": f"Chosen because the motion repeats {_EVERY}): averaging over periods and exact differentiation.",
-    "spikes_seen": "Single samples stand out of the noise (finding spikes: {where:list}): replaced by Hampel's test.",
-}
+_TEMPLATES: dict[str, str] = yaml.safe_load((resources.files("armid.signals") / "notes.yaml").read_text("utf-8"))
 WORDS: dict[str, Callable[..., str]] = {
     **{name: partial(sentence, template) for name, template in _TEMPLATES.items()},
     "other_period": _other_period,
