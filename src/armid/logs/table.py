@@ -6,15 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from armid.arrays import Array
 from armid.errors import nearest
 from armid.logs.log import CHANNELS, LogError, LogInfo
 from armid.registry import Registry
-
-if TYPE_CHECKING:
-    from armid.logs.recipe import Recipe
 
 _LISTED = 40
 ALIKE = 0.8  # how like the name of a missing file another one must be to be offered, 0 to 1
@@ -55,8 +52,8 @@ class Table(ABC):
     history: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
-    def open(cls, path: Path, recipe: Recipe | None) -> Table:
-        """The table in a file; the recipe, if there is one, says how it is written."""
+    def open(cls, path: Path, recipe: Any) -> Table:
+        """The table in a file; the `Recipe`, None where there is none, says how it is written."""
         return cls(path)  # type: ignore[call-arg]
 
     @abstractmethod

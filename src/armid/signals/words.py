@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from string import Formatter
 from typing import Any
@@ -104,11 +104,20 @@ def _code(finding: Note | Mapping[str, Any]) -> str:
     return str(values["finding"])
 
 
-def _finding(finding: str, variant: str, **values: Any) -> str:
-    """What one of the doctor's findings says."""
-    from armid.signals.doctor.finding import text
+def finding_entry(code: str, variant: str, part: str) -> str:
+    """`severity`, or the template of `what` or `advice`, of one of the doctor's findings."""
+    entry = _findings()[code]
+    return str(entry.get("variants", {}).get(variant, {}).get(part, entry[part]))
 
-    return text(finding, variant, "what", values)
+
+@cache
+def _findings() -> dict[str, Any]:
+    return _data("doctor/findings.yaml")
+
+
+def _data(name: str) -> dict[str, Any]:
+    table: dict[str, Any] = yaml.safe_load((resources.files("armid.signals") / name).read_text("utf-8"))
+    return table
 
 
 def _resampled(rate_hz: float, gaps: int, longest_s: float) -> str:
@@ -122,7 +131,7 @@ def _spikes_replaced(channel: str, joints: Mapping[str, int]) -> str:
     return f"Replaced {plural(sum(joints.values()), 'spike')} in {channel} ({counts})."
 
 
-_TEMPLATES: dict[str, str] = yaml.safe_load((resources.files("armid.signals") / "notes.yaml").read_text("utf-8"))
+_TEMPLATES: dict[str, str] = _data("notes.yaml")
 WORDS: dict[str, Callable[..., str]] = {
     **{name: partial(sentence, template) for name, template in _TEMPLATES.items()},
     "other_period": _other_period,
@@ -138,5 +147,5 @@ WORDS: dict[str, Callable[..., str]] = {
     "unsettled": _unsettled,
     "uneven": _uneven,
     "beware": lambda finding: f"Beware (finding {_code(finding)}): {_told(finding)}",
-    "finding": _finding,
+    "finding": lambda finding, variant, **values: sentence(finding_entry(finding, variant, "what"), **values),
 }

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.notes import Note, note
 from armid.signals.problems import plural
-from armid.signals.words import sentence
+from armid.signals.words import finding_entry, sentence
 
 SEVERITIES = ("info", "warning", "error")
 _SHOWN = 20  # rows that a finding lists
@@ -64,12 +61,15 @@ class Finding:
     @property
     def what(self) -> str:
         """One sentence with numbers."""
-        return text(self.code, self.variant, "what", {"joint": self.joint, **self.values})
+        return self._text("what")
 
     @property
     def advice(self) -> str:
         """What to do."""
-        return text(self.code, self.variant, "advice", {"joint": self.joint, **self.values})
+        return self._text("advice")
+
+    def _text(self, part: str) -> str:
+        return sentence(finding_entry(self.code, self.variant, part), **{"joint": self.joint, **self.values})
 
     @property
     def note(self) -> Note:
@@ -101,25 +101,8 @@ def found(
     **values: Any,
 ) -> Finding:
     """A finding of a code that findings.yaml knows; the severity is that of the file unless given."""
-    severity = severity or _entry(code, variant, "severity")
+    severity = severity or finding_entry(code, variant, "severity")
     return Finding(code, severity, joint, where or Where(), confidence, values, variant)
-
-
-def text(code: str, variant: str, part: str, values: Mapping[str, Any]) -> str:
-    """`what` or `advice` of a finding, in words."""
-    return sentence(_entry(code, variant, part), **values)
-
-
-@cache
-def _entries() -> dict[str, Any]:
-    source = resources.files("armid.signals.doctor") / "findings.yaml"
-    entries: dict[str, Any] = yaml.safe_load(source.read_text("utf-8"))
-    return entries
-
-
-def _entry(code: str, variant: str, part: str) -> str:
-    entry = _entries()[code]
-    return str(entry.get("variants", {}).get(variant, {}).get(part, entry[part]))
 
 
 @dataclass(frozen=True)
