@@ -64,7 +64,7 @@ def test_drop_and_time_constant():
     run = warm_up(arm, POWERBALL, [4], cycle_s=5.0)
     assert run.warm
     fit = fit_warmup("joint4", *cycle_means(run.log, POWERBALL, 4))
-    assert fit.seen
+    assert fit.significant
     assert fit.drop == pytest.approx(0.1, abs=0.01)
     assert fit.time_constant == pytest.approx(120.0, rel=0.1)
     low, high = fit.fit.interval("T", 0.999)

@@ -9,10 +9,10 @@ from armid.errors import ArmidError
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
-from armid.payload.joint import LoadedTorqueModel
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.torque.friction.term import FrictionTerm
+from armid.torque.payload import LoadedTorqueModel
 from tests.payload.stand import BODY, MORE_FRICTION, RATE_HZ, Draws, dataset, swing, torque
 
 
@@ -217,7 +217,7 @@ def test_friction_in_proportion_to_the_load():
     load = next(change for change in found.friction if change.name == "fl3")
     assert load.value == pytest.approx(0.1, abs=5e-3)
     # Torque without the regressor is torque by the regressor, also of the carried body.
-    model = LoadedTorqueModel(fit, BODY)
+    model = LoadedTorqueModel(fit.torque_model, BODY)
     x = np.concatenate([fit.values, 1.5 * BODY])
     np.testing.assert_allclose(model.linear_torque(draws.motion, x), model.regressor(draws.motion) @ x, atol=1e-8)
 

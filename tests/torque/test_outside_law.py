@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from armid import load_robot
 from armid.cli import main
 from armid.estimation import load_fit
 from armid.excitation import FourierSeries, save_trajectory
@@ -95,6 +96,7 @@ def test_from_description_to_report(files, law, capsys):
         proofs = json.loads((files / folder / "EXPORT.json").read_text())["files"]
         assert all(file["proof"]["error"] < 1e-10 for file in proofs if file["proof"])
         assert "lorentzian" in (files / folder / "planar_dynamics.h").read_text()
+    assert load_robot(files / "law" / "planar.yaml").virtual.friction[1].law == "lorentzian"
     call("report", fit, "--validation", files / "check.json", "-o", files / "report.html")
     assert "fd1" in (files / "report.html").read_text()
     assert "lorentzian" in call("robots", robot)

@@ -11,7 +11,7 @@ from armid.arrays import Array, Indices
 from armid.dynamics.parameters import LINEAR
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.estimator import Estimator
-from armid.estimation.problem import Problem
+from armid.estimation.problem import EstimationError, Problem
 from armid.progress import report_progress
 from armid.robot.friction import Friction
 from armid.robot.robot import Robot
@@ -41,6 +41,10 @@ def with_friction_law(
         estimator: linear; it gives the weights of the joints.
     """
     law = friction_law(name)
+    if robot.coupling is not None and name not in LINEAR:
+        raise EstimationError(
+            f"{robot.name} has motors that move several joints, whose friction is linear; use auto or linear"
+        )
     if name in LINEAR:
         return replace(robot, friction=tuple(Friction(name, one.offset) for one in robot.friction)), ()
     linear = tuple(Friction("coulomb-viscous", one.offset) for one in robot.friction)

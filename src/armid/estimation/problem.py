@@ -255,7 +255,7 @@ class Problem:
             yield compact_factor(model, *dataset.motion, torque, self.names, use=use, triangular=triangular)
 
     def _block_factors(self, triangular: bool, weigh: Weigh | None) -> Iterator[CompactFactor]:
-        seen = self.torque_model.seen
+        seen = self.torque_model.joint_columns
         for block in self.blocks():
             root = None if weigh is None else np.sqrt(weigh(block))
             matrices, counts = [], []

@@ -102,7 +102,7 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
         rotors=_rotors(arm),
         lines=_lines(arm),
         load=None if arm.load is None else _in_joint_frames(arm, arm.load),
-        curves=_curves(arm),
+        curves=curves_of(arm),
         loss=loss,
         weight=weight,
         springs=tuple(
@@ -161,7 +161,8 @@ def _lines(arm: IdentifiedArm) -> tuple[Line, ...]:
     return tuple(Line(np.array(weight), *values.tolist()) for weight, values in sums.items() if values.any())
 
 
-def _curves(arm: IdentifiedArm) -> tuple[Curve, ...]:
+def curves_of(arm: IdentifiedArm) -> tuple[Curve, ...]:
+    """Friction laws of the fit's terms and those known beforehand."""
     result = []
     for term in arm.fit.terms:
         linear = (arm.coefficients[name] for name in term.names)

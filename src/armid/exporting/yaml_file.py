@@ -18,8 +18,10 @@ from armid.errors import ArmidWarning
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of
 from armid.exporting.exporter import CAUSES, TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
+from armid.exporting.numbers import curves_of
 from armid.exporting.urdf import Urdf, to_rpy, urdf_name
 from armid.notes import Note, note
+from armid.registry import friction_laws
 from armid.robot.friction import Friction
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
@@ -250,16 +252,37 @@ def _virtual(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) 
         keys = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}
         inertia = {key: float(tensor[at]) for key, at in keys.items()}
         links.append({"mass": mass, "com": com.tolist(), "inertia": inertia})
-    offsets = [arm.offset(joint) for joint in range(n)]
-    coefficients = {"fv": friction.damping.tolist(), "fc": friction.coulomb.tolist(), "fo": offsets}
     result: dict[str, Any] = {
-        "note": "identified values; friction is the nearest viscous and Coulomb friction",
+        "note": "identified values; friction that no law describes is the nearest viscous and Coulomb friction",
         "links": links,
         "rotor_inertia": [max(arm.by_name.get(f"Im{i + 1}", 0.0), 0.0) for i in range(n)],
-        "friction": {"law": "coulomb-viscous", "offset": True, "coefficients": coefficients},
+        "friction": _true_friction(arm, friction),
     }
     if springs:
         result["springs"] = springs
     if arm.fit.noise is not None:
         result["torque_noise"] = arm.fit.noise.tolist()
     return result
+
+
+def _true_friction(arm: IdentifiedArm, friction: LinearFriction) -> dict[str, Any]:
+    """Law, directions and coefficients of each joint: its law where that is all its friction, else the nearest line."""
+    laws, directions, values = [], [], []
+    curves = curves_of(arm)
+    for joint in range(arm.robot.n_joints):
+        mine = [curve for curve in curves if curve.joint == joint]
+        own = any(arm.by_name.get(f"{name}{joint + 1}{way}") for name in ("fv", "fc") for way in ("", "p", "n"))
+        offset = {"fo": arm.offset(joint)}
+        if len(mine) != 1 or own or mine[0].law.name not in friction_laws:
+            laws.append("coulomb-viscous")
+            directions.append(False)
+            values.append({"fv": float(friction.damping[joint]), "fc": float(friction.coulomb[joint])} | offset)
+            continue
+        _, law, up, down, _ = mine[0]
+        laws.append(law.name)
+        directions.append(up != down)
+        ways = (("p", up), ("n", down)) if up != down else (("", up),)
+        values.append({f"{name}{way}": float(c[name]) for way, c in ways for name in law.coefficients} | offset)
+    names = list(dict.fromkeys(name for one in values for name in one))
+    coefficients = {name: [one.get(name, 0.0) for one in values] for name in names}
+    return {"law": laws, "offset": True, "per_direction": directions, "coefficients": coefficients}

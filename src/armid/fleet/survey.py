@@ -155,7 +155,7 @@ class Surveyor:
 
     def _check_rows(self) -> None:
         """Refuse a fleet in which no day of any arm tells the noise of any joint."""
-        needed = np.array([len(columns) for columns in self.model.seen]) + SPARE_ROWS
+        needed = np.array([len(columns) for columns in self.model.joint_columns]) + SPARE_ROWS
         if np.all(self._rows < needed):
             joint = int(np.argmin(needed - self._rows))
             raise ArmidError(

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor
-from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.covariance import correlation_of, noise_covariance
 from armid.estimation.linear import residual_variance
 from armid.estimation.problem import EstimationError, Problem
-from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, change_of_frame
-from armid.robot.robot import inertial_names
-from armid.torque.model import TorqueModel
+from armid.torque.payload import LoadedTorqueModel
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
@@ -27,70 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armid.estimation.fit import Fit
-
-
-PAYLOAD_NAMES = tuple(f"{name}L" for name in INERTIAL_NAMES)
-
-
-class LoadedTorqueModel(TorqueModel):
-    """tau = W x + W_L x_L, Swevers (12) and (13): what a fit describes, and a body fixed to the last link.
-
-    Attributes:
-        carried: what load-dependent friction takes for the payload, ten parameters in the tool frame.
-    """
-
-    def __init__(self, fit: Fit, carried: Array | None = None) -> None:
-        """Take over the columns of a fit."""
-        own = fit.torque_model
-        super().__init__(
-            fit.robot,
-            terms=fit.terms,
-            load_values=fit.load_values,
-            known_torque=fit.known_torque,
-            model=own.model,
-        )
-        self.carried = np.zeros(10) if carried is None else np.asarray(carried, dtype=float)
-        self._to_link = change_of_frame(fit.robot.tool)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Columns: base parameters, terms, payload."""
-        return (*super().names, *PAYLOAD_NAMES)
-
-    @cached_property
-    def units(self) -> tuple[str, ...]:
-        """Units of the columns' parameters."""
-        return (*super().units, *INERTIAL_UNITS)
-
-    @cached_property
-    def seen(self) -> tuple[Indices, ...]:
-        """For each joint the columns it sees; those between base and tool see the payload."""
-        first = len(self.names) - 10
-        payload = np.arange(first, first + 10)
-        path = self.robot.path_to(self.robot.n_joints)
-        return tuple(np.concatenate([own, payload]) if joint in path else own for joint, own in enumerate(super().seen))
-
-    def regressor(self, motion: Motion) -> Array:
-        """The matrix [W | W_L], (samples, joints, columns)."""
-        own = super().regressor(motion)[:, :, : len(self.names) - 10]
-        payload = self.model.regressor(*motion, inertial_names(self.robot.n_joints)) @ self._to_link
-        return np.concatenate([own, payload], axis=2)
-
-    def linear_torque(self, motion: Motion, values: Array) -> Array:
-        """The product [W | W_L] x (samples, joints)."""
-        return super().linear_torque(motion, values[:-10]) + self._payload_torque(motion, values[-10:])
-
-    def load(self, motion: Motion) -> Array | None:
-        """Rigid-body torque that load terms go by, with what is carried."""
-        own = super().load(motion)
-        return own if own is None or not self.carried.any() else own + self._payload_torque(motion, self.carried)
-
-    def _payload_torque(self, motion: Motion, payload: Array) -> Array:
-        """Torque (samples, joints) of ten parameters in the tool frame."""
-        vector = np.zeros(len(self.model.names))
-        n = self.robot.n_joints
-        vector[10 * (n - 1) : 10 * n] = self._to_link @ payload
-        return self.model.linear_torque(*motion, vector)
 
 
 class LoadedProblem(Problem):
@@ -102,7 +34,7 @@ class LoadedProblem(Problem):
     def __init__(self, fit: Fit, data: Sequence[Dataset], *, loaded: bool = True, carried: Array | None = None) -> None:
         """Take delays, friction terms and what is known from the fit."""
         super().__init__(fit.robot, data, delay_s=fit.delay_s)
-        self.torque_model = LoadedTorqueModel(fit, carried) if loaded else fit.torque_model
+        self.torque_model = LoadedTorqueModel(fit.torque_model, carried) if loaded else fit.torque_model
 
     def _plain_factors(self, triangular: bool) -> Iterator[CompactFactor]:
         return self._block_factors(triangular, None)

@@ -62,8 +62,8 @@ class TorqueModel:
         return (*(units[name] for name in self.model.base.kept), *(unit for term in self.terms for unit in term.units))
 
     @cached_property
-    def seen(self) -> tuple[Indices, ...]:
-        """For each joint the columns it sees."""
+    def joint_columns(self) -> tuple[Indices, ...]:
+        """For each joint the columns that its rows have."""
         layout = self.model.columns(self.model.base.kept)
         first = len(self.model.base.kept)
         owners = [term.joint for term in self.terms for _ in term.names]

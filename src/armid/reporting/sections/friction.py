@@ -124,5 +124,5 @@ def _block(evidence: Evidence, c: FrictionCurve, j: int) -> Block:
 def _law(fit: Fit, j: int) -> str:
     """Friction coefficients of a joint by name."""
     columns = friction_columns(fit)
-    seen = [fit.names[k] for k in fit.torque_model.seen[j] if columns[k]]
+    seen = [fit.names[k] for k in fit.torque_model.joint_columns[j] if columns[k]]
     return " ".join(seen) if len(seen) <= 5 else f"{len(seen)} coefficients"
