@@ -138,8 +138,8 @@ def test_order_and_grouping_of_days_change_nothing(home):
 
 
 def test_bad_partitions_do_not_harm_the_rest(tmp_path):
-    """One corrupt, one empty, one of another type among twelve: named with reasons; the other nine as without them."""
-    spoilt_among(tmp_path, 4, 3)
+    """One corrupt, one empty, one of another type among eight: named with reasons; the other five as without them."""
+    spoilt_among(tmp_path, 4, 2)
 
 
 @pytest.mark.prove

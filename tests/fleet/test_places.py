@@ -11,7 +11,9 @@ import fsspec
 import numpy as np
 import pytest
 
+import armid
 from armid.errors import ArmidError
+from armid.fleet import engine
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
 from armid.logs import read_log, write_log
@@ -96,6 +98,7 @@ def running(folder, workers=1):
             process.wait(timeout=30)
 
 
+@pytest.mark.prove
 def test_a_scheduler_that_is_running(known, tmp_path, monkeypatch):
     """Work on somebody else's workers gives the same; workers with another version of armid are refused."""
     fleet = load_fleet(known[0])
@@ -104,3 +107,23 @@ def test_a_scheduler_that_is_running(known, tmp_path, monkeypatch):
         monkeypatch.setattr("armid.fleet.engine.__version__", "0.0")
         with pytest.raises(ArmidError, match=r"workers have armid .*; install armid\[fleet\] 0\.0 where they run"):
             identify_fleet(fleet, tmp_path / "other", scheduler=address)
+
+
+class Answering:
+    """A client of a scheduler whose workers answer what they are asked; one without armid raises."""
+
+    def __init__(self, *versions):
+        self.versions = versions
+
+    def run(self, function, *arguments):
+        if None in self.versions:
+            raise ModuleNotFoundError("armid")
+        return dict(enumerate(self.versions))
+
+
+def test_workers_of_another_version_are_refused():
+    """Workers with another armid, or none, are named with what to install; those with this one are fine."""
+    engine._check_installation(Answering(armid.__version__, armid.__version__), "tcp://here")
+    for versions, words in (((armid.__version__, "0.0"), "workers have armid 0.0"), ((None,), "a worker has no armid")):
+        with pytest.raises(ArmidError, match=rf"--scheduler tcp://here: .*{words}.*install armid\[fleet\]"):
+            engine._check_installation(Answering(*versions), "tcp://here")

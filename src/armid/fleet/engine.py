@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from itertools import islice
@@ -12,6 +12,7 @@ from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from armid._version import __version__
+from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError, MissingExtraError
 from armid.fleet.day import ArmDay, Store
 from armid.fleet.description import Fleet
@@ -48,7 +49,7 @@ class Engine:
         self._complete = time.monotonic()
 
     def each(
-        self, function: Callable[[Fleet, Item], Result], fleet: Fleet, items: Sequence[Item]
+        self, function: Callable[[Fleet, Item], Result], fleet: Fleet, items: Iterable[Item]
     ) -> Iterator[tuple[int, Result]]:
         """``function(fleet, item)`` of all items, as they are finished, each with its index.
 
@@ -56,7 +57,8 @@ class Engine:
         """
         if self._client is None:
             for index, item in enumerate(items):
-                with watch_progress(None):  # what single tasks report would stand in the way of the whole
+                # As in a worker: one thread, and what single tasks report does not stand in the way of the whole.
+                with watch_progress(None), one_blas_thread():
                     result = function(fleet, item)
                 yield index, result
             return

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -159,7 +159,7 @@ def _fits(
         else:
             todo.append((name, key))
     total = len(done) + len(todo)
-    free = _Lazy(lambda item: _free_fit(fleet, surveyor, survey, item[0]), todo)
+    free = (_free_fit(fleet, surveyor, survey, name) for name, _ in todo)  # made when they are handed out
     for count, (index, (fit, reasons)) in enumerate(place.each(_consistent, fleet, free), start=1):
         name, key = todo[index]
         file = f"{ROBOTS}/{name}/fit.json"
@@ -177,19 +177,6 @@ def _forget(folder: Path, current: set[str]) -> None:
             path.unlink()
             if not any(path.parent.iterdir()):
                 path.parent.rmdir()
-
-
-class _Lazy(Sequence[Any]):
-    """Items that are made when they are handed out, not all at once."""
-
-    def __init__(self, make: Callable[[Any], Any], items: Sequence[Any]) -> None:
-        self._make, self._items = make, items
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._make(self._items[index])
 
 
 def _healthy_days(surveyor: Surveyor, arm: ArmSurvey) -> tuple[str, list[Note]]:

@@ -20,10 +20,11 @@ from armid.fleet.day import ALL, ArmDay, DayFinding, DayProblem
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
 from armid.fleet.recording import Reduction, Sums
-from armid.logs.log import Log, LogStream
+from armid.logs.log import Log, LogInfo, LogStream
 from armid.logs.read import open_log
 from armid.signals.dataset import Dataset
 from armid.signals.doctor import examine
+from armid.signals.pipeline import check_robot
 
 DOCTOR_ROWS = 60_000  # samples the log doctor looks at, per file
 REVERSAL_S = 0.2  # how long after a change of direction residuals count as those of a reversal
@@ -32,14 +33,8 @@ EPOCH = 3e8  # times beyond this [s] are taken as seconds since 1970
 #: Findings after which a recording means something else than it says, so that it is not used. Signs and exchanged
 #: joints are judged later, in the light of the whole fleet, which is far surer than one log alone.
 FATAL = (
-    "degrees",
-    "time-unit",
-    "rate-differs",
-    "dead-channel",
-    "mostly-zero",
-    "position-missing",
-    "effort-missing",
-    "other-robot",
+    *("degrees", "time-unit", "rate-differs", "dead-channel", "mostly-zero"),
+    *("position-missing", "effort-missing", "other-robot"),
 )
 
 
@@ -93,7 +88,8 @@ class _Day:
         """Add one file; a file that turns out bad on the way leaves nothing behind."""
         fleet = self.fleet
         stream = open_log(path, fleet.recipe, effort=fleet.effort)
-        _check_type(stream, fleet)
+        check_robot(stream.info, fleet.robot)
+        _check_mounting(stream.info, fleet)
         first = self._examine(stream, name, date)
         if self.recording is None or not self.recording.goes_on_in(first):
             self.close()
@@ -164,20 +160,14 @@ def _days_off(start: float, date: str) -> int:
     return 0 if -1.0 <= off <= 2.0 else round(off)
 
 
-def _check_type(stream: LogStream, fleet: Fleet) -> None:
-    """Refuse a log of another type of arm."""
-    one, other = stream.info.robot.lower(), fleet.robot.name.lower()
-    if one and one not in other and other not in one:
-        raise ArmidError(f"was recorded on {stream.info.robot!r}, not on {fleet.robot.name!r}")
-    said, known = stream.info.gravity, fleet.robot.gravity
+def _check_mounting(info: LogInfo, fleet: Fleet) -> None:
+    """Refuse a log of arms that are mounted otherwise, and say how the fleet file would say so."""
+    said, known = info.gravity, fleet.robot.gravity
     if said is not None and not np.allclose(said, known, atol=0.02):
         raise ArmidError(
             f"was recorded with gravity [{_listed(said)}] m/s^2, but {fleet.source} says [{_listed(known)}]; "
             f"say there how the arms are mounted, robot_options: {{gravity: [{_listed(said)}]}}"
         )
-    missing = [name for name in fleet.robot.joint_names if name not in stream.info.joints]
-    if missing:
-        raise ArmidError(f"lacks the joints {', '.join(missing)}, so it is of another type of arm")
 
 
 def _residuals(factor: CompactFactor, looked_at: Iterable[tuple[Problem, Array]]) -> tuple[Array, Array, Array]:

@@ -29,6 +29,7 @@ from armid.progress import watch_progress
 from armid.robot.inertia import from_com
 from armid.robot.load import robot_digest
 from armid.robot.robot import Robot, Virtual
+from armid.torque.friction.law import friction_law
 
 FAULTS = ("friction", "payload", "sign", "dead")
 FIRST_DAY = datetime.date(2026, 1, 5)
@@ -110,7 +111,7 @@ class VirtualFleet:
                 mass = LOST_SHARE * float(virtual.inertia[:, 0].sum())
                 payload = from_com(mass, [0.0, 0.0, 0.05], 1e-3 * mass * np.eye(3))
         coefficients = tuple(
-            {name: value * (factor[j] if name.startswith("fv") else 1.0) for name, value in values.items()}
+            {name: value * (factor[j] if name in _viscous(virtual, j) else 1.0) for name, value in values.items()}
             for j, values in enumerate(virtual.coefficients)
         )
         return replace(virtual, coefficients=coefficients, payload=payload)
@@ -321,7 +322,7 @@ def _planted(
         raise ArmidError(f"{count} faults need as many arms that move; there are {len(sound)}")
     joints = len(truth.inertia)
     where = {kind: list(range(joints)) for kind in FAULTS}
-    where["friction"] = [j for j, values in enumerate(truth.coefficients) if _viscous(values) > 0.0]
+    where["friction"] = [j for j in range(joints) if any(truth.coefficients[j][name] for name in _viscous(truth, j))]
     if not float(truth.inertia[:, 0].sum()) > 0.0:
         where["payload"] = []
     kinds = [kind for kind in FAULTS if where[kind]]
@@ -339,5 +340,11 @@ def _planted(
     return tuple(planted), tuple(left_out) if count else ()
 
 
-def _viscous(values: Mapping[str, float]) -> float:
-    return sum(abs(value) for name, value in values.items() if name.startswith("fv"))
+def _viscous(truth: Virtual, joint: int) -> list[str]:
+    """Coefficients of a joint's friction, in either direction, that grease and wear change, as its law says."""
+    name = friction_law(truth.friction[joint].law).viscous
+    return (
+        []
+        if name is None
+        else [one for one in truth.coefficients[joint] if one.removesuffix("p").removesuffix("n") == name]
+    )

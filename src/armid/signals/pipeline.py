@@ -160,7 +160,7 @@ def process(
     """
     steps = Pipeline.of(pipeline)
     if robot is not None:
-        _check_robot(log.info, robot)
+        check_robot(log.info, robot)
     if isinstance(log, LogStream):
         return _process_stream(log, steps, robot)
     made, key = _MADE.setdefault(log, {}), _key(steps, robot)
@@ -203,7 +203,7 @@ def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
     return replace(data, pipeline=recorded, notes=notes + data.notes)
 
 
-def _check_robot(info: LogInfo, robot: Robot) -> None:
+def check_robot(info: LogInfo, robot: Robot) -> None:
     """Refuse a log that names another robot; one name may be part of the other, as in staubli_tx40."""
     one, other = info.robot.lower(), robot.name.lower()
     if one and one not in other and other not in one:
