@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from armid.arrays import Array
 from armid.figures import Block, Figure, Panel, line, thinned
+from armid.files import checked
 from armid.notes import as_note
 from armid.reporting.evidence import Evidence
 from armid.reporting.html import Cell, Column, Row, Section, bullets, table
@@ -18,13 +19,79 @@ from armid.reporting.numbers import exact, listed, plus_minus, pretty, short, sp
 ROWS = 800  # of a curve
 
 
+@dataclass(frozen=True)
+class LoadQuantity:
+    """One quantity of a payload, as `armid payload` writes it."""
+
+    name: str
+    value: float | None = None
+    sigma: float | None = None
+    unit: str = ""
+    determined: bool = True
+
+
+@dataclass(frozen=True)
+class LoadEntries:
+    """What a report reads of a payload's file."""
+
+    mass: float | None = None
+    verdict: str | None = None
+    reasons: tuple[Any, ...] = ()
+    quantities: tuple[LoadQuantity, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrackedSeries:
+    """Times [s] and the tool's distance from the path [m]."""
+
+    time: tuple[float, ...] = ()
+    tool_error: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """One controller, as `armid track` writes it; errors are null where it was broken off."""
+
+    title: str = ""
+    controller: str = ""
+    completed: bool = True
+    max_joint_error: float | None = None
+    mean_cartesian_error: float | None = None
+    max_cartesian_error: float | None = None
+    feedback_share: float | None = None
+    series: TrackedSeries = TrackedSeries()
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return self.title or self.controller or "controller"
+
+
+@dataclass(frozen=True)
+class TrackedEntries:
+    """What a report reads of a tracking's file."""
+
+    path: str = ""
+    runs: tuple[TrackedRun, ...] = ()
+    notes: tuple[Any, ...] = ()
+
+
 class Measure(NamedTuple):
-    """A figure of a run: where it lies in the data, its name, and the unit it is shown in."""
+    """A figure of a run: its entry, its name, and the unit it is shown in."""
 
     key: str
     name: str
     unit: str
     factor: float
+
+    def of(self, run: TrackedRun) -> float | None:
+        """The figure; None where the run was broken off."""
+        value: float | None = getattr(run, self.key)
+        return value
+
+    def shown(self, run: TrackedRun) -> str:
+        """In its unit."""
+        return f"{short(self.factor * (self.of(run) or 0.0))} {self.unit}"
 
 
 MEASURES = (
@@ -37,140 +104,97 @@ MEASURES = (
 
 def payload(evidence: Evidence) -> Section | None:
     """A table of the load's quantities with intervals."""
-    data = evidence.payload
-    if not data:
+    if not evidence.payload:
         return None
-    entries = [entry for entry in data.get("quantities") or () if isinstance(entry, Mapping) and "value" in entry]
-    rows = [_payload_row(entry) for entry in entries if entry["value"] is not None]
+    data = checked(evidence.payload, LoadEntries, "payload.json")
+    rows = [_payload_row(one, one.value) for one in data.quantities if one.value is not None]
     columns = [Column("quantity", words=True), Column("value ± 95 %"), Column("unit", words=True)]
     body = table(columns, rows, caption="the load") if rows else ""
-    body += bullets(spaced(str(as_note(words))) for words in data.get("reasons") or ())
-    return Section("payload", "Payload", _payload_sentence(data, entries), body)
+    body += bullets(spaced(str(as_note(words))) for words in data.reasons)
+    return Section("payload", "Payload", _payload_sentence(data), body)
 
 
-def _payload_sentence(data: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> str:
-    known = next((entry for entry in entries if entry.get("name") in ("m", "mass")), None)
-    if known is not None and isinstance(known.get("sigma"), float):
-        mass = f"{plus_minus(float(known['value']), 1.96 * known['sigma'])} kg"
-    elif isinstance(data.get("mass"), int | float):
-        mass = f"{short(float(data['mass']))} kg"
+def _payload_sentence(data: LoadEntries) -> str:
+    known = next((one for one in data.quantities if one.name in ("m", "mass")), None)
+    if known is not None and known.value is not None and known.sigma is not None:
+        mass = f"{plus_minus(known.value, 1.96 * known.sigma)} kg"
+    elif data.mass is not None:
+        mass = f"{short(data.mass)} kg"
     else:
         return "A load was identified; its mass is not stated."
-    verdict = data.get("verdict")
-    return f"The arm carries {mass}{f'; the estimate is {verdict}' if isinstance(verdict, str) else ''}."
+    return f"The arm carries {mass}{f'; the estimate is {data.verdict}' if data.verdict else ''}."
 
 
-def _payload_row(entry: Mapping[str, Any]) -> Row:
-    value, sigma = float(entry["value"]), entry.get("sigma")
-    shown = short(value) if sigma is None else plus_minus(value, 1.96 * float(sigma))
-    cells = (Cell(str(entry.get("name", "?")), code=True), Cell(shown, value), Cell(pretty(str(entry.get("unit", "")))))
-    return Row(cells, "" if entry.get("determined", True) else "the data do not determine it")
+def _payload_row(one: LoadQuantity, value: float) -> Row:
+    shown = short(value) if one.sigma is None else plus_minus(value, 1.96 * one.sigma)
+    cells = (Cell(one.name, code=True), Cell(shown, value), Cell(pretty(one.unit)))
+    return Row(cells, "" if one.determined else "the data do not determine it")
 
 
 def tracking(evidence: Evidence) -> Section | None:
     """A table of controllers, and the tool's distance from the path over time."""
-    data = evidence.tracking
-    if not data:
+    if not evidence.tracking:
         return None
-    runs = runs_of(data)
-    there = [measure for measure in MEASURES if any(_number(run.get(measure.key)) for run in runs)]
+    data = checked(evidence.tracking, TrackedEntries, "tracking.json")
+    there = [measure for measure in MEASURES if any(measure.of(run) is not None for run in data.runs)]
     parts: list[str | Figure] = []
     if there:
         columns = [Column("controller", words=True), *(Column(m.name, m.unit) for m in there)]
-        parts.append(
-            table(columns, [_tracking_row(run, there, runs) for run in runs], caption="errors of each controller")
-        )
-    if any(_series(run) is not None for run in runs):
-        parts.append(_figure(runs))
-    parts.append(bullets(str(note) for note in data.get("notes") or ()))
-    return Section("tracking", "Tracking", _tracking_sentence(data, runs), parts)
+        rows = [_tracking_row(run, there, data.runs) for run in data.runs]
+        parts.append(table(columns, rows, caption="errors of each controller"))
+    if curves := [run for run in data.runs if run.series.time]:
+        parts.append(_figure(curves))
+    parts.append(bullets(str(as_note(said)) for said in data.notes))
+    return Section("tracking", "Tracking", _tracking_sentence(data), parts)
 
 
-def runs_of(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The controllers: a list of mappings, or a mapping from their names."""
-    found = data.get("runs") or data.get("controllers") or ()
-    if isinstance(found, Mapping):
-        return [{"title": name, **run} for name, run in found.items() if isinstance(run, Mapping)]
-    return [dict(run) for run in found if isinstance(run, Mapping)]
-
-
-def _name(run: Mapping[str, Any]) -> str:
-    return str(run.get("title") or run.get("controller") or run.get("name") or "controller")
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _tracking_row(run: Mapping[str, Any], measures: Sequence[Measure], runs: Sequence[Mapping[str, Any]]) -> Row:
-    cells, mark = [Cell(_name(run))], ""
+def _tracking_row(run: TrackedRun, measures: Sequence[Measure], runs: Sequence[TrackedRun]) -> Row:
+    cells, mark = [Cell(run.name)], "" if run.completed else "broken off"
     for measure in measures:
-        value, others = run.get(measure.key), [float(r[measure.key]) for r in runs if _number(r.get(measure.key))]
-        if value is None or not _number(value):
-            cells.append(Cell("broken off" if run.get("completed") is False else "–", float("nan")))
+        value, known = measure.of(run), [found for one in runs if (found := measure.of(one)) is not None]
+        if value is None:
+            cells.append(Cell("–" if run.completed else "broken off", float("nan")))
             continue
-        most = max(others)
-        cells.append(
-            Cell(short(measure.factor * float(value)), float(value), float(value) / most if most > 0 else None)
-        )
-        if measure is measures[0] and len(others) > 1 and float(value) == most:
+        most = max(known)
+        cells.append(Cell(short(measure.factor * value), value, value / most if most > 0 else None))
+        if measure is measures[0] and len(known) > 1 and value == most:
             mark = "the worst controller"
-    return Row(tuple(cells), mark or ("broken off" if run.get("completed") is False else ""))
+    return Row(tuple(cells), mark)
 
 
-def _tracking_sentence(data: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
-    path = f" on {data['path']}" if isinstance(data.get("path"), str) and data["path"] else ""
-    for measure in (MEASURES[1], MEASURES[0]):
-        known = [run for run in runs if _number(run.get(measure.key))]
-        if known:
-            return _compared(measure, known, path)
-    return f"{len(runs)} controllers followed a path{path}; no errors were recorded."
-
-
-def _compared(measure: Measure, known: Sequence[Mapping[str, Any]], path: str) -> str:
+def _tracking_sentence(data: TrackedEntries) -> str:
     """Computed torque with the identified model against PID alone, then the nominal model; else the best one."""
-
-    def shown(run: Mapping[str, Any]) -> str:
-        return f"{short(measure.factor * float(run[measure.key]))} {measure.unit}"
-
-    def kind(run: Mapping[str, Any]) -> str:
-        nominal = "nominal" in _name(run) or run.get("controller") == "nominal"
-        return "nominal" if nominal else str(run.get("controller"))
-
-    first = {kind(run): run for run in reversed(known)}
-    best = first.get("computed-torque") or min(known, key=lambda run: float(run[measure.key]))
-    words = f"{_name(best)[:1].upper()}{_name(best)[1:]}: {measure.name} {shown(best)}{path}"
-    others = [first[name] for name in ("pid", "nominal") if name in first and first[name] is not best]
-    if not others and (worst := max(known, key=lambda run: float(run[measure.key]))) is not best:
-        others = [worst]
-    ratios = [float(run[measure.key]) / max(float(best[measure.key]), 1e-300) for run in others]
-    against = [f"{shown(run)} ({short(r, 2)}×) with {_name(run)}" for run, r in zip(others, ratios, strict=True)]
-    return f"{words}, against {listed(against)}." if against else f"{words}."
-
-
-def _series(run: Mapping[str, Any]) -> tuple[Array, Array] | None:
-    """Times [s] and the tool's distance from the path [m]."""
-    series = run.get("series") or {}
-    if not series.get("time") or len(series["time"]) != len(series.get("tool_error") or ()):
-        return None
-    return np.asarray(series["time"], dtype=float), np.asarray(series["tool_error"], dtype=float)
+    path = f" on {data.path}" if data.path else ""
+    for measure in (MEASURES[1], MEASURES[0]):
+        known = {id(run): value for run in data.runs if (value := measure.of(run)) is not None}
+        runs = [run for run in data.runs if id(run) in known]
+        if not runs:
+            continue
+        first = {"nominal" if "nominal" in run.name else run.controller: run for run in reversed(runs)}
+        best = first.get("computed-torque") or min(runs, key=lambda run: known[id(run)])
+        others = [first[name] for name in ("pid", "nominal") if name in first and first[name] is not best]
+        if not others and (worst := max(runs, key=lambda run: known[id(run)])) is not best:
+            others = [worst]
+        words = f"{best.name[:1].upper()}{best.name[1:]}: {measure.name} {measure.shown(best)}{path}"
+        ratios = [short(known[id(run)] / max(known[id(best)], 1e-300), 2) for run in others]
+        against = [f"{measure.shown(run)} ({r}×) with {run.name}" for run, r in zip(others, ratios, strict=True)]
+        return f"{words}, against {listed(against)}." if against else f"{words}."
+    return f"{len(data.runs)} controllers followed a path{path}; no errors were recorded."
 
 
-def _figure(runs: Sequence[Mapping[str, Any]]) -> Figure:
-    curves = [(run, found) for run in runs if (found := _series(run)) is not None]
-    whole = [found for run, found in curves if run.get("completed", True)] or [found for _, found in curves]
-    most = max(float(np.max(1e3 * distance)) for _, distance in whole)  # a run that was broken off leaves the panel
-    end = max(float(time[-1]) for _, (time, _) in curves)
+def _figure(runs: Sequence[TrackedRun]) -> Figure:
+    curves = [(np.array(run.series.time), 1e3 * np.array(run.series.tool_error, dtype=float)) for run in runs]
+    whole = [curve for run, curve in zip(runs, curves, strict=True) if run.completed] or curves
+    most = max(float(np.nanmax(distance)) for _, distance in whole)  # a run that was broken off leaves the panel
+    end = max(float(time[-1]) for time, _ in curves)
     blocks = []
-    for run, (time, distance) in curves:
-        rows = thinned(len(time), ROWS)
-        mean = run.get("mean_cartesian_error")
+    for run, (time, distance) in zip(runs, curves, strict=True):
+        rows, mean = thinned(len(time), ROWS), run.mean_cartesian_error
         panel = Panel(
-            "mm", [line("residual", time[rows], 1e3 * distance[rows], name="distance")], y_range=[0.0, 1.06 * most],
-            x_range=[0.0, end], x_title="time [s]",
-            corner=f"mean {short(1e3 * float(mean))} mm" if mean is not None and _number(mean) else "",
+            "mm", [line("residual", time[rows], distance[rows], name="distance")], y_range=[0.0, 1.06 * most],
+            x_range=[0.0, end], x_title="time [s]", corner="" if mean is None else f"mean {short(1e3 * mean)} mm",
         )  # fmt: skip
-        blocks.append(Block(_name(run), [[panel]], (80.0,)))
+        blocks.append(Block(run.name, [[panel]], (80.0,)))
     caption = f"distance of the tool from the path over {exact(end)} s, one panel per controller"
     return Figure("tracking", blocks, caption, {"residual": "distance of the tool from the path"})
 
