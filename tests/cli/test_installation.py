@@ -219,6 +219,6 @@ def test_what_is_broken_gives_exit_code_1(monkeypatch, capsys):
         raise OSError("libcrash.so is missing")
 
     monkeypatch.setattr(installation, "_simulation", broken)
-    monkeypatch.setattr(installation, "_rendering", lambda: installation.Item("MuJoCo rendering", "absent", ""))
+    monkeypatch.setattr(installation, "_rendering", lambda: ("absent", ""))
     assert main(["check"]) == 1
     assert "!! MuJoCo dynamics" in capsys.readouterr().out

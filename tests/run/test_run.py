@@ -240,33 +240,37 @@ def test_bad_input_is_one_sentence(arguments, words, tmp_path, monkeypatch, caps
     assert not list(Path().glob("run-*"))
 
 
-def _killed(folder, seconds):
-    """Start a run as a process of its own and kill it after some time; False if it had ended by then."""
+def _killed(folder, after):
+    """Start a run as a process of its own and kill it in the stage that follows the first `after`; returns those."""
     command = [sys.executable, "-m", "armid", "run", "ir361", *FLAGS, "-o", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(seconds)
-    ended = process.poll() is not None
+    marks, end = folder / ".stages", time.monotonic() + 120.0
+    while len(list(marks.glob("*.json"))) < after:
+        assert process.poll() is None, "the run ended before it was killed"
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    time.sleep(random.Random(after).uniform(0.0, 0.05))
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    return not ended
+    assert process.wait() == -signal.SIGKILL  # it was still running
+    return {mark.stem for mark in marks.glob("*.json")}
 
 
-def _kill_and_go_on(finished, tmp_path, kills, seed):
-    folder, outcome = finished
-    moments = random.Random(seed)
-    longest = 3.0 + sum(stage.seconds for stage in outcome.stages)
-    landed = sum(_killed(tmp_path / "killed", moments.uniform(0.8, longest / 2)) for _ in range(kills))
-    assert landed >= min(kills, 2) - 1
-    assert not list((tmp_path / "killed").rglob("*.html")) or (tmp_path / "killed" / "fit.json").exists()
-    run(make_settings(SMALL), tmp_path / "killed")
-    assert_same(tmp_path / "killed", folder)
+def _kill_and_go_on(finished, folder, moments):
+    """Each kill lands inside a run; what had ended before the last one is kept, and the result is that of no kill."""
+    for after in moments:
+        ended = _killed(folder, after)
+        assert "report" not in ended
+    again = run(make_settings(SMALL), folder)
+    assert ended <= {stage.stage for stage in again.stages if stage.kept}
+    assert_same(folder, finished[0])
 
 
 def test_killed_twice_it_ends_with_the_same_result(finished, tmp_path):
-    _kill_and_go_on(finished, tmp_path, 2, 0)
+    _kill_and_go_on(finished, tmp_path / "killed", (1, 4))
 
 
 @pytest.mark.prove
-def test_killed_at_ten_moments_it_ends_with_the_same_result(finished, tmp_path):
-    for number in range(10):
-        _kill_and_go_on(finished, tmp_path / str(number), 1, number)
+def test_killed_in_every_stage_it_ends_with_the_same_result(finished, tmp_path):
+    stages = len(finished[1].stages)
+    for number in range(stages):
+        _kill_and_go_on(finished, tmp_path / str(number), (number,))

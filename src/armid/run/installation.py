@@ -59,15 +59,15 @@ class Item:
 
 def examine_installation() -> list[Item]:
     """Look at everything; a thing that fails is reported, never raised."""
-    looks: list[tuple[str, Callable[[], Item]]] = [
-        ("kernels", _kernels),
-        ("BLAS", _blas),
-        ("MuJoCo dynamics", _simulation),
-        ("MuJoCo rendering", _rendering),
-        ("C compiler", _compiler),
-    ]
+    looks: dict[str, Callable[[], tuple[str, str]]] = {
+        "kernels": _kernels,
+        "BLAS": _blas,
+        "MuJoCo dynamics": _simulation,
+        "MuJoCo rendering": _rendering,
+        "C compiler": _compiler,
+    }
     start = Item("armid", "ok", f"{__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
-    return [start, *(_extra(name) for name in EXTRAS), *(_safely(name, look) for name, look in looks)]
+    return [start, *(_extra(name) for name in EXTRAS), *(_safely(name, look) for name, look in looks.items())]
 
 
 def _extra(name: str) -> Item:
@@ -97,14 +97,15 @@ def _wanted_here(package: str) -> bool:
     return not any("sys_platform == 'linux'" in line for line in lines) or sys.platform == "linux"
 
 
-def _safely(name: str, look: Callable[[], Item]) -> Item:
+def _safely(name: str, look: Callable[[], tuple[str, str]]) -> Item:
+    """State and detail that a look returns, as an item."""
     try:
-        return look()
+        return Item(name, *look())
     except Exception as error:
         return Item(name, "broken", f"{type(error).__name__}: {error}")
 
 
-def _kernels() -> Item:
+def _kernels() -> tuple[str, str]:
     """The compiled loops agree with each other: torque is the regressor times the parameters."""
     import time
 
@@ -122,11 +123,11 @@ def _kernels() -> Item:
     error = float(np.abs(model.regressor(q, qd, qdd) @ values - torque).max() / np.abs(torque).max())
     seconds = time.perf_counter() - start
     if not error < 1e-10:
-        return Item("kernels", "broken", f"torque and regressor differ by {error:.1e}; clear the cache and try again")
-    return Item("kernels", "ok", f"numba {numba.__version__}, ready in {seconds:.1f} s")
+        return ("broken", f"torque and regressor differ by {error:.1e}; clear the cache and try again")
+    return ("ok", f"numba {numba.__version__}, ready in {seconds:.1f} s")
 
 
-def _blas() -> Item:
+def _blas() -> tuple[str, str]:
     from threadpoolctl import threadpool_info
 
     libraries = {
@@ -134,15 +135,15 @@ def _blas() -> Item:
         for item in threadpool_info()
         if item["user_api"] == "blas"
     }
-    return Item("BLAS", "ok", ", ".join(sorted(libraries)) or "not recognised")
+    return ("ok", ", ".join(sorted(libraries)) or "not recognised")
 
 
-def _simulation() -> Item:
+def _simulation() -> tuple[str, str]:
     """MuJoCo's pendulum falls as a pendulum does."""
     try:
         import mujoco
     except ModuleNotFoundError:
-        return Item("MuJoCo dynamics", "absent", "the virtual robot needs it: pip install 'armid[sim]'")
+        return ("absent", "the virtual robot needs it: pip install 'armid[sim]'")
     text = """<mujoco><worldbody><body><joint axis="0 1 0"/><inertial pos="0 0 -0.5" mass="2"
         diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)
@@ -151,23 +152,23 @@ def _simulation() -> Item:
     mujoco.mj_forward(model, data)
     expected = -2.0 * 9.81 * 0.5 * np.sin(0.3) / (0.1 + 2.0 * 0.25)
     if not np.isclose(data.qacc[0], expected, rtol=1e-9):
-        return Item("MuJoCo dynamics", "broken", f"a pendulum accelerates by {data.qacc[0]:g}, not {expected:g}")
-    return Item("MuJoCo dynamics", "ok", f"mujoco {mujoco.__version__}")
+        return ("broken", f"a pendulum accelerates by {data.qacc[0]:g}, not {expected:g}")
+    return ("ok", f"mujoco {mujoco.__version__}")
 
 
-def _rendering() -> Item:
+def _rendering() -> tuple[str, str]:
     """In a process of its own, since a missing display can end it."""
     if importlib.util.find_spec("mujoco") is None:
-        return Item("MuJoCo rendering", "absent", "nothing in armid needs it")
+        return ("absent", "nothing in armid needs it")
     done = subprocess.run([sys.executable, "-c", _RENDER], capture_output=True, timeout=60, check=False)
     if done.returncode:
         words = "no OpenGL here; armid does not need it (for your own pictures try MUJOCO_GL=egl or osmesa)"
-        return Item("MuJoCo rendering", "absent", words)
-    return Item("MuJoCo rendering", "ok", "draws off screen")
+        return ("absent", words)
+    return ("ok", "draws off screen")
 
 
-def _compiler() -> Item:
+def _compiler() -> tuple[str, str]:
     found = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if found is None:
-        return Item("C compiler", "absent", "exported C code cannot be proved on this machine")
-    return Item("C compiler", "ok", str(shutil.which(found)))
+        return ("absent", "exported C code cannot be proved on this machine")
+    return ("ok", str(shutil.which(found)))
