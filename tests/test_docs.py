@@ -148,11 +148,11 @@ def test_reference_lists_every_public_name_and_no_other():
 
 
 def test_estimators_and_criteria_are_importable_from_armid():
-    """All that the registries hold, whatever module they are from."""
+    """All of armid's own that the registries hold, whatever module they are from."""
     from armid.excitation.criteria import CRITERIA
 
     own = [*armid.estimators.values(), *(type(criterion) for criterion in CRITERIA.values())]
-    assert all(getattr(armid, kind.__name__) is kind for kind in own)
+    assert all(getattr(armid, kind.__name__) is kind for kind in own if kind.__module__.startswith("armid."))
 
 
 def test_every_page_is_in_the_contents():

@@ -304,8 +304,14 @@ class PayloadEstimate:
 def load_payload(path: str | Path) -> PayloadEstimate:
     """Read what `PayloadEstimate.save` wrote."""
     found = read_result(path, PayloadEstimate, "a payload", FORMAT, "armid payload -o")
-    count = len(found.loaded_values)
-    shapes = {"parameters": (10,), "free": (10,), "covariance": (10, 10), "loaded_covariance": (count, count)}
+    count = found.loaded_values.size
+    shapes = {
+        "loaded_values": (count,),
+        "parameters": (10,),
+        "free": (10,),
+        "covariance": (10, 10),
+        "loaded_covariance": (count, count),
+    }
     for name, shape in shapes.items():
         array = getattr(found, name)
         if array.shape != shape or not np.isfinite(array).all():

@@ -175,9 +175,9 @@ def load_validation(path: str | Path) -> Validation:
     """Read a validation that `Validation.save` wrote."""
     check = read_result(path, Validation, "a validation", FORMAT, "armid validate")
     names = [joint.name for joint in check.joints]
-    rows = {len(getattr(check.series, field.name)) for field in fields(Series)}
+    rows = {getattr(check.series, field.name).shape[:1] for field in fields(Series)}
     shapes = {getattr(check.series, key).shape[1:] for key in ("velocity", "measured", "predicted", "sigma")}
-    if [look.name for look in check.residuals] != names or len(rows) != 1 or shapes != {(len(names),)}:
+    if [look.name for look in check.residuals] != names or len(rows) != 1 or () in rows or shapes != {(len(names),)}:
         raise ArmidError(f"{path}: its joints, residuals and series differ; write it again with armid validate")
     return check
 

@@ -59,7 +59,8 @@ class Prior:
                     "zero, such as 0.05"
                 )
         for number in self.links:
-            reason = impossibility(self.link(number))
+            finite = bool(np.isfinite(self.link(number)).all())
+            reason = impossibility(self.link(number)) if finite else "a number is not finite"
             if reason is None and not self.link(number).any():
                 reason = "it has no mass"
             if reason is not None:
