@@ -1,12 +1,14 @@
 """Pipelines as data, and `process` from log to dataset."""
 
 import json
+import random
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from armid.errors import UnknownNameError
+from armid.errors import ArmidError, UnknownNameError
 from armid.logs.log import Log, LogError, LogInfo, LogStream
 from armid.robot import load_robot
 from armid.signals import (
@@ -27,6 +29,7 @@ from armid.signals import (
     Trim,
     TrimRest,
     filtered,
+    load_pipeline,
     process,
 )
 from tests.signals.waves import Wave, make_log, periodic_log, smooth_step, torque_of
@@ -382,3 +385,53 @@ def test_log_shorter_than_the_filter_is_named():
     log = Log(t, {"position": np.sin(t)[:, None], "effort": np.cos(t)[:, None]}, info)
     with pytest.raises(SignalError, match=r"short\.csv: .*it has 50 samples"):
         process(log, LowPass(cutoff_hz=1.0))
+
+
+PIPELINE = """
+- {step: Repair, max_gap_s: 0.05}
+- {step: Hampel, half_window: 3, threshold: 8.0, channels: [position, effort]}
+- {step: Shift, delay_s: [0.1, 0.2]}
+- {step: LowPass, cutoff_hz: 5, decimate: auto, measured: true}
+"""
+ODD = (
+    "null",
+    "true",
+    "1e999",
+    ".nan",
+    "[]",
+    "{}",
+    "[[[1]]]",
+    "{a: {b: c}}",
+    "9" * 40,
+    "2020-01-01",
+    "&a [*a]",
+    "''",
+    "!!x y",
+)
+
+
+def test_damaged_pipeline_files_are_one_sentence(tmp_path):
+    """400 files with other bytes, missing parts, other types: a pipeline, or one line that says why not."""
+    rng = random.Random(0)
+    path = tmp_path / "steps.yaml"
+    said = []
+    for _ in range(400):
+        text = PIPELINE
+        for _ in range(rng.randint(1, 3)):
+            place = rng.randrange(len(text))
+            values = [match.span() for match in re.finditer(r"(?<=[:,\[] )[^,\]}\n]+", text)]
+            kind = rng.random()
+            if kind < 0.3:
+                text = text[:place] + chr(rng.randrange(1, 256)) + text[place + 1 :]
+            elif kind < 0.5 or not values:
+                text = text[:place] + text[place + rng.randint(1, 8) :]
+            else:
+                start, stop = rng.choice(values)
+                text = text[:start] + rng.choice(ODD) + text[stop:]
+        path.write_text(text, encoding="utf-8")
+        try:
+            load_pipeline(str(path))
+        except ArmidError as error:
+            said.append(str(error))
+    assert len(said) > 200
+    assert not [sentence for sentence in said if "\n" in sentence]

@@ -11,9 +11,9 @@ import numpy as np
 from armid.arrays import Array
 from armid.logs.convert import reoriented, to_joint_side, torque_from_current
 from armid.logs.log import CHANNELS, Log, LogError, LogInfo, LogStream
+from armid.logs.naming import Unit
 from armid.logs.recipe import ColumnPlace, Recipe
 from armid.logs.table import Places, Table
-from armid.logs.units import Unit
 
 
 @dataclass(frozen=True)

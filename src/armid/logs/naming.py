@@ -1,10 +1,11 @@
-"""How a log is laid out in armid's own files: names of columns, units, and the information as JSON."""
+"""Names of columns and units, and how armid's own files hold what the numbers of a log mean."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,33 @@ from armid.logs.log import CHANNELS, Log, LogError, LogInfo
 
 FORMAT_VERSION = 1
 
-#: Units by channel; joints that slide have m where others have rad, and N where others have N m.
-UNITS = {
-    "time": "s",
-    "position": "rad",
-    "velocity": "rad/s",
-    "acceleration": "rad/s^2",
-    "effort": "N m",
-    "current": "A",
-    "temperature": "degC",
+_ANGLE = {"rad": 1.0, "mrad": 1e-3, "deg": math.radians(1.0), "rev": 2.0 * math.pi}
+_LENGTH = {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
+_FORCE = {"N": 1.0, "kN": 1e3, "mN": 1e-3}
+_TORQUE = {
+    "N m": 1.0,
+    "mN m": 1e-3,
+    "kN m": 1e3,
+    "N cm": 1e-2,
+    "N mm": 1e-3,
+    "kgf m": 9.80665,
 }
-_COMMAND_UNITS = {"position": "rad", "velocity": "rad/s", "torque": "N m"}
+_PLACE = _ANGLE | _LENGTH
+_SPEED = {f"{name}/s": factor for name, factor in _PLACE.items()} | {"rpm": math.pi / 30.0}
+_ACCELERATION = {f"{name}/s^2": factor for name, factor in _PLACE.items()}
+
+#: Factors to SI by channel, that of SI first.
+UNITS: dict[str, dict[str, float]] = {
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    "position": _PLACE,
+    "velocity": _SPEED,
+    "acceleration": _ACCELERATION,
+    "effort": _TORQUE | _FORCE,
+    "current": {"A": 1.0, "mA": 1e-3},
+    "temperature": {"degC": 1.0, "K": 1.0},
+}
+_COMMANDS = {"position": "position", "velocity": "velocity", "torque": "effort"}
+_SPELLINGS = {"°": "deg", "°C": "degC", "C": "degC", "µs": "us", "1/min": "rpm", "r/min": "rpm", "rad/s2": "rad/s^2"}
 
 
 def column_names(joints: Iterable[str], channels: Iterable[str]) -> tuple[str, ...]:
@@ -36,9 +53,8 @@ def column_names(joints: Iterable[str], channels: Iterable[str]) -> tuple[str, .
 
 
 def unit_of(column: str, info: LogInfo) -> str:
-    """Unit of a column of armid's own files."""
-    channel = column.split(".", 1)[0]
-    return _COMMAND_UNITS[info.mode] if channel == "command" else UNITS[channel]
+    """Unit of a column of armid's own files, in SI; joints that slide have m where others have rad, and N for N m."""
+    return next(iter(units_for(column.split(".", 1)[0], info.mode)))
 
 
 def ordered(channels: Iterable[str]) -> tuple[str, ...]:
@@ -83,3 +99,27 @@ def info_from_data(data: Any, source: str) -> LogInfo:
 def as_rows(log: Log, channels: Iterable[str]) -> Array:
     """Time and channels side by side, (samples, 1 + channels * joints)."""
     return np.column_stack([log.time, *(log[channel] for channel in channels)])
+
+
+@dataclass(frozen=True)
+class Unit:
+    """SI value = factor * value + offset."""
+
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+def units_for(channel: str, mode: str) -> dict[str, float]:
+    """Units that a channel can have; those of `command` depend on the mode."""
+    return UNITS[_COMMANDS[mode] if channel == "command" else channel]
+
+
+def unit(name: str, channel: str, mode: str = "position") -> Unit | None:
+    """The unit of that name for a channel, None if there is none; ``N m``, ``Nm`` and ``N*m`` are the same."""
+    valid = units_for(channel, mode)
+    spelt = _SPELLINGS.get(name.strip(), name.strip()).replace("*", " ").replace("·", " ").replace("²", "^2")
+    by_letters = {key.replace(" ", ""): factor for key, factor in valid.items()}
+    factor = valid.get(spelt, by_letters.get(spelt.replace(" ", "")))
+    if factor is None:
+        return None
+    return Unit(factor, -273.15 if channel == "temperature" and spelt == "K" else 0.0)

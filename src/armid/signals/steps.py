@@ -108,6 +108,8 @@ def step_from_data(data: Step | str | Mapping[str, Any]) -> Step:
         return checked(plain(options), kind, name)
     except DescriptionError as error:
         raise SignalError(name, f"{error.field} {error.problem}") from None
+    except RecursionError:
+        raise SignalError(name, "has options that are nested too deeply") from None
 
 
 def required_effort(log: Log) -> Array:
