@@ -8,9 +8,8 @@ import pytest
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import UnknownNameError
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from armid.estimation.likelihood import EffectivePart, FourierPart, motion_slopes
+from armid.estimation.likelihood import EffectivePart, FourierPart, motion_noise, motion_slopes
 from armid.estimation.maximum_likelihood import MaximumLikelihood
-from armid.estimation.motion_noise import motion_noise
 from armid.estimation.problem import EstimationError
 from armid.logs.log import Log, LogInfo
 from armid.signals import LowPass, PeriodicAverage, process

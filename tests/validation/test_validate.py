@@ -20,7 +20,7 @@ from armid.validation import (
     own_pipeline,
     validate,
 )
-from armid.validation.verdict import telling
+from armid.validation.validating import telling
 from tests.validation.arms import VALUES, data_of, planar, swing
 
 

@@ -15,9 +15,8 @@ from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import measured_noise
-from armid.estimation.likelihood import EffectivePart, FourierPart, Normal, Part
+from armid.estimation.likelihood import EffectivePart, FourierPart, Normal, Part, is_period, motion_noise
 from armid.estimation.linear import solve_problem, solve_weighted
-from armid.estimation.motion_noise import is_period, motion_noise
 from armid.estimation.problem import Problem
 from armid.notes import note
 from armid.robot.robot import Robot

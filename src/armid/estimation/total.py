@@ -18,9 +18,8 @@ from armid.errors import UnknownNameError
 from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.likelihood import BLOCK, regressor_slope
+from armid.estimation.likelihood import BLOCK, motion_noise, regressor_slope
 from armid.estimation.linear import residual_squares, solve_weighted
-from armid.estimation.motion_noise import motion_noise
 from armid.estimation.problem import EstimationError, Problem
 from armid.experiment.settings import PerJoint
 from armid.notes import Note, note

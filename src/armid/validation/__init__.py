@@ -11,6 +11,7 @@ from armid.validation.prediction import TorquePrediction as TorquePrediction
 from armid.validation.prediction import predict as predict
 from armid.validation.residuals import ResidualAnalysis as ResidualAnalysis
 from armid.validation.result import ReferenceRow as ReferenceRow
+from armid.validation.result import Thresholds as Thresholds
 from armid.validation.result import Validation as Validation
 from armid.validation.result import load_validation as load_validation
 from armid.validation.validating import TrainingDataError as TrainingDataError
@@ -18,4 +19,3 @@ from armid.validation.validating import against_reference as against_reference
 from armid.validation.validating import nominal_values as nominal_values
 from armid.validation.validating import own_pipeline as own_pipeline
 from armid.validation.validating import validate as validate
-from armid.validation.verdict import Thresholds as Thresholds

@@ -16,9 +16,27 @@ from armid.files import MaybeNaN, plain, read_result, write_result
 from armid.notes import Note
 from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
-from armid.validation.verdict import Thresholds
 
 FORMAT = "armid validation 1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """What counts as good.
+
+    A joint is good when its error while moving is at most a tenth of the torque's spread (computed torque then leaves
+    the feedback a tenth of the work), or at most twice the noise (where torque is small, noise is all one can ask for;
+    Swevers' Table 1 has ratios up to 2).
+
+    Attributes:
+        nrms_moving: largest rms error over the torque's standard deviation, moving.
+        noise_ratio: largest rms error over the noise; a joint needs one of the two.
+        relative_error: largest error of all joints together over all torque, moving; None for no such limit.
+    """
+
+    nrms_moving: float = 0.10
+    noise_ratio: float = 2.0
+    relative_error: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

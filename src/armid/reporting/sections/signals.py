@@ -10,7 +10,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.estimation.fit import Fit
-from armid.estimation.motion_noise import is_period, kept_harmonics
+from armid.estimation.likelihood import is_period, kept_harmonics
 from armid.figures import Block, Figure, Panel, level, line, span
 from armid.logs.log import Log
 from armid.reporting.evidence import Evidence

@@ -15,8 +15,7 @@ from armid.validation.comparison import compare
 from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
 from armid.validation.result import Validation
-from armid.validation.validating import nominal_fit
-from armid.validation.verdict import failing
+from armid.validation.validating import failing, nominal_fit
 
 ROWS, POINTS = 1800, 700  # of curves, of dots
 QUIET = 1.1  # multiples of the noise up to which a joint counts as predicted as well as it can be
