@@ -63,6 +63,7 @@ def test_the_folder_of_a_run(armid, files):
 def test_bad_input(armid, files, tmp_path, monkeypatch):
     """Each mistake is one sentence and exit code 2, and nothing is written."""
     (tmp_path / "empty").mkdir()
+    (files / "odd.json").write_text('{"joints": [{"joint": "a", "drop": 0.1, "time": 3, "means": []}]}')
     cases = {
         (files / "planar.yaml",): "is not JSON",
         (files / "check.json",): "is not a fit",
@@ -70,6 +71,7 @@ def test_bad_input(armid, files, tmp_path, monkeypatch):
         (files / "nothing.json",): "there is no such file",
         (files / "fit.json", "--validation", files / "fit.json"): "is not a validation",
         (files / "fit.json", "--plan", files / "fit.json"): "is not a plan",
+        (files / "fit.json", "--warmup", files / "odd.json"): "warmup.json: joints[1].time: must be a list",
         (files / "fit.json", "-o", files / "fit.json"): "cannot be written too",
         (files / "fit.json", "-o", files / "no" / "page.html"): "there is no folder",
     }

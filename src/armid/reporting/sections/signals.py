@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from armid.arrays import Array
 from armid.estimation.fit import Fit
 from armid.estimation.likelihood import is_period, kept_harmonics
 from armid.figures import Block, Figure, Panel, level, line, span
+from armid.files import checked
 from armid.logs.log import Log
 from armid.reporting.evidence import Evidence
 from armid.reporting.html import Cell, Column, Row, Section, paragraph, table
@@ -34,9 +36,9 @@ def signals(evidence: Evidence) -> Section:
         parts = [_spectra(log, data)]
     words.append(_delay_words(fit))
     parts.append(_steps(fit))
-    if evidence.warmup is not None and evidence.warmup.get("joints"):
-        words.append(_warmup_words(evidence.warmup))
-        parts += ["<h3>Warm-up</h3>", _warmup(evidence.warmup)]
+    if evidence.warmup and (joints := checked(evidence.warmup, WarmUpEntries, "warmup.json").joints):
+        words.append(_warmup_words(joints))
+        parts += ["<h3>Warm-up</h3>", _warmup(joints)]
     sentence = "; ".join(words)
     return Section("signals", "Signals", sentence[0].upper() + sentence[1:] + ".", parts)
 
@@ -162,32 +164,56 @@ def _most(values: Array) -> float:
     return float(np.max(np.abs(values))) or 1.0
 
 
-def _warmup(warmup: Mapping[str, Any]) -> Figure:
+@dataclass(frozen=True)
+class WarmUpCurve:
+    """Coefficients of a + b exp(-t / T)."""
+
+    coefficients: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class WarmUpJoint:
+    """One joint's warm-up, as `armid warmup` writes it."""
+
+    joint: str
+    time: tuple[float, ...]
+    means: tuple[float, ...]
+    drop: float
+    time_constant_s: float | None = None
+    significant: bool = False
+    fit: WarmUpCurve = field(default_factory=WarmUpCurve)
+
+
+@dataclass(frozen=True, eq=False)
+class WarmUpEntries:
+    """What a report reads of a warm-up's file."""
+
+    joints: tuple[WarmUpJoint, ...] = ()
+
+
+def _warmup(joints: Sequence[WarmUpJoint]) -> Figure:
     blocks = []
-    for joint in warmup["joints"]:
-        time, means = np.asarray(joint["time"], dtype=float), np.asarray(joint["means"], dtype=float)
-        traces = [line("measured", time, means, mode="markers", size=4, name="mean of a cycle")]
-        c = (joint.get("fit") or {}).get("coefficients") or {}
-        if joint.get("significant") and {"a", "b", "T"} <= set(c):
-            smooth = np.linspace(time[0], time[-1], 100)
-            traces.append(line("predicted", smooth, c["a"] + c["b"] * np.exp(-smooth / c["T"]), name="fit"))
-        corner = f"falls by {percent(joint['drop'])}" if joint.get("significant") else "no change"
-        panel = Panel("N m", traces, corner=corner, y_range=span(means, 0.12), x_title="time [s]")
-        blocks.append(Block(str(joint.get("joint", "")), [[panel]], (110.0,)))
+    for one in joints:
+        traces = [line("measured", one.time, one.means, mode="markers", size=4, name="mean of a cycle")]
+        a, b, constant = (one.fit.coefficients.get(name) for name in ("a", "b", "T"))
+        if one.significant and one.time and a is not None and b is not None and constant:
+            smooth = np.linspace(one.time[0], one.time[-1], 100)
+            traces.append(line("predicted", smooth, a + b * np.exp(-smooth / constant), name="fit"))
+        corner = f"falls by {percent(one.drop)}" if one.significant else "no change"
+        panel = Panel("N m", traces, corner=corner, y_range=span(one.means, 0.12), x_title="time [s]")
+        blocks.append(Block(one.joint, [[panel]], (110.0,)))
     caption = "mean torque per cycle while the arm gets warm"
     legend = {"measured dots": "mean |torque| of a cycle", "predicted": "a + b exp(−t / T)"}
     return Figure("warmup", blocks, caption, legend, across=3)
 
 
-def _warmup_words(warmup: Mapping[str, Any]) -> str:
-    seen = [joint for joint in warmup["joints"] if joint.get("significant")]
-    if not seen:
+def _warmup_words(joints: Sequence[WarmUpJoint]) -> str:
+    falling = [one for one in joints if one.significant]
+    if not falling:
         return "the warm-up shows no change of friction"
-    most = max(seen, key=lambda joint: float(joint["drop"]))
-    amount = (
-        f"by {percent(float(most['drop']))} with a time constant of {exact(round(float(most['time_constant_s'])))} s"
-    )
-    if len(seen) == 1:
-        return f"warming up lowers the torque of {most['joint']} {amount}"
-    names = listed([str(joint["joint"]) for joint in seen]) if len(seen) < 4 else f"{len(seen)} joints"
-    return f"warming up lowers the torque of {names}, most that of {most['joint']} {amount}"
+    most = max(falling, key=lambda one: one.drop)
+    amount = f"by {percent(most.drop)} with a time constant of {exact(round(most.time_constant_s or 0.0))} s"
+    if len(falling) == 1:
+        return f"warming up lowers the torque of {most.joint} {amount}"
+    names = listed([one.joint for one in falling]) if len(falling) < 4 else f"{len(falling)} joints"
+    return f"warming up lowers the torque of {names}, most that of {most.joint} {amount}"
