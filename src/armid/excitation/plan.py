@@ -11,12 +11,13 @@ from armid.display import html_table, short
 from armid.excitation.certificate import Certificate, Margin
 from armid.excitation.criteria import Conditioning
 from armid.excitation.trajectory import Trajectory
-from armid.files import Unbounded, plain, read_result, write_result
+from armid.files import FieldError, Unbounded, plain, read_result, write_result
 
 if TYPE_CHECKING:
     from armid.robot.robot import Robot
 
 FORMAT = "armid plan 1"
+_MOST_SAMPLES = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,17 @@ class Plan:
     margins: tuple[Margin, ...]
     seconds: float
     options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what no experiment can have: a file can be damaged."""
+        if not 0.0 < self.rate_hz * self.trajectory.duration <= _MOST_SAMPLES:
+            problem = (
+                f"is {self.rate_hz:g}; one period of {self.trajectory.duration:g} s needs 1 to {_MOST_SAMPLES} samples"
+            )
+            raise FieldError("rate_hz", f"is {self.rate_hz:g}; {period} must have 1 to {_MOST_SAMPLES} samples")
+        if len(self.joint_names) != self.trajectory.joints:
+            moved = f"the trajectory moves {self.trajectory.joints}"
+            raise FieldError("joint_names", f"holds {len(self.joint_names)} names; {moved}")
 
     @property
     def certificate(self) -> Certificate:
