@@ -1,9 +1,20 @@
-"""Where real robots and logs are found."""
+"""Where real robots and logs are found, and kernels as users have them."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels elsewhere: code compiled in a process may round otherwise than the same code from the cache.
+
+    Functions that were not inlined are there twice then, and the linker takes another one.
+    """
+    if not hasattr(session.config, "workerinput"):
+        subprocess.run([sys.executable, "-m", "armid.dynamics.warm"], check=True, capture_output=True)
 
 
 @pytest.fixture

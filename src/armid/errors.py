@@ -69,13 +69,6 @@ class RoundedAngleWarning(ArmidWarning):
     """A description holds angles that were rounded, such as 1.5708 for a right angle."""
 
 
-def in_words(error: Exception) -> str:
-    """What is wrong with the entries of a file that could not be read, for people."""
-    if isinstance(error, KeyError) and error.args:
-        return f"{error.args[0]!r} is missing"
-    return "an entry is of another kind than expected"
-
-
 def nearest(name: str, valid: Iterable[str], cutoff: float = 0.6) -> str:
     """Return ", did you mean ...?" for the closest valid name that is at least as like as `cutoff`, or nothing."""
     close = get_close_matches(name, list(valid), n=1, cutoff=cutoff)

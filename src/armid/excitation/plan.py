@@ -53,9 +53,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse what no experiment can have: a file can be damaged."""
         if not 0.0 < self.rate_hz * self.trajectory.duration <= _MOST_SAMPLES:
-            problem = (
-                f"is {self.rate_hz:g}; one period of {self.trajectory.duration:g} s needs 1 to {_MOST_SAMPLES} samples"
-            )
+            period = f"{self.trajectory.duration:g} s"
             raise FieldError("rate_hz", f"is {self.rate_hz:g}; {period} must have 1 to {_MOST_SAMPLES} samples")
         if len(self.joint_names) != self.trajectory.joints:
             moved = f"the trajectory moves {self.trajectory.joints}"
