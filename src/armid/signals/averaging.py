@@ -173,13 +173,23 @@ def average_periods(values: Array, samples_per_period: int) -> Averaged:
     Raises:
         SignalError: the samples are not a whole number of periods, or not one of these is complete.
     """
-    if len(values) % samples_per_period or not len(values):
+    count, rest = divmod(len(values), samples_per_period)
+    if rest or not count:
         raise SignalError(
             "averaging", f"{len(values)} samples are not a whole number of periods of {samples_per_period} samples"
         )
-    total = PeriodAccumulator(samples_per_period, values.shape[1])
-    total.add(values)
-    return total.result()
+    periods = values.reshape(count, samples_per_period, -1)
+    complete = np.isfinite(periods).all(axis=(1, 2))
+    if not complete.any():
+        raise SignalError("averaging", f"not one period is complete; {count} were refused: repair the log")
+    if not complete.all():
+        periods = periods[complete]
+    # Subtracting the first period before the mean keeps noise-free periods exact.
+    mean = periods[0] + (periods - periods[0]).mean(axis=0)
+    residual = periods - mean
+    flat = residual.reshape(-1, residual.shape[2])
+    spectrum = (np.abs(np.fft.rfft(residual, axis=1)) ** 2).sum(axis=0)
+    return Averaged(mean, len(periods), flat.T @ flat, spectrum, resolution(periods[0]), count - len(periods))
 
 
 def resolution(values: Array) -> Array:
