@@ -2,6 +2,7 @@
 
 import json
 from importlib.resources import files
+from inspect import signature
 
 import pytest
 
@@ -156,6 +157,8 @@ def test_files_are_whole(paper):
     names = list(file.experiments)
     assert all(names.index(need) < names.index(name) for name, one in file.experiments.items() for need in one.needs)
     assert [experiment.name for experiment in experiments_of(paper)] == names
+    for experiment in experiments_of(paper):
+        signature(experiment.function).bind(None, **experiment.about.options)  # all that it needs, nothing else
 
 
 def test_outcomes_survive_the_disk(tmp_path):

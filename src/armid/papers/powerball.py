@@ -87,13 +87,13 @@ def rank_of_29(robot: Robot, seed: int, motion: Any = None) -> tuple[int, float]
     return rank, float(singular[0] / max(singular[-1], 1e-300))
 
 
-def warming(bench: PaperBench, *, thermal: Thermal | None, cycle_s: float) -> dict[str, Any]:
+def warming(bench: PaperBench, *, cycle_s: float, thermal: Thermal | None = None) -> dict[str, Any]:
     """II.C: a sinusoid on joint 4 until its mean torque changes no more (Fig. 3), and friction before and after.
 
     Args:
         bench: where to work.
-        thermal: how the grease warms; the virtual robot's own by default.
         cycle_s: period of the sinusoid.
+        thermal: how the grease warms; the virtual robot's own by default.
     """
     robot, grease, number = load_robot("powerball"), thermal or Thermal(), int(PRINTED.warm_up.joint)
     arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=bench.seed, thermal=grease)
@@ -125,7 +125,7 @@ def _repeat_sweep(arm: VirtualRobot, robot: Robot, joint: int) -> Any:
     return friction_points(run.log, robot, joint)
 
 
-def friction(bench: PaperBench, *, joints: Sequence[int], seconds: float | None) -> dict[str, Any]:
+def friction(bench: PaperBench, *, joints: Sequence[int], seconds: float | None = None) -> dict[str, Any]:
     """II.C: friction of six joints at 18 speeds in both directions, free of gravity (Table 2, Fig. 4 to 6).
 
     Args:
