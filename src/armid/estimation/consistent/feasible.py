@@ -45,7 +45,7 @@ RANK = 1e-9  # singular values below this share of the largest leave their direc
 
 
 class NotFeasibleError(EstimationError):
-    """No physically possible parameters were found.
+    """No physically consistent parameters were found.
 
     Attributes:
         fit: the unconstrained fit, the last good result.
@@ -59,19 +59,19 @@ class NotFeasibleError(EstimationError):
 
 @dataclass(frozen=True, kw_only=True)
 class FeasibleLeastSquares(Estimator):
-    """Weighted least squares over all physically possible arms, by semidefinite programming on the compact factor.
+    """Weighted least squares over all physically consistent arms, by semidefinite programming on the compact factor.
 
     Every link's pseudo-inertia, less the second moments of the rotors it carries, is positive definite; rotor inertias,
     friction and stiffness are not negative (Wensing, Kim, Slotine 2018). All standard parameters are unknowns. What
     neither data nor prior decide is taken near a plausible arm: the description's nominal inertias where it has
-    possible ones, else bodies of the arm's proportions, believed to 3000 %. A link more than twice as heavy as
+    consistent ones, else bodies of the arm's proportions, known to 3000 %. A link more than twice as heavy as
     plausible is made lighter where the data do not tell the difference, and told where it stays above three times.
 
     Attributes:
         noise: ``residual`` weighs joints by their residuals, ``measured`` by the noise the data sets state.
-        prior: what is believed about links beforehand.
+        prior: what is known about links beforehand.
         bounds: what else is known about links.
-        margin: distance kept from the edge of the possible, as a share of the arm's typical link.
+        margin: distance from the edge of the physically consistent, as a share of the arm's typical link.
     """
 
     name: ClassVar[str] = "feasible"
@@ -105,11 +105,11 @@ class FeasibleLeastSquares(Estimator):
 
 
 def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None = None, margin: float = MARGIN) -> Fit:
-    """The physically possible fit to the same data, from the factor and weights that a fit keeps.
+    """The physically consistent fit to the same data, from the factor and weights that a fit keeps.
 
     Args:
         fit: any fit.
-        prior: what is believed about links beforehand.
+        prior: what is known about links beforehand.
         bounds: what else is known about links.
         margin: see `FeasibleLeastSquares`.
 

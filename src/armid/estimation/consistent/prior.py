@@ -31,12 +31,12 @@ VAGUE = 1e4  # relative standard deviation of what a prior does not speak of
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Values believed beforehand, and how firmly.
+    """Values known beforehand, and how firmly.
 
     A link's deviation is measured by the Frobenius norm of P0^-1/2 (P - P0) P0^-1/2, with P the link's pseudo-inertia
     and P0 the prior's: to second order the distance of positive definite matrices that does not depend on units or
     frames (Lee, Wensing, Park 2018/2020). A `strength` of 0.05 takes this norm's parts to have a standard deviation of
-    0.05: the mass is believed to 5 %, the centre of mass to about 4 % of the link's radius of gyration.
+    0.05: the mass is known to 5 %, the centre of mass to about 4 % of the link's radius of gyration.
 
     Attributes:
         values: by parameter name; for a link all ten parameters, for rotors and friction single ones.

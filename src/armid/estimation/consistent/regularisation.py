@@ -210,15 +210,15 @@ def _newton(function: _Barrier) -> Array:
     return n
 
 
-HALF = 0.5  # share from which a parameter counts as decided by the data
+HALF = 0.5  # share from which a parameter counts as determined by the data
 
 
 def data_share(
     fit: Fit, unknowns: Unknowns, x: Array, scale: Array, data: Array, regularising: Array, prior: Prior | None
 ) -> Array:
-    """How much of each parameter the data decide: 1 all, 0 nothing, from 0.5 on it counts as decided.
+    """How much of each parameter the data determine: 1 all, 0 nothing, from 0.5 on it counts as determined.
 
-    Without a prior on it, a parameter is decided where it can be identified alone and its standard deviation is small:
+    Without a prior on it, a parameter is determined if it can be identified alone and its standard deviation is small:
     1 / (1 + (sigma / (0.3 size))^2), with size the larger of its value and, for links, what is typical of it; a product
     of inertia near zero can be well known. A parameter that torque shows only within groups has 0. With a prior on it
     the share is 1 - posterior variance / prior variance, if that is more.
@@ -230,7 +230,7 @@ def data_share(
         scale: typical size of each.
         data: rows of unit variance for the unknowns.
         regularising: the same of prior and plausible arm.
-        prior: what is believed beforehand.
+        prior: what is known beforehand.
     """
     names = unknowns.names
     linkwise = {name for number in range(1, fit.robot.n_joints + 1) for name in inertial_names(number)}
