@@ -45,27 +45,12 @@ def datasets(options: argparse.Namespace) -> int:
 
 
 def _as_data(entry: PublicLogs, folder: str | None) -> dict[str, Any]:
-    where = entry.folder(folder)
+    where, named = entry.folder(folder), ("name", "title", "origin", "commit", "licence", "recipe")
     return {
-        "name": entry.name,
-        "title": entry.title,
-        "origin": entry.origin,
-        "commit": entry.commit,
-        "licence": entry.licence,
-        "recipe": entry.recipe,
-        "robot": str(entry.robot_path(folder)),
-        "prior": None if entry.prior_path(folder) is None else str(entry.prior_path(folder)),
-        "files": [
-            {
-                "name": file.name,
-                "use": file.use,
-                "bytes": file.bytes,
-                "sha256": file.sha256,
-                "addresses": list(file.addresses),
-                "state": None if where is None else file.state(where),
-            }
-            for file in entry.files
-        ],
+        **{name: getattr(entry, name) for name in named},
+        "robot": entry.robot_path(folder),
+        "prior": entry.prior_path(folder),
+        "files": [{**vars(file), "state": None if where is None else file.state(where)} for file in entry.files],
     }
 
 

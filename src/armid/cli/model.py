@@ -60,18 +60,13 @@ def _as_data(model: Model) -> dict[str, Any]:
         "robot": model.robot.name,
         "joints": model.robot.n_joints,
         "joint_names": list(model.robot.joint_names),
-        "gravity": model.robot.gravity.tolist(),
+        "gravity": model.robot.gravity,
         "standard_parameters": _standard(model),
         "base_parameters": base.count,
         "friction_parameters": _friction_count(model),
         "spring_parameters": _springs(model),
         "groups": [
-            {
-                "name": group.name,
-                "expression": group.expression,
-                "unit": group.unit,
-                "terms": [{"parameter": name, "coefficient": value} for name, value in group.terms],
-            }
+            {"name": group.name, "expression": group.expression, "unit": group.unit, "terms": _terms(group.terms)}
             for group in base.groups_of("inertial", "rotor")
         ],
         "alone": [name for name in base.alone if name in inertial],
@@ -80,6 +75,10 @@ def _as_data(model: Model) -> dict[str, Any]:
         "zero": sorted(model.robot.zero),
         "disagreement": base.disagreement(),
     }
+
+
+def _terms(pairs: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{"parameter": name, "coefficient": value} for name, value in pairs]
 
 
 def _describe(model: Model) -> Iterable[str]:
@@ -123,10 +122,7 @@ def _view_data(view: View) -> dict[str, Any]:
                 "name": entry,
                 "unit": view.units[i],
                 "class": classes[i],
-                "terms": [
-                    {"parameter": names[c], "coefficient": float(view.matrix[i, c])}
-                    for c in view.matrix[i].nonzero()[0]
-                ],
+                "terms": _terms((names[c], view.matrix[i, c]) for c in view.matrix[i].nonzero()[0]),
             }
             for i, entry in enumerate(view.entries)
         ],

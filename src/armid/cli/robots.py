@@ -16,6 +16,8 @@ from armid.errors import ArmidError
 if TYPE_CHECKING:
     from armid.robot import Robot
 
+_LIMITS = ("lower", "upper", "velocity", "acceleration", "torque")
+
 
 @command(
     "robots",
@@ -76,29 +78,18 @@ def _as_data(robot: Robot) -> dict[str, Any]:
                 "name": joint.name,
                 "type": "prismatic" if joint.prismatic else "revolute",
                 "parent": joint.parent,
-                "lower": _number(limits.lower[i]),
-                "upper": _number(limits.upper[i]),
-                "velocity": _number(limits.velocity[i]),
-                "acceleration": _number(limits.acceleration[i]),
-                "torque": _number(limits.torque[i]),
+                **{name: getattr(limits, name)[i] for name in _LIMITS},
                 "gear_ratio": robot.drives[i].gear_ratio if robot.drives else None,
                 "friction": robot.friction[i].law,
             }
             for i, joint in enumerate(robot.joints)
         ],
-        "gravity": robot.gravity.tolist(),
+        "gravity": robot.gravity,
         "assumed_limits": sorted(limits.assumed),
         "published": list(robot.published),
         "virtual": robot.virtual is not None,
-        "provenance": [
-            {"field": p.field, "status": p.status, "source": p.source, "note": p.note, "errata": list(p.errata)}
-            for p in robot.provenance
-        ],
+        "provenance": robot.provenance,
     }
-
-
-def _number(value: float) -> float | None:
-    return None if value != value else float(value)
 
 
 def _describe(robot: Robot) -> Iterable[str]:
