@@ -90,7 +90,7 @@ def test_friction_of_a_virtual_robot_without_noise_is_left_alone():
     robot = load_robot("er16").first_links(3)
     arm = VirtualRobot(robot, rate_hz=100.0, seed=0, sensors=Sensors.perfect())
     log = arm.run(motion(robot, np.random.default_rng(0)), periods=4)
-    assert find_spikes(log["effort"]).sum() == 20
+    assert find_spikes(log["effort"]).sum() == 28
     assert Hampel().apply(log, None)[0] is log
     assert not examine(log).of("spikes")
 
