@@ -23,6 +23,7 @@ from armid.estimation.least_squares import PriorLeastSquares as PriorLeastSquare
 from armid.estimation.least_squares import SingularValueSolution as SingularValueSolution
 from armid.estimation.least_squares import WeightedLeastSquares as WeightedLeastSquares
 from armid.estimation.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from armid.estimation.mixed import MixedEffects as MixedEffects
 from armid.estimation.problem import EstimationError as EstimationError
 from armid.estimation.problem import Problem as Problem
 from armid.estimation.robust import RobustLeastSquares as RobustLeastSquares
@@ -31,7 +32,14 @@ from armid.torque.friction.term import FrictionTerm as FrictionTerm
 from armid.torque.known import KnownTorque as KnownTorque
 
 for _kind in (
-    *(FeasibleLeastSquares, WeightedLeastSquares, OrdinaryLeastSquares, SingularValueSolution, MaximumLikelihood),
+    *(
+        FeasibleLeastSquares,
+        MixedEffects,
+        WeightedLeastSquares,
+        OrdinaryLeastSquares,
+        SingularValueSolution,
+        MaximumLikelihood,
+    ),
     *(RobustLeastSquares, TotalLeastSquares, InstrumentalVariables, BeeColony, DifferentialEvolution),
 ):
     estimators.add(_kind.name)(_kind)

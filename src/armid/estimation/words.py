@@ -21,6 +21,16 @@ def _left_out(share: float, rules: Sequence[Mapping[str, Any]], marked: bool) ->
     return f"{share:.1%} of the rows do not count: their joint is {'; '.join(words)}{more}."
 
 
+def _random_effects(shares: Mapping[str, float]) -> str:
+    words = {"smooth": "its shape", "smooth-even": "direction", "load": "the load", "gain": "the weight carried"}
+    found = [f"by {words[kind]} ({share:.2g})" for kind, share in shares.items() if kind in words and share > 1e-3]
+    if not found:
+        return "Friction beyond viscous and Coulomb friction does not show in the data."
+    return (
+        f"Friction differs from viscous and Coulomb friction {', '.join(found)}, as shares of its level or of the load."
+    )
+
+
 def _likelihood(steps: int, converged: bool, moved_rad: float | None, weighted: bool, measured: bool) -> str:
     end = f"converged in {steps} steps" if converged else f"NOT converged after {steps} steps; raise iterations"
     forms = []
@@ -121,6 +131,11 @@ WORDS: dict[str, Any] = {
     "limits_not_in_intervals": lambda prior: (
         "Intervals do not know of physical limits: they are those of the unconstrained fit"
         + (" with the prior." if prior else ".")
+    ),
+    "random_effects": _random_effects,
+    "regularised": (
+        "What the data leave open is settled by an arm of the description's geometry or nominal inertias (strength "
+        "{strength:.2g}, mean link of {mass_factor:.3g} kg)."
     ),
     "not_consistent": "No physically consistent arm was sought or found ({reason}): method wls.",
 }  # fmt: skip

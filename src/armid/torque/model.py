@@ -102,17 +102,28 @@ class TorqueModel:
         """Rigid-body torque (samples, joints) that load terms go by; None where no load is stated."""
         if self.load_values is None:
             return None
+        return self._base_torque(motion, self._inertial_load)
+
+    def weight(self, motion: Motion) -> Array | None:
+        """Torque (samples, joints) that holds the links against gravity; None where no load is stated."""
+        if self.load_values is None:
+            return None
+        still = np.zeros_like(motion.q)
+        return self._base_torque(Motion(motion.q, still, still), self._inertial_load)
+
+    @cached_property
+    def _inertial_load(self) -> Array:
         kinds = {parameter.name: parameter.kind for parameter in self.model.parameters}
-        kept = self.model.base.kept
-        inertial = [self.load_values[name] if kinds[name] == "inertial" else 0.0 for name in kept]
-        return self._base_torque(motion, np.array(inertial))
+        loads = self.load_values or {}
+        return np.array([loads[name] if kinds[name] == "inertial" else 0.0 for name in self.model.base.kept])
 
     def _columns(self, motion: Motion) -> Iterator[tuple[int, Array]]:
         """Each coefficient of the terms: its joint and its column (samples,) along a motion."""
         load = self.load(motion) if any(term.loaded for term in self.terms) else None
+        weight = self.weight(motion) if any(term.formula.weighted for term in self.terms) else None
         for term in self.terms:
-            mine = None if load is None else load[:, term.joint]
-            for column in term.columns(motion.qd[:, term.joint], mine).T:
+            own = (None if one is None else one[:, term.joint] for one in (load, weight))
+            for column in term.columns(motion.qd[:, term.joint], *own).T:
                 yield term.joint, column
 
     def _base_torque(self, motion: Motion, values: Array) -> Array:

@@ -174,11 +174,12 @@ def reach(robot: Robot) -> float:
     return float(sum(_length(robot, number) for number in range(1, robot.n_joints + 1)))
 
 
-def reference_bodies(robot: Robot) -> Array:
+def reference_bodies(robot: Robot, least: float = 0.0) -> Array:
     """Pseudo-inertias (links, 4, 4) of a plausible arm of this geometry whose mean link has 1 kg.
 
     Each link is a body around the middle between its joint and the next, as long as that, and as heavy in relation as
-    what is left of the arm's reach beyond its joint. It decides what neither data nor prior do.
+    what is left of the arm's reach beyond its joint. It decides what neither data nor prior do. No link is shorter than
+    the share `least` of a typical one.
     """
     count = robot.n_joints
     lengths = np.array([_length(robot, number) for number in range(1, count + 1)])
@@ -189,7 +190,7 @@ def reference_bodies(robot: Robot) -> Array:
     for index in range(count):
         start, end = _ends(robot, index + 1)
         middle = 0.5 * (start + end)
-        spread = lengths[index] ** 2 / 12.0 + (0.25 * typical) ** 2
+        spread = max(lengths[index], least * typical) ** 2 / 12.0 + (0.25 * typical) ** 2
         result[index, :3, :3] = spread * np.eye(3) + np.outer(middle, middle)
         result[index, :3, 3] = result[index, 3, :3] = middle
         result[index, 3, 3] = 1.0

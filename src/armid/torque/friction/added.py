@@ -3,6 +3,7 @@
 from armid.errors import UnknownNameError
 from armid.registry import friction_laws
 from armid.torque.friction.law import FrictionLaw
+from armid.torque.friction.smooth import EVEN, ODD
 from armid.torque.friction.stribeck import EXCESS
 
 ROOT = FrictionLaw(
@@ -25,26 +26,36 @@ LOAD = FrictionLaw(
     units={"fl": "1"},
 )
 
+GAIN = FrictionLaw(
+    name="gain",
+    title="torque in proportion to the weight that the joint carries, PA-10 (19)",
+    columns={"gw": "weight"},
+    units={"gw": "1"},
+    even=True,
+)
+
 #: By the names that the command line and `FrictionTerm` use.
-ADDED = {law.name: law for law in (ROOT, EXCESS, ASYMMETRY, LOAD)}
+CHOICES = (ROOT, EXCESS, ASYMMETRY, LOAD)  # that `auto` searches among
+ADDED = {law.name: law for law in (*CHOICES, GAIN, ODD, EVEN)}
 
 
 def friction_choice(text: str) -> str | tuple[str, ...]:
-    """What words like those of ``--friction`` ask for: a law by its name, or names in `ADDED` to choose among.
+    """What words like those of ``--friction`` ask for: a law by its name, or names in `CHOICES` to choose among.
 
     Args:
-        text: ``auto`` for all of `ADDED`; the name of a friction law; or names in `ADDED`, with commas between them
+        text: ``auto`` for all of `CHOICES`; the name of a friction law; or names in `CHOICES`, with commas between them
             (``stribeck`` among others is short for its excess).
 
     Raises:
         UnknownNameError: a word is none of these.
     """
     if text == "auto":
-        return tuple(ADDED)
+        return tuple(law.name for law in CHOICES)
     if text in friction_laws:
         return text
     names = tuple(EXCESS.name if word == "stribeck" else word for word in text.split(","))
+    choices = tuple(law.name for law in CHOICES)
     for name in names:
-        if name not in ADDED:
-            raise UnknownNameError("friction", name, ("auto", "linear", *friction_laws, *ADDED))
+        if name not in choices:
+            raise UnknownNameError("friction", name, ("auto", "linear", *friction_laws, *choices))
     return names

@@ -67,12 +67,17 @@ class FrictionLaw:
     @cached_property
     def formulas(self) -> dict[str, Expression]:
         """The columns, ready to be evaluated."""
-        return {name: Expression(text, ("v", "load", *self.shapes)) for name, text in self.columns.items()}
+        return {name: Expression(text, ("v", "load", "weight", *self.shapes)) for name, text in self.columns.items()}
 
     @cached_property
     def loaded(self) -> bool:
         """Whether the torque depends on the joint's load."""
         return any("load" in formula.used for formula in self.formulas.values())
+
+    @cached_property
+    def weighted(self) -> bool:
+        """Whether the torque depends on the weight that the joint carries."""
+        return any("weight" in formula.used for formula in self.formulas.values())
 
     @property
     def viscous(self) -> str | None:
@@ -84,14 +89,29 @@ class FrictionLaw:
         unit = self.units.get(name, "N m")
         return unit.replace("N m", "N").replace("rad", "m") if prismatic else unit
 
-    def column_values(self, velocity: Array, shapes: Mapping[str, float], load: Array | None = None) -> Array:
-        """Columns (samples, linear coefficients) at velocities [rad/s] and, where it counts, load torques [N m]."""
-        if self.loaded and load is None:
+    def column_values(
+        self,
+        velocity: Array,
+        shapes: Mapping[str, float],
+        load: Array | None = None,
+        weight: Array | None = None,
+    ) -> Array:
+        """Columns (samples, linear coefficients) at velocities [rad/s] and, where they count, torques [N m].
+
+        Args:
+            velocity: of the joint.
+            shapes: by name.
+            load: rigid-body torque of the joint; formulas see its size.
+            weight: torque that holds the arm against gravity.
+        """
+        if (self.loaded and load is None) or (self.weighted and weight is None):
             raise ValueError(f"the friction {self.name!r} needs the load torque")
         v = np.asarray(velocity, dtype=float)
         values: dict[str, Any] = {"v": np.abs(v), **shapes}
         if load is not None:
             values["load"] = np.abs(load)
+        if weight is not None:
+            values["weight"] = weight
         way = np.sign(v)
         result = np.empty((*v.shape, len(self.columns)))
         for k, formula in enumerate(self.formulas.values()):

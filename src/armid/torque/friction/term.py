@@ -61,7 +61,7 @@ class FrictionTerm:
         """Whether it depends on the load."""
         return self.formula.loaded
 
-    def columns(self, velocity: Array, load: Array | None) -> Array:
-        """Columns (samples, coefficients) for velocities [rad/s] and load torques [N m] of its joint."""
+    def columns(self, velocity: Array, load: Array | None, weight: Array | None = None) -> Array:
+        """Columns (samples, coefficients) for velocities [rad/s], load torques and weight [N m] of its joint."""
         shapes = dict(zip(self.formula.shapes, self.shapes, strict=True))
-        return self.formula.column_values(velocity, shapes, load)
+        return self.formula.column_values(velocity, shapes, load, weight)

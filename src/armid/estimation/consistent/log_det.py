@@ -1,0 +1,210 @@
+"""Physically consistent parameters by a log-det regularisation: the arm nearest to the data that looks like an arm.
+
+What is minimised over standard parameters x is
+
+    (B x - m)' A (B x - m) / 2 + lambda sum_i (tr(P0_i^-1 P_i) - log det Q_i) + kappa sum_i (m_i / m0_i - log m_i)
+
+with base parameters B x, the data's information A and estimate m, pseudo-inertias P_i, the same without the rotors they
+carry Q_i (Wensing, Kim, Slotine 2018; Lee, Wensing, Park 2020), and the bodies P0_i of a plausible arm times one mass
+factor, which is fitted: the result does not depend on the units of torque. lambda is as large as the data do not feel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.dynamics.threads import one_blas_thread
+from armid.estimation.consistent.conditions import Unknowns, reference_bodies
+from armid.estimation.consistent.prior import solid
+from armid.robot.inertia import from_pseudo_inertia, impossibility, pseudo_inertia
+from armid.robot.robot import Robot, inertial_names
+
+WEAKEST, STEP = 1e-8, 10.0**-0.5  # lambda at the end of the path from the plausible arm to the data, and its steps
+FELT = 0.25  # rise of the data's cost [nats] from which they feel the regularisation
+STRONGEST = 1.0  # lambda at most: what one observation of each link would say
+MASS = 1.0  # kappa: a mass is within a factor of about three of its guess
+ROTOR, OTHER = 0.3, 1e-3  # weight of the logarithms of rotor inertias and of other inequalities, times lambda
+ROTOR_SHARE = 0.05  # of a link's second moments that its reflected rotor typically has
+STEPS, DONE = 200, 1e-6  # of Newton's method, at most; expected decrease of the cost at which it stops [nats]
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentEstimate:
+    """What was found.
+
+    Attributes:
+        names: of the standard parameters that were unknown.
+        x: their values.
+        covariance: of x, by the curvature of the cost (Laplace): data and regularisation.
+        values: base parameters.
+        strength: lambda.
+        mass_factor: by which the plausible arm is multiplied [kg of a mean link].
+    """
+
+    names: tuple[str, ...]
+    x: Array
+    covariance: Array
+    values: Array
+    strength: float
+    mass_factor: float
+
+
+def plausible_arm(robot: Robot) -> Array:
+    """Pseudo-inertias (links, 4, 4) with a mean mass of 1 kg: nominal ones where stated, else of the geometry.
+
+    A link of no length, such as a wrist that ends in its own axis, is given half the length of a typical one.
+    """
+    bodies = reference_bodies(robot, least=0.5)
+    stated = robot.nominal_inertia
+    if stated is not None:
+        good = [i for i, phi in enumerate(stated) if phi[0] > 0.0 and impossibility(phi) is None]
+        if good:
+            mean = np.mean([stated[i][0] / bodies[i, 3, 3] for i in good])
+            bodies *= mean
+            bodies[good] = [solid(pseudo_inertia(stated[i])) for i in good]
+    return np.asarray(bodies / bodies[:, 3, 3].mean())
+
+
+def consistent_estimate(unknowns: Unknowns, information: Array, right: Array, size: float) -> ConsistentEstimate:
+    """Minimise the cost above.
+
+    Args:
+        unknowns: the standard parameters and their conditions.
+        information: A, of the base parameters.
+        right: A m.
+        size: norm of the weighted torque, for the typical size of friction.
+    """
+    with one_blas_thread():
+        cost = _Cost(unknowns, information, right, size)
+        # At first regularisation weighs as much as the data: started later, Newton's method jams at the edge.
+        best = 0.5 * float(right @ np.linalg.lstsq(information, right)[0])
+        strength, x, path = max(10.0, (cost.misfit(cost.start) + best) / len(cost.parts)), cost.start, []
+        while strength > WEAKEST:
+            x, hessian = _newton(cost, x, strength)
+            path.append((strength, x, hessian, cost.misfit(x)))
+            if strength < STRONGEST and path[-2][3] - path[-1][3] < 0.01 * FELT:
+                break
+            strength *= STEP
+        least = min(misfit for *_, misfit in path)
+        allowed = [step for step in path if step[0] <= STRONGEST and step[3] <= least + FELT]
+        strength, x, hessian, _ = allowed[0] if allowed else path[-1]
+        covariance = _inverse(hessian)
+    return ConsistentEstimate(unknowns.names, x, covariance, unknowns.matrix @ x, float(strength), cost.mass_factor)
+
+
+class _Cost:
+    """The cost and its derivatives; infinite outside what is consistent."""
+
+    def __init__(self, unknowns: Unknowns, information: Array, right: Array, size: float) -> None:
+        self.matrix = unknowns.matrix.T @ information @ unknowns.matrix
+        self.right = unknowns.matrix.T @ right
+        bodies = plausible_arm(unknowns.model.robot)
+        links = [int(c.name.split()[1]) - 1 for c in unknowns.conditions if c.name.startswith("link ")]
+        start = np.zeros(len(unknowns.names))
+        place = {name: k for k, name in enumerate(unknowns.names)}
+        for index in links:
+            for name, value in zip(inertial_names(index + 1), from_pseudo_inertia(bodies[index]), strict=True):
+                if name in place:
+                    start[place[name]] = value
+        power = float(start @ self.matrix @ start)
+        self.mass_factor = max(float(self.right @ start) / power, 1e-9) if power > 0.0 else 1.0
+        start *= self.mass_factor
+        typical = size / np.sqrt(np.maximum(np.diag(self.matrix), 1e-300))
+        kinds = {parameter.name: parameter for parameter in unknowns.model.parameters}
+        self.linear = np.zeros(len(start))
+        self.parts: list[tuple[float, bool, Array, Array]] = []  # weight, whether fixed, constant, slopes
+        for condition in unknowns.conditions:
+            if condition.name.startswith("link "):
+                index = int(condition.name.split()[1]) - 1
+                whole = unknowns.pseudo_inertia(index + 1)
+                body = self.mass_factor * bodies[index]
+                self.linear += np.tensordot(whole.slopes, np.linalg.inv(body), axes=2)
+                self.parts.append((1.0, False, condition.constant, condition.slopes))
+                if whole.slopes[:, 3, 3].any():
+                    mass = whole.slopes[:, 3:, 3:] / body[3, 3]
+                    self.parts.append((MASS, True, whole.constant[3:, 3:] / body[3, 3], mass))
+                continue
+            k = int(np.argmax(np.abs(condition.slopes[:, 0, 0])))
+            parameter = kinds.get(unknowns.names[k])
+            if parameter is not None and parameter.kind == "rotor":
+                ratio = unknowns.model.robot.drives[parameter.number - 1].gear_ratio
+                spread = float(np.trace(bodies[parameter.number - 1, :3, :3]))
+                start[k] = ROTOR_SHARE * self.mass_factor * spread / ratio**2
+                self.linear[k] += ROTOR / start[k]
+                self.parts.append((ROTOR, False, condition.constant, condition.slopes))
+            else:
+                start[k] = max(start[k], 1e-3 * typical[k])
+                self.parts.append((OTHER, False, condition.constant, condition.slopes))
+        while not np.isfinite(self.value(start, 1.0)) and np.abs(start).max() > 0.0:  # rotors too large for their links
+            rotors = [place[name] for name, parameter in kinds.items() if parameter.kind == "rotor" and name in place]
+            start[rotors] *= 0.3
+            if not len(rotors) or start[rotors].max() < 1e-30:
+                break
+        self.start = start
+
+    def misfit(self, x: Array) -> float:
+        """The data's cost, up to a constant."""
+        return float(0.5 * x @ self.matrix @ x - self.right @ x)
+
+    def value(self, x: Array, strength: float) -> float:
+        """The cost; infinity outside."""
+        total = self.misfit(x) + strength * float(self.linear @ x)
+        for weight, fixed, constant, slopes in self.parts:
+            own = _weight(weight, fixed, strength)
+            try:
+                factor = np.linalg.cholesky(constant + np.tensordot(x, slopes, axes=1))
+            except np.linalg.LinAlgError:
+                return float("inf")
+            total -= 2.0 * own * float(np.log(np.diag(factor)).sum())
+            if fixed:
+                total += own * float(constant[0, 0] + slopes[:, 0, 0] @ x)
+        return total
+
+    def derivatives(self, x: Array, strength: float) -> tuple[Array, Array]:
+        """Gradient and Hessian."""
+        gradient = self.matrix @ x - self.right + strength * self.linear
+        hessian = self.matrix.copy()
+        for weight, fixed, constant, slopes in self.parts:
+            own = _weight(weight, fixed, strength)
+            root = np.linalg.inv(np.linalg.cholesky(constant + np.tensordot(x, slopes, axes=1)))
+            whitened = root @ slopes @ root.T
+            gradient = gradient - own * np.trace(whitened, axis1=1, axis2=2)
+            flat = whitened.reshape(len(x), -1)
+            hessian += own * flat @ flat.T
+            if fixed:
+                gradient = gradient + own * slopes[:, 0, 0]
+        return gradient, hessian
+
+
+def _weight(weight: float, fixed: bool, strength: float) -> float:
+    """Weight of a logarithm on the way: small ones shrink to theirs at the end only, or Newton's method would jam."""
+    return max(weight, strength) if fixed else strength * max(weight, min(1.0, strength))
+
+
+def _newton(cost: _Cost, x: Array, strength: float) -> tuple[Array, Array]:
+    """The minimum for one strength, from a point inside, and the Hessian there."""
+    value = cost.value(x, strength)
+    gradient, hessian = cost.derivatives(x, strength)
+    for _ in range(STEPS):
+        step = -_inverse(hessian) @ gradient
+        descent = -float(gradient @ step)
+        if not np.isfinite(descent) or descent < DONE * max(strength, 1.0):
+            break
+        length = 1.0
+        while (new := cost.value(x + length * step, strength)) > value - 0.1 * length * descent and length > 1e-8:
+            length *= 0.5
+        if length <= 1e-8:
+            break
+        x, value = x + length * step, new
+        gradient, hessian = cost.derivatives(x, strength)
+    return x, hessian
+
+
+def _inverse(matrix: Array) -> Array:
+    """Inverse of a positive definite matrix, with its rows and columns scaled to a unit diagonal."""
+    size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix / np.outer(size, size) + 1e-13 * np.eye(len(matrix))
+    return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))

@@ -1,0 +1,53 @@
+"""Friction of no particular form: a smooth function of speed, the same in both directions (odd) or differing (even).
+
+The function is a sum of bells over s = asinh(v / v0) / asinh(20), which runs from 0 at rest to 1 at the speed 20 v0,
+the fastest of the data: fine where friction bends and nearly constant below the slowest speed of the data, so that
+nothing can grow a spike at reversals. Beyond the fastest speed it fades, and the linear law remains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import Array
+from armid.torque.friction.law import FrictionLaw
+
+BEND = 0.05  # v0 as a share of the fastest speed
+BELLS = 10
+LENGTH = 0.6  # over which the function is correlated, in s
+
+
+def _columns(prefix: str) -> dict[str, str]:
+    span, step = float(np.arcsinh(1.0 / BEND)), 1.0 / (BELLS - 1)
+    place = f"(log(v / v0 + sqrt((v / v0) ** 2 + 1)) / {span!r})"
+    return {f"{prefix}{k + 1}": f"exp(-(({place} - {k * step!r}) / {step!r}) ** 2)" for k in range(BELLS)}
+
+
+def _bend(slowest: float, fastest: float) -> tuple[float, float]:
+    return BEND * fastest, BEND * fastest
+
+
+ODD = FrictionLaw(
+    name="smooth",
+    title="any smooth function of speed, the same in both directions",
+    columns=_columns("so"),
+    shapes={"v0": _bend},
+    units={"v0": "rad/s"},
+)
+EVEN = FrictionLaw(
+    name="smooth-even",
+    title="any smooth function of speed by which the directions differ",
+    columns=_columns("se"),
+    shapes={"v0": _bend},
+    units={"v0": "rad/s"},
+    even=True,
+)
+
+
+def prior_covariance() -> Array:
+    """Covariance of the coefficients for which the function has unit variance and a Matérn-3/2 correlation."""
+    places = np.linspace(0.0, 1.0, BELLS)
+    distance = np.sqrt(3.0) * np.abs(places[:, None] - places) / LENGTH
+    matern = (1.0 + distance) * np.exp(-distance)
+    bells = np.exp(-(((np.linspace(0.0, 1.0, 50)[:, None] - places) * (BELLS - 1)) ** 2))
+    return np.asarray(matern / np.mean(np.einsum("ti,ij,tj->t", bells, matern, bells)))

@@ -1,0 +1,222 @@
+"""Friction as random effects with a physically consistent arm: variances, intervals, scale, nothing invented."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import armid
+from armid.dynamics.model import Motion
+from armid.estimation.mixed import MixedEffects
+from armid.estimation.random_effects import Grams, variance_components
+from armid.excitation import Fourier, FourierSeries, design
+from armid.experiment.settings import DriveLoop, Sensors
+from armid.experiment.truth import truth_of
+from armid.experiment.virtual import VirtualRobot
+from armid.robot.inertia import impossibility
+from armid.robot.robot import inertial_names
+from armid.signals import process
+from armid.torque.friction.smooth import EVEN, ODD, prior_covariance
+from tests.random_arms import random_arm
+
+RATE_HZ = 150.0
+LIBRARY = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
+
+
+class Stand:
+    """A virtual arm that was recorded once without noise; each draw adds noise of its own."""
+
+    def __init__(self, robot, periods=1, loop_hz=None, seed=1):
+        self.robot, self.truth = robot, truth_of(robot)
+        plan = design(robot, Fourier(5, 10.0), starts=1, seed=seed, rate_hz=RATE_HZ)
+        loop = None if loop_hz is None else DriveLoop(bandwidth_hz=loop_hz)
+        arm = VirtualRobot(robot, rate_hz=RATE_HZ, sensors=Sensors.perfect(), loop=loop)
+        self.log = arm.run(plan, periods=periods)
+        self.model = armid.Model(robot.simplified("none"))
+        values = {}
+        for i in range(robot.n_joints):
+            values |= dict(zip(inertial_names(i + 1), self.truth.inertia[i], strict=True))
+            values[f"Im{i + 1}"] = self.truth.rotor_inertia[i]
+        for number, (k, free) in enumerate(self.truth.springs, start=1):
+            values |= {f"ks{number}": k, f"kl{number}": k * free}
+        zeros = dict.fromkeys(self.model.names, 0.0)
+        self.values = self.model.vector(zeros | {n: v for n, v in values.items() if n in self.model.names})
+
+    def data(self, seed, factor=1.0):
+        """A data set of one draw; `factor` multiplies the torque."""
+        rng = np.random.default_rng(seed)
+        position = self.log["position"] + (self.truth.encoder_resolution / np.sqrt(12.0) + 1e-9) * rng.normal(
+            size=self.log["position"].shape
+        )
+        effort = self.log["effort"] + np.array(self.truth.torque_noise) * rng.normal(size=position.shape)
+        return process(self.log.with_channels({"position": position, "effort": factor * effort}), robot=self.robot)
+
+    def friction(self, velocity):
+        """True friction (samples, joints), with the offset of the load-proportional loss."""
+        pairs = zip(self.truth.friction, self.truth.coefficients, strict=True)
+        columns = [law.torque(velocity[:, j], c) for j, (law, c) in enumerate(pairs)]
+        return np.column_stack(columns) + self.truth.load_loss[:, 1]
+
+    def torque(self, motion):
+        """True torque (samples, joints)."""
+        weight = self.model.gravity_torque(motion.q, self.values)
+        rigid = self.model.inverse_dynamics(*motion, self.values)
+        return rigid + self.friction(motion.qd) + self.truth.load_loss[:, 0] * weight
+
+    def base_values(self, model):
+        """True base parameters: what explains the rigid-body torque of random motion."""
+        motion = Motion(*np.random.default_rng(0).normal(size=(3, 300, self.robot.n_joints)))
+        columns = model.regressor(*motion, model.base.kept).reshape(-1, len(model.base.kept))
+        rigid = self.model.linear_torque(*motion, self.values).ravel()
+        return np.linalg.lstsq(columns, rigid, rcond=None)[0]
+
+    def other_motion(self, rng):
+        """A few instants of several smooth motions, none of them the one that was recorded."""
+        n, parts = self.robot.n_joints, []
+        size = 0.25 * np.minimum(1.0, np.nan_to_num(self.robot.limits.velocity, nan=1.0) / (1.2 * np.pi))
+        for _ in range(8):
+            sine, cosine = rng.normal(size=(2, n, 2)) * size[:, None]
+            series = FourierSeries(0.1, (1, 3), sine, cosine, rng.normal(scale=0.4, size=n))
+            parts.append(series.at(rng.uniform(0.0, 10.0, 40)))
+        return Motion(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def coverage(stand, draws):
+    """Shares of 95 % intervals that hold the truth: base parameters, friction curve, torque of other motion."""
+    found = []
+    for seed in range(draws):
+        data = stand.data(1000 + seed)
+        fit = MixedEffects().fit(stand.robot, data)
+        model = fit.torque_model.model
+        kinds = {parameter.name: parameter.kind for parameter in model.parameters}
+        count = len(model.base.kept)
+        rigid = np.array([kinds[name] != "friction" for name in model.base.kept])
+        away = np.abs(fit.values[:count] - stand.base_values(model)) / fit.sigma[:count]
+        speeds = np.abs(data.qd)
+        slowest = np.maximum(np.quantile(speeds, 0.03, axis=0), 0.03)
+        fastest = np.quantile(speeds, 0.995, axis=0)
+        motion = stand.other_motion(np.random.default_rng(seed))
+        moving = (np.abs(motion.qd) > slowest) & (np.abs(motion.qd) < fastest)
+        predicted = fit.predict(motion)
+        torque = (np.abs(predicted.torque - stand.torque(motion)) <= 1.96 * predicted.sigma)[moving]
+        found.append((np.mean(away[rigid] < 1.96), np.mean(curve_hits(stand, fit, slowest, fastest)), np.mean(torque)))
+    return np.mean(found, axis=0)
+
+
+def curve_hits(stand, fit, slowest, fastest):
+    """Whether the interval of each joint's friction holds the truth, at 24 velocities the data have seen."""
+    model = fit.torque_model.model
+    kinds = {parameter.name: parameter.kind for parameter in model.parameters}
+    own = [kinds[name] == "friction" for name in model.base.kept]
+    own += [term.law in (ODD.name, EVEN.name) for term in fit.terms for _ in term.names]
+    steps = np.linspace(0.0, 1.0, 12)[:, None]
+    up = slowest * (0.9 * fastest / slowest) ** steps
+    velocity = np.vstack([-up, up])
+    still = np.zeros_like(velocity)
+    columns = fit.torque_model.regressor(Motion(still, velocity, still)) * np.array(own)
+    sigma = np.sqrt(np.einsum("tjp,pq,tjq->tj", columns, fit.covariance, columns))
+    return np.abs(columns @ fit.values - stand.friction(velocity)) <= 1.96 * sigma
+
+
+def test_likelihood_is_that_of_the_dense_normal():
+    """REML's value differs between two sets of variances as the restricted likelihood of the rows does (SciPy)."""
+    rng = np.random.default_rng(0)
+    fixed, effects = rng.normal(size=(40, 2)), rng.normal(size=(40, 5))
+    y = fixed @ [1.0, -2.0] + effects @ rng.normal(scale=0.7, size=5) + 0.3 * rng.normal(size=40)
+    columns = np.hstack([fixed, effects])
+    grams = Grams.zero(1, 7)
+    grams.add(0, columns, y)
+    labels = ["", "", *["u"] * 5]
+    found = variance_components(grams, labels, {"u": 1e6})
+
+    def dense(noise, variance):
+        spread = 1e6 * fixed @ fixed.T + variance * effects @ effects.T + noise * np.eye(40)
+        return multivariate_normal(np.zeros(40), spread).logpdf(y)
+
+    best = dense(found.noise[0], found.groups["u"])
+    around = [(f, g) for f in (0.8, 1.0, 1.25) for g in (0.7, 1.0, 1.4) if (f, g) != (1.0, 1.0)]
+    assert all(best > dense(f * found.noise[0], g * found.groups["u"]) for f, g in around)
+    assert dense(1.02 * found.noise[0], found.groups["u"]) == pytest.approx(best, abs=0.02)
+
+
+def test_an_effect_that_is_not_there_vanishes():
+    """Without an effect its variance goes to nothing in most draws, and never to more than a tenth of the noise's."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        columns = rng.normal(size=(200, 6))
+        grams = Grams.zero(1, 6)
+        grams.add(0, columns, columns[:, 0] + rng.normal(size=200))
+        labels = ["", *["u"] * 5]
+        found.append(variance_components(grams, labels, {"u": 1.0}).groups["u"])
+    assert np.median(found) < 1e-4
+    assert max(found) < 0.1
+
+
+def test_smooth_friction_is_of_unit_size_and_flat_towards_rest():
+    """A random curve has unit variance at all speeds, and hardly changes below a hundredth of the fastest speed."""
+    velocity = np.geomspace(1e-4, 1.0, 60)
+    columns = ODD.column_values(velocity, {"v0": 0.05})
+    covariance = columns @ prior_covariance() @ columns.T
+    assert np.all(np.abs(np.sqrt(np.diag(covariance)) - 1.0) < 0.35)
+    slow = velocity < 0.01
+    change = np.diag(covariance)[slow] + covariance[0, 0] - 2.0 * covariance[0, slow]
+    assert change.max() < 0.2**2
+    assert np.allclose(EVEN.column_values(-velocity, {"v0": 0.05}), EVEN.column_values(velocity, {"v0": 0.05}))
+
+
+@pytest.fixture(scope="module")
+def frictionless():
+    """RX-60: no friction at all."""
+    return Stand(armid.load_robot("rx60"))
+
+
+def test_no_friction_is_invented(frictionless):
+    """On an arm without friction no coefficient is more than two standard deviations from zero, for five draws."""
+    for seed in range(5):
+        fit = MixedEffects().fit(frictionless.robot, frictionless.data(seed))
+        first = len(fit.torque_model.model.base.kept)
+        sigma = np.maximum(fit.sigma[first:], 1e-12)
+        assert np.mean(np.abs(fit.values[first:]) > 2.0 * sigma) <= 0.05
+        assert fit.delay_s.max() < 1e-4
+
+
+def test_torque_in_other_units_is_the_same_arm(frictionless):
+    """Torque times 1e6 or 1e-6 changes no base parameter by more than a tenth of its standard deviation."""
+    fit = MixedEffects().fit(frictionless.robot, frictionless.data(0))
+    for factor in (1e6, 1e-6):
+        other = MixedEffects().fit(frictionless.robot, frictionless.data(0, factor))
+        count = len(fit.torque_model.model.base.kept)
+        assert np.all(np.abs(other.values[:count] / factor - fit.values[:count]) < 0.1 * fit.sigma[:count])
+
+
+def test_links_are_consistent_and_fit_no_worse_than_the_truth(frictionless):
+    """Every link is physically consistent, the residuals are not above those of the true parameters."""
+    fit = MixedEffects().fit(frictionless.robot, frictionless.data(0))
+    for number in range(1, 4):
+        assert impossibility([fit.standard_parameters[name] for name in inertial_names(number)]) is None
+    data = frictionless.data(0)
+    truth = data.torque - frictionless.torque(data.motion)[data.rows]
+    assert np.sum(fit.weights * fit.residual_rms**2) <= np.sum(fit.weights * np.mean(truth**2, axis=0))
+
+
+def test_coverage_small(tmp_path):
+    """Two arms, three draws each: far from the .3 to .7 of intervals that know nothing of friction's shape."""
+    arm = random_arm(5, tmp_path)
+    for stand in (Stand(arm.robot, loop_hz=arm.loop_hz), Stand(armid.load_robot("ir361"))):
+        assert np.all(coverage(stand, 3) > 0.8)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("periods", [1, 4])
+@pytest.mark.parametrize("name", [*LIBRARY, *range(100, 120)], ids=str)
+def test_coverage(tmp_path, name, periods):
+    """30 draws of the library arms and of random ones: base 92-99 %, friction curve and torque 90-99 %."""
+    if isinstance(name, int):
+        arm = random_arm(name, tmp_path)
+        stand = Stand(arm.robot, periods, arm.loop_hz)
+    else:
+        stand = Stand(armid.load_robot(name), periods)
+    base, curve, torque = coverage(stand, 30)
+    print(f"coverage {name} {periods} periods: base {base:.3f} curve {curve:.3f} torque {torque:.3f}")
+    assert base >= 0.92
+    assert min(curve, torque) >= 0.90
