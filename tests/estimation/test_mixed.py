@@ -10,8 +10,7 @@ from armid.estimation.mixed import MixedEffects
 from armid.estimation.random_effects import Grams, variance_components
 from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.settings import DriveLoop, Sensors
-from armid.experiment.truth import truth_of
-from armid.experiment.virtual import VirtualRobot
+from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.robot.inertia import impossibility
 from armid.robot.robot import inertial_names
 from armid.signals import process

@@ -21,6 +21,7 @@ from armid.estimation.identifiability import Identifiability
 from armid.files import plain, read_result, write_result
 from armid.notes import Note
 from armid.robot.robot import Robot
+from armid.torque.friction.smooth import EVEN, ODD
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 from armid.torque.model import TorqueModel
@@ -145,7 +146,10 @@ class Fit:
         lower, upper = self.interval()
         width = max(len(name) for name in self.names)
         units = self.torque_model.units
+        smooth = {name for term in self.terms if term.law in (ODD.name, EVEN.name) for name in term.names}
         for i, name in enumerate(self.names):
+            if name in smooth:  # of a curve; one by one they mean nothing
+                continue
             mark = "" if self.identifiability.classes[i] == "determined" else f"  {self.identifiability.classes[i]}"
             half = 0.5 * (upper[i] - lower[i])
             lines.append(f"  {name:<{width}} {self.values[i]:>12.5g} ± {half:<9.2g} {units[i]}{mark}")

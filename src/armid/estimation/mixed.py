@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from armid.arrays import Array
+from armid.arrays import Array, Indices
 from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.log_det import ConsistentEstimate, consistent_estimate
 from armid.estimation.estimator import Estimator
@@ -34,9 +34,10 @@ from armid.torque.friction.smooth import BEND, EVEN, ODD, prior_covariance
 from armid.torque.friction.term import FrictionTerm
 
 PASSES = 4  # after the linear one: load, delay and correlation of the residuals come from the pass before
-DELAY_UNIT = 0.01  # [s] of the delay's coefficient
+DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
 SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5}
+VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
 USUAL_SPEED = 0.995  # quantile of a joint's speed that counts as its fastest
 MOST_LAGS, UNCORRELATED, MOST_CORRELATED = 400, 0.05, 30.0
 
@@ -62,13 +63,13 @@ class MixedEffects(Estimator):
         return self._fit(state)
 
     def _fit(self, state: _Pass) -> Fit:
-        problem, found = state.problem, state.found
+        found, (problem, places) = state.found, state.without_what_vanished()
         count = len(problem.names)
-        covariance = state.covariance[:count, :count]
+        covariance = state.covariance[np.ix_(places, places)]
         spread = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(spread, spread))
         factor = problem.factor()
-        values = state.mean[:count]
+        values = state.mean[places]
         solution = Solution(
             values=values,
             inverse=covariance,
@@ -158,6 +159,16 @@ class _Pass:
             k += count
         return result
 
+    def without_what_vanished(self) -> tuple[Problem, Indices]:
+        """The problem without kinds of terms that the data do not show, and the places of its columns."""
+        terms = [t for t in self.problem.torque_model.terms if self._shows(t.law)]
+        kinds = self.labels[: len(self.problem.names)]
+        places = np.array([k for k, kind in enumerate(kinds) if not kind or self._shows(kind)], dtype=np.int64)
+        return self.problem.with_terms(terms), places
+
+    def _shows(self, law: str) -> bool:
+        return law not in SIZES or np.sqrt(self.components.groups.get(law, 0.0)) > VANISHED
+
     def _grams(self) -> Grams:
         problem, joints = self.problem, self.problem.robot.n_joints
         count = len(problem.names)
@@ -168,7 +179,7 @@ class _Pass:
                 torque = problem.torque_model.linear_torque(block.motion, self.slope)
                 rate = DELAY_UNIT * problem.data[block.dataset].rate_hz
                 late = block.part.at_rows(-rate * np.gradient(torque, axis=0))
-            for joint, seen in enumerate(problem.torque_model.seen):
+            for joint, seen in enumerate(problem.torque_model.joint_columns):
                 use = block.use[:, joint]
                 columns, target = np.zeros((int(use.sum()), len(self.labels))), block.torque[use, joint]
                 columns[:, seen] = block.regressor[use, joint][:, seen]
@@ -199,7 +210,8 @@ class _Pass:
             self.correlated = self._correlation(values)
             delay = problem.delay_s
             if self.slope is not None:
-                delay = np.maximum(DELAY_UNIT * self.mean[count:], 0.0)  # torque is reported late, never early
+                delay = DELAY_UNIT * self.mean[count:]
+                delay = np.where(delay > LEAST_DELAY, delay, 0.0)  # torque is reported late, never early
             self.problem = problem.with_terms(problem.torque_model.terms, load_values=loads, delay_s=delay)
         if all(d.measured is not None or d.kernel is None for d in problem.data):
             filtered = all(dataset.kernel is not None for dataset in problem.data)

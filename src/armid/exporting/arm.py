@@ -90,6 +90,28 @@ class IdentifiedArm:
         loads = self.fit.load_values
         if loads is None or not any(term.loaded for term in self.fit.terms):
             return None
+        return self._inertial(loads)
+
+    @cached_property
+    def load_loss(self) -> tuple[Array, Array] | None:
+        """Slope and offset (joints, 2) of the torque in proportion to weight, and whose weight, standard order.
+
+        It was known beforehand, or is a term of the fit; None without either.
+        """
+        known, terms = self.fit.known_torque, [term for term in self.fit.terms if term.formula.weighted]
+        if known is not None and known.load_loss is not None:
+            if terms:
+                raise ArmidError("torque in proportion to weight is both known beforehand and estimated; keep one")
+            return known.load_loss, self.model.vector(dict(known.weight or {}))
+        if not terms:
+            return None
+        loss = np.zeros((self.robot.n_joints, 2))
+        for term in terms:
+            loss[term.joint, 0] = self.coefficients[term.names[0]]
+        return loss, self._inertial(self.fit.load_values or {})
+
+    def _inertial(self, loads: Mapping[str, float]) -> Array:
+        """Inertial base parameters of some values, in standard order, all others zero."""
         inertial = {p.name for p in self.model.parameters if p.kind == INERTIAL}
         wanted = {name: loads[name] for name in self.model.base.kept if name in inertial}
         return np.array([wanted.get(name, 0.0) for name in self.model.names])
@@ -129,10 +151,9 @@ class IdentifiedArm:
             SPRINGS: of(lambda p: p.kind == SPRING),
             COUNTERBALANCE: self.model.counterbalance_torque(motion.q),
         }
-        known = self.fit.known_torque
-        if known is not None and known.load_loss is not None:
-            weight = self.model.gravity_torque(motion.q, dict(known.weight or {}))
-            sums[LOAD_LOSS] = known.load_loss[:, 0] * weight + known.load_loss[:, 1]
+        if self.load_loss is not None:
+            loss, links = self.load_loss
+            sums[LOAD_LOSS] = loss[:, 0] * self.model.gravity_torque(motion.q, links) + loss[:, 1]
         return {cause: torque for cause, torque in sums.items() if np.any(torque)}
 
     def sizes(self, motion: Motion) -> dict[str, Array]:
@@ -158,6 +179,8 @@ class IdentifiedArm:
         result = self.linear_friction(motion)
         load = None if self.load is None else self._rigid(motion, self.load)
         for term in self.fit.terms:
+            if term.formula.weighted:  # `load_loss`
+                continue
             part = None if load is None else load[:, term.joint]
             own = np.array([self.coefficients[name] for name in term.names])
             result[:, term.joint] += term.columns(motion.qd[:, term.joint], part) @ own

@@ -86,11 +86,8 @@ class Numbers:
 
 def numbers_of(arm: IdentifiedArm) -> Numbers:
     """Collect the numbers of an arm."""
-    robot, tree, known = arm.robot, tree_of(arm.robot), arm.fit.known_torque
-    loss = None if known is None else known.load_loss
-    weight = (
-        None if loss is None or known is None else _in_joint_frames(arm, arm.model.vector(dict(known.weight or {})))
-    )
+    robot, tree = arm.robot, tree_of(arm.robot)
+    loss, weight = (None, None) if arm.load_loss is None else arm.load_loss
     return Numbers(
         parent=tree.parent,
         prismatic=tree.prismatic,
@@ -104,7 +101,7 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
         load=None if arm.load is None else _in_joint_frames(arm, arm.load),
         curves=curves_of(arm),
         loss=loss,
-        weight=weight,
+        weight=None if weight is None else _in_joint_frames(arm, weight),
         springs=tuple(
             (s.joint - 1, s.a, s.b, s.phi, arm.by_name[f"ks{i}"], arm.by_name[f"kl{i}"])
             for i, s in enumerate(robot.springs, start=1)
@@ -165,6 +162,8 @@ def curves_of(arm: IdentifiedArm) -> tuple[Curve, ...]:
     """Friction laws of the fit's terms and those known beforehand."""
     result = []
     for term in arm.fit.terms:
+        if term.formula.weighted:  # not a curve over velocity
+            continue
         linear = (arm.coefficients[name] for name in term.names)
         values = dict(zip((*term.formula.columns, *term.formula.shapes), (*linear, *term.shapes), strict=True))
         result.append(Curve(term.joint, term.formula, values, values, 0.0))

@@ -34,28 +34,28 @@ GAIN = FrictionLaw(
     even=True,
 )
 
-#: By the names that the command line and `FrictionTerm` use.
-CHOICES = (ROOT, EXCESS, ASYMMETRY, LOAD)  # that `auto` searches among
-ADDED = {law.name: law for law in (*CHOICES, GAIN, ODD, EVEN)}
+#: By the names that the command line uses: among these a search chooses.
+ADDED = {law.name: law for law in (ROOT, EXCESS, ASYMMETRY, LOAD)}
+#: By the names that `FrictionTerm` uses.
+TERMS = {**ADDED, **{law.name: law for law in (GAIN, ODD, EVEN)}}
 
 
 def friction_choice(text: str) -> str | tuple[str, ...]:
-    """What words like those of ``--friction`` ask for: a law by its name, or names in `CHOICES` to choose among.
+    """What words like those of ``--friction`` ask for: a law by its name, or names in `ADDED` to choose among.
 
     Args:
-        text: ``auto`` for all of `CHOICES`; the name of a friction law; or names in `CHOICES`, with commas between them
+        text: ``auto`` for all of `ADDED`; the name of a friction law; or names in `ADDED`, with commas between them
             (``stribeck`` among others is short for its excess).
 
     Raises:
         UnknownNameError: a word is none of these.
     """
     if text == "auto":
-        return tuple(law.name for law in CHOICES)
+        return tuple(ADDED)
     if text in friction_laws:
         return text
     names = tuple(EXCESS.name if word == "stribeck" else word for word in text.split(","))
-    choices = tuple(law.name for law in CHOICES)
     for name in names:
-        if name not in choices:
-            raise UnknownNameError("friction", name, ("auto", "linear", *friction_laws, *choices))
+        if name not in ADDED:
+            raise UnknownNameError("friction", name, ("auto", "linear", *friction_laws, *ADDED))
     return names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from armid.arrays import Array
 from armid.errors import UnknownNameError
 from armid.registry import friction_laws
-from armid.torque.friction.added import ADDED
+from armid.torque.friction.added import TERMS
 from armid.torque.friction.law import FrictionLaw
 
 
@@ -16,7 +16,7 @@ class FrictionTerm:
     """Friction of one joint beyond the model's own; its torque is linear in its coefficients.
 
     Attributes:
-        law: name of a friction law, or of one in `ADDED`.
+        law: name of a friction law, or of one in `TERMS`.
         joint: index, from 0.
         shapes: of the law, in its order.
     """
@@ -27,8 +27,8 @@ class FrictionTerm:
 
     def __post_init__(self) -> None:
         """Check the law."""
-        if self.law not in ADDED and self.law not in friction_laws:
-            raise UnknownNameError("friction term", self.law, (*ADDED, *friction_laws))
+        if self.law not in TERMS and self.law not in friction_laws:
+            raise UnknownNameError("friction term", self.law, (*TERMS, *friction_laws))
         if len(self.shapes) != len(self.formula.shapes):
             raise ValueError(f"{self.law} has {len(self.formula.shapes)} shapes, not {len(self.shapes)}")
 
@@ -40,7 +40,7 @@ class FrictionTerm:
     @property
     def formula(self) -> FrictionLaw:
         """The law itself."""
-        law: FrictionLaw = ADDED[self.law] if self.law in ADDED else friction_laws[self.law]
+        law: FrictionLaw = TERMS[self.law] if self.law in TERMS else friction_laws[self.law]
         return law
 
     @property
