@@ -174,8 +174,8 @@ def test_no_friction_is_invented(frictionless):
     for seed in range(5):
         fit = MixedEffects().fit(frictionless.robot, frictionless.data(seed))
         first = len(fit.torque_model.model.base.kept)
-        sigma = np.maximum(fit.sigma[first:], 1e-12)
-        assert np.mean(np.abs(fit.values[first:]) > 2.0 * sigma) <= 0.05
+        invented = np.abs(fit.values[first:]) > 2.0 * fit.sigma[first:]
+        assert invented.sum() <= 0.05 * invented.size  # none at all where every kind has vanished
         assert fit.delay_s.max() < 1e-4
 
 

@@ -24,6 +24,7 @@ from armid.torque.friction.linear import nearest_linear
 
 SPEED, ACCELERATION = 2.0, 5.0  # [rad/s], [rad/s^2] of random states where a joint states no limit
 FRICTION_STATES = 2000  # at which the nearest viscous and Coulomb friction is found
+FEW = 3  # coefficients of a term that are named one by one
 SLOWEST = 0.05  # share of a joint's speed below which no random state lies: friction jumps at rest
 
 # Causes of torque, in the order in which they are listed.
@@ -197,7 +198,8 @@ class IdentifiedArm:
 
     def curve_words(self, joint: int) -> list[str]:
         """What a joint's friction is made of beside viscous and Coulomb friction."""
-        words = [f"{term.law} ({', '.join(term.names)})" for term in self.fit.terms if term.joint == joint]
+        mine = [term for term in self.fit.terms if term.joint == joint]
+        words = [t.law if len(t.names) > FEW else f"{t.law} ({', '.join(t.names)})" for t in mine]
         own = (p.name for p in self.model.parameters if p.kind == FRICTION and p.number == joint + 1)
         if any(name[-1] in "pn" for name in own):
             words.append("difference between directions")
