@@ -152,7 +152,9 @@ def test_estimators_and_criteria_are_importable_from_armid():
     from armid.excitation.criteria import CRITERIA
 
     own = [*armid.estimators.values(), *(type(criterion) for criterion in CRITERIA.values())]
-    assert all(getattr(armid, kind.__name__) is kind for kind in own if kind.__module__.startswith("armid."))
+    for kind in own:  # those that examples of the pages have added are in no module
+        if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind and kind.__module__ != "__main__":
+            assert getattr(armid, kind.__name__) is kind
 
 
 def test_every_page_is_in_the_contents():

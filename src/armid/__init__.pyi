@@ -34,6 +34,7 @@ from armid.estimation import Fit as Fit
 from armid.estimation import FrictionSearch as FrictionSearch
 from armid.estimation import InstrumentalVariables as InstrumentalVariables
 from armid.estimation import MaximumLikelihood as MaximumLikelihood
+from armid.estimation import MixedEffects as MixedEffects
 from armid.estimation import OrdinaryLeastSquares as OrdinaryLeastSquares
 from armid.estimation import Prior as Prior
 from armid.estimation import PriorLeastSquares as PriorLeastSquares

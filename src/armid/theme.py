@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import tempfile
 import textwrap
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +59,14 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.05, wspace=0.02, hspace=0.02)
     figure = Figure(figsize=(width, height), dpi=DPI, layout=layout, facecolor="white")
     FigureCanvasAgg(figure)
+    # A notebook asks for this; Matplotlib itself answers only for figures of its pyplot.
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure
+
+
+def _png(figure: Figure) -> bytes:
+    figure.savefig(picture := BytesIO(), format="png")
+    return picture.getvalue()
 
 
 def need_matplotlib() -> None:

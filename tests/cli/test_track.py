@@ -1,11 +1,10 @@
 """`armid track` with a small arm."""
 
-import argparse
 import json
 
 import pytest
 
-from armid.cli.single_joint import check_outputs
+from armid.cli.options import check_pictures
 from tests.control.arms import circle_csv, fitted, small_arm
 
 pytest.importorskip("mujoco")
@@ -87,8 +86,8 @@ def test_pictures_make_their_folder(armid, files, tmp_path):
 
 
 def test_experiments_of_single_joints_make_it_too(tmp_path):
-    """`armid warmup`, `friction` and `stiffness` share the check."""
+    """All commands that draw share the check of where to."""
     pytest.importorskip("matplotlib")
     folder = tmp_path / "c" / "d"
-    check_outputs(argparse.Namespace(output=None, logs=[], pictures=str(folder)))
+    check_pictures(str(folder))
     assert folder.is_dir()

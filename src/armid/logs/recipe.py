@@ -58,6 +58,10 @@ class ColumnPlace:
         """Keep them."""
         self.items, self.file = items, file
 
+    def __repr__(self) -> str:
+        """What it says, for keys of what was made with it."""
+        return f"ColumnPlace({self.items!r}, {self.file})"
+
     @classmethod
     def from_plain(cls, value: object) -> ColumnPlace:
         """Read it."""
