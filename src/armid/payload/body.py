@@ -34,7 +34,7 @@ _SLOPES = np.array([pseudo_inertia(unit) for unit in np.eye(len(INERTIAL_NAMES))
 
 
 def possible_body(estimate: Array, information: Array) -> Array:
-    """The ten parameters of a body that can exist, nearest to an estimate in the metric of its information.
+    """The ten physically consistent parameters nearest to an estimate in the metric of its information.
 
     Minimises (x - estimate)' information (x - estimate) / 2 + w (trace(P0^-1 P) - log det P), with P the pseudo-inertia
     of x and P0 that of a plausible body where the estimate has its mass: a proper divergence (Lee, Wensing, Park 2020)
@@ -54,7 +54,7 @@ def possible_body(estimate: Array, information: Array) -> Array:
 
 
 def _minimum(x: Array, estimate: Array, information: Array, pull: Array, weight: float) -> Array:
-    """Damped Newton steps for one weight of the divergence, from a body that can exist."""
+    """Damped Newton steps for one weight of the divergence, from consistent parameters."""
 
     def cost(x: Array) -> float:
         try:

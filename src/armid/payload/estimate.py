@@ -158,7 +158,7 @@ class PayloadEstimate:
 
     Attributes:
         robot: name of the robot.
-        parameters: ten inertial parameters about the tool frame's origin; a body with them can exist.
+        parameters: ten inertial parameters about the tool frame's origin, physically consistent.
         free: the same without physical limits.
         covariance: of these; the arm's own uncertainty and that of the torque's scale included.
         quantities: mass, centre of mass, inertia about it.

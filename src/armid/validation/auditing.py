@@ -40,7 +40,7 @@ class Audit:
 
     Attributes:
         title: what was audited.
-        possible: whether an arm with these parameters can exist.
+        possible: whether the parameters are physically consistent.
         certificates: reasons why not, each checkable by hand; empty if it can.
         distance_parameters: least relative change of the groups of base parameters that makes them possible; rotors
             count on the joint side.
@@ -279,7 +279,7 @@ def separation(groups: Groups, x: Array) -> str:
     sign = "≥ 0" if away[order[0]] > 0.0 else "≤ 0"
     return (
         f"{' '.join(parts).removeprefix('+')} = {np.sign(away[order[0]]) * float(away @ groups.values) / size:.3g} (in "
-        f"groups of base parameters, parts below 2 % left out), but must be {sign} for every possible arm"
+        f"groups of base parameters, parts below 2 % left out), but must be {sign} for every consistent arm"
     )
 
 

@@ -114,7 +114,7 @@ def feasible_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | None 
         margin: see `FeasibleLeastSquares`.
 
     Raises:
-        NotFeasibleError: nothing possible was found; the error keeps `fit`.
+        NotFeasibleError: nothing consistent was found; the error keeps `fit`.
     """
     unknowns = Unknowns(fit.torque_model.model, fit.terms, bounds)
     _check_known(unknowns, fit)
@@ -299,7 +299,7 @@ def _check(found: Minimum, fit: Fit, bounds: Bounds | None) -> None:
     else:
         cause = f"the solver gave up ({found.status})"
         way = "try a prior, a larger margin (1e-4), or fewer friction terms"
-    raise NotFeasibleError(f"no physically possible parameters were found: {cause}; {way}", fit)
+    raise NotFeasibleError(f"no physically consistent parameters were found: {cause}; {way}", fit)
 
 
 def _growth(fit: Fit, squares: Array) -> list[Note]:

@@ -193,7 +193,7 @@ def nominal_prior(robot: Robot, strength: float = 0.05) -> Prior:
 
 
 def fit_prior(fit: Fit, strength: float = 0.05, source: str = "an earlier fit") -> Prior:
-    """Prior from the full link parameters of a physically possible fit."""
+    """Prior from the full link parameters of a physically consistent fit."""
     if fit.standard_parameters is None:
         raise EstimationError(f"{source} has no link parameters; make it with the method `feasible`")
     massive = [n for n in range(1, fit.robot.n_joints + 1) if fit.standard_parameters.get(f"m{n}", 0.0) > 0.0]
