@@ -127,7 +127,7 @@ def test_unknown_shell_is_refused(capsys):
 
 
 VALUES = {  # what is typed, what is offered
-    "identify a b --method": "feasible wls ols svd ml robust tls iv abc de",
+    "identify a b --method": "feasible mixed wls ols svd ml robust tls iv abc de",
     "identify a b --friction": " ".join(("auto", "linear", *friction_laws, *ADDED)),
     "design pa10 --criterion": "d-optimal a-optimal e-optimal condition condition-raw condition-and-sigma",
     "design pa10 --to": "csv ros urscript",
