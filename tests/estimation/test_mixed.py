@@ -198,6 +198,15 @@ def test_links_are_consistent_and_fit_no_worse_than_the_truth(frictionless):
     assert np.sum(fit.weights * fit.residual_rms**2) <= np.sum(fit.weights * np.mean(truth**2, axis=0))
 
 
+def test_friction_is_its_own_affair(frictionless):
+    """Asked for a chosen friction it finds its own; asked for a law it says that it needs none."""
+    data = frictionless.data(0)
+    chosen, plain = (armid.identify(frictionless.robot, data, method="mixed", friction=f) for f in ("auto", None))
+    assert np.array_equal(chosen.values, plain.values)
+    with pytest.raises(armid.ArmidError, match="stribeck"):
+        armid.identify(frictionless.robot, data, method="mixed", friction="stribeck")
+
+
 def test_coverage_small(tmp_path):
     """Two arms, three draws each: far from the .3 to .7 of intervals that know nothing of friction's shape."""
     arm = random_arm(5, tmp_path)

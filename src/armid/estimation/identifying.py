@@ -57,6 +57,10 @@ def identify(
             return fit.with_notes(note("estimation.not_consistent", reason=str(error)))
     kind = estimators[method]
     friction = friction or kind.friction
+    if kind.finds_friction:
+        if friction not in ("auto", "linear"):
+            raise EstimationError(f"the method {method} finds the form of friction itself; leave {friction!r} out")
+        friction = "linear"
     options: dict[str, Any] = {"known": dict(known or {}) or None, "known_torque": known_torque}
     if friction == "linear":
         fit = _estimator(method, prior, options).fit(robot, data)

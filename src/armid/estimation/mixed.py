@@ -49,6 +49,7 @@ class MixedEffects(Estimator):
     name: ClassVar[str] = "mixed"
     about: ClassVar[str] = "friction of any smooth form, physically consistent"
     friction: ClassVar[str] = "linear"
+    finds_friction: ClassVar[bool] = True
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""

@@ -35,7 +35,7 @@ def resistances(
         fastest = limit if np.isfinite(limit) else FASTEST
         speeds = np.concatenate([[1e-6], np.geomspace(1e-3, 1.0, SPEEDS - 1)]) * fastest
     own = [p.name for p in model.parameters if p.kind == FRICTION and p.number == joint + 1]
-    mine = [term for term in terms if term.joint == joint]
+    mine = [term for term in terms if term.joint == joint and not term.formula.weighted]
     result = [(name, {name: 1.0}) for term in mine if term.loaded for name in term.names]
     for sign, word in ((1.0, "forwards"), (-1.0, "backwards")):
         for speed in speeds:
@@ -77,7 +77,7 @@ def implausibility(
     def total(parts: Mapping[str, float]) -> float:
         return sum(part * known.get(name, 0.0) for name, part in parts.items())
 
-    mine = [term for term in terms if term.joint == joint]
+    mine = [term for term in terms if term.joint == joint and not term.formula.weighted]
     loads = [name for term in mine if term.loaded for name in term.names]
     unloaded = [term for term in mine if not term.loaded]
     torques = [total(parts) for _, parts in resistances(model, unloaded, joint, speeds)]
