@@ -11,7 +11,7 @@ from armid.estimation.random_effects import Grams, variance_components
 from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.settings import DriveLoop, Sensors
 from armid.experiment.virtual import VirtualRobot, truth_of
-from armid.robot.inertia import impossibility
+from armid.robot.inertia import change_of_frame, impossibility
 from armid.robot.robot import inertial_names
 from armid.signals import process
 from armid.torque.friction.smooth import EVEN, ODD, prior_covariance
@@ -31,9 +31,11 @@ class Stand:
         arm = VirtualRobot(robot, rate_hz=RATE_HZ, sensors=Sensors.perfect(), loop=loop)
         self.log = arm.run(plan, periods=periods)
         self.model = armid.Model(robot.simplified("none"))
-        values = {}
+        inertia, values = self.truth.inertia.copy(), {}
+        if self.truth.payload is not None:
+            inertia[-1] += change_of_frame(robot.tool) @ self.truth.payload
         for i in range(robot.n_joints):
-            values |= dict(zip(inertial_names(i + 1), self.truth.inertia[i], strict=True))
+            values |= dict(zip(inertial_names(i + 1), inertia[i], strict=True))
             values[f"Im{i + 1}"] = self.truth.rotor_inertia[i]
         for number, (k, free) in enumerate(self.truth.springs, start=1):
             values |= {f"ks{number}": k, f"kl{number}": k * free}
