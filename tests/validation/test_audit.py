@@ -168,7 +168,7 @@ def test_fit_without_a_simple_certificate():
     values[free.columns.index("mx3")] += 60.0
     (found,) = audit(replace(free, values=values, standard_parameters=None))
     assert not found.possible
-    assert "for every possible arm" in found.certificates[0]
+    assert "for every consistent arm" in found.certificates[0]
 
 
 def test_bad_input():
