@@ -7,7 +7,12 @@ import pytest
 
 from armid.errors import ArmidError
 from armid.estimation import FrictionTerm, OrdinaryLeastSquares, WeightedLeastSquares, load_fit
+from armid.estimation.mixed import MixedEffects
+from armid.excitation import FourierSeries
+from armid.experiment.virtual import VirtualRobot
+from armid.signals import process
 from tests.estimation.test_problem import arm, dataset, linear_torque  # noqa: F401
+from tests.random_arms import random_arm
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +99,24 @@ def test_damaged_fit(fit, tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(ArmidError, match=r"robot\.name: is missing"):
         load_fit(path)
+
+
+def test_coefficients_of_a_friction_curve_are_no_parameters(tmp_path):
+    """Counts, lists and classes leave them out, alike; what a fit calls determined has at most 30 % of deviation."""
+    unseen = random_arm(5, tmp_path)
+    rng = np.random.default_rng(0)
+    n = unseen.robot.n_joints
+    series = FourierSeries(0.2, (1, 2, 3), *rng.normal(scale=0.2, size=(2, n, 3)), np.zeros(n))
+    data = process(VirtualRobot(unseen.robot, rate_hz=100.0, seed=1).run(series, periods=1), robot=unseen.robot)
+    fit = MixedEffects().fit(unseen.robot, data)
+    curve = [name for term in fit.terms if term.law.startswith("smooth") for name in term.names]
+    assert curve
+    count, total = fit.identifiability.counts
+    assert (count, total) == (len(fit.determined), len(fit.names) - len(curve))
+    assert not fit.determined & set(curve)
+    pairs = zip(fit.names, fit.sigma, np.abs(fit.values), strict=True)
+    assert all(sigma <= 0.3 * value for name, sigma, value in pairs if name in fit.determined)
+    assert f"{count} of {total} parameters are determined" in fit.summary()
+    speeds = np.array(fit.history["range"]["speed"])
+    assert np.all(speeds[:, 0] < speeds[:, 1])
+    assert np.all(speeds[:, 1] <= np.abs(data.qd).max(axis=0))

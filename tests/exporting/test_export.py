@@ -46,16 +46,13 @@ def test_the_sidecar(home, tmp_path):
         ([1, 2, 3, 4], "The mass of every link is determined by the data."),
     ],
 )
-def test_which_masses_are_measured(home, tmp_path, decided, words):
-    """EXPORT.md says which masses the data determine, by the shares of the fit; nothing where the fit does not tell."""
+def test_which_masses_are_measured(home, tmp_path, monkeypatch, decided, words):
+    """EXPORT.md says which masses the data determine, by the fit's own list."""
     fit = small_fit(home)
     links = [joint.link_name for joint in fit.robot.joints]
-    shares = {f"m{number}": 0.9 if number in decided else 0.1 for number, _ in enumerate(links, start=1)}
-    fit = replace(fit, options={**fit.options, "data_share": shares})
+    monkeypatch.setattr(type(fit), "determined", frozenset(f"m{number}" for number in decided))
     export(fit, ["yaml"], tmp_path)
     assert words.format(*links) in (tmp_path / "EXPORT.md").read_text("utf-8")
-    untold = replace(fit, options={key: value for key, value in fit.options.items() if key != "data_share"})
-    assert "determined by the data" not in export(untold, ["yaml"], tmp_path).summary()
 
 
 def test_only_what_the_arm_has_is_held(home):

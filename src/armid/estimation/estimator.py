@@ -120,7 +120,7 @@ class Estimator(ABC):
             standard_parameters=standard_parameters,
             factor=factor,
             weights=weights,
-            identifiability=identifiability(problem.torque_model.labels, solution, sigma),
+            identifiability=identifiability(problem.torque_model.labels, solution, sigma, problem.torque_model.terms),
             method=self.name or type(self).__name__,
             options=self.options(),
             pipeline=problem.data[0].pipeline,
@@ -129,6 +129,7 @@ class Estimator(ABC):
                 "armid": __version__,
                 "data_sha256": [fingerprint(d) for d in problem.data],
                 "data": [dict(d.history) for d in problem.data],
+                "range": _range(problem),
                 "taken_away_rms": np.sqrt(np.mean([_taken_away(d) for d in problem.data], axis=0)).tolist(),
             },
         )
@@ -158,6 +159,17 @@ def _check_different(data: Dataset | Sequence[Dataset]) -> None:
         if one in prints[:index]:
             first = prints.index(one) + 1
             raise EstimationError(f"data sets {first} and {index + 1} are the same; give each only once")
+
+
+def _range(problem: Problem) -> dict[str, list[list[float]]]:
+    """Least and largest position [rad or m] and speed [rad/s or m/s] of each joint over the rows that count."""
+    parts: dict[str, list[list[float]]] = {"position": [], "speed": []}
+    rows = [(d.q[d.rows], np.abs(d.qd[d.rows]), problem.used(d)) for d in problem.data]
+    for joint in range(problem.robot.n_joints):
+        for name, k in (("position", 0), ("speed", 1)):
+            values = np.concatenate([row[k][row[2][:, joint], joint] for row in rows])
+            parts[name].append(np.quantile(values, (0.0, 1.0) if name == "position" else (0.01, 0.995)).tolist())
+    return parts
 
 
 def _taken_away(dataset: Dataset) -> Array:

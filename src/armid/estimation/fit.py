@@ -21,7 +21,6 @@ from armid.estimation.identifiability import Identifiability
 from armid.files import plain, read_result, write_result
 from armid.notes import Note
 from armid.robot.robot import Robot
-from armid.torque.friction.smooth import EVEN, ODD
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 from armid.torque.model import TorqueModel
@@ -104,6 +103,12 @@ class Fit:
         return self.torque_model.labels
 
     @property
+    def determined(self) -> frozenset[str]:
+        """Those of `names` that the data determine; a link's own parameter is among them only if it shows alone."""
+        pairs = zip(self.names, self.identifiability.classes, strict=True)
+        return frozenset(name for name, kind in pairs if kind == "determined")
+
+    @property
     def sigma(self) -> Array:
         """Standard deviations of the estimates."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
@@ -142,15 +147,15 @@ class Fit:
 
     def summary(self) -> str:
         """A table for people."""
-        lines = [f"{self.robot.name}: {len(self.names)} parameters, {self.method}", self.identifiability.verdict]
+        judged = self.identifiability
+        lines = [f"{self.robot.name}: {judged.counts[1]} parameters, {self.method}", judged.verdict]
         lower, upper = self.interval()
         width = max(len(name) for name in self.names)
         units = self.torque_model.units
-        smooth = {name for term in self.terms if term.law in (ODD.name, EVEN.name) for name in term.names}
         for i, name in enumerate(self.names):
-            if name in smooth:  # of a curve; one by one they mean nothing
+            if judged.classes[i] == "curve":
                 continue
-            mark = "" if self.identifiability.classes[i] == "determined" else f"  {self.identifiability.classes[i]}"
+            mark = "" if judged.classes[i] == "determined" else f"  {judged.classes[i]}"
             half = 0.5 * (upper[i] - lower[i])
             lines.append(f"  {name:<{width}} {self.values[i]:>12.5g} ± {half:<9.2g} {units[i]}{mark}")
         noise = "" if self.noise is None else f"; noise {_list(self.noise)}"
@@ -171,6 +176,7 @@ class Fit:
         rows = (
             (name, self.expression(name), f"{self.values[i]:.5g}", f"± {half[i]:.2g}", units[i], classes[i])
             for i, name in enumerate(self.names)
+            if classes[i] != "curve"
         )
         header = ("parameter", "meaning", "value", "95 %", "unit", "")
         return html_table(f"{self.robot.name}, {self.method}", header, rows, [self.identifiability.verdict])

@@ -9,6 +9,8 @@ import numpy as np
 
 from armid.arrays import Array, Mask
 from armid.estimation.linear import Solution, condition_of, free_combinations
+from armid.torque.friction.smooth import EVEN, ODD
+from armid.torque.friction.term import FrictionTerm
 
 DETERMINED = 0.3  # relative standard deviation up to which a parameter counts as determined
 POOR_CONDITION = 200.0  # column-scaled condition number above which data are called poor
@@ -22,8 +24,8 @@ class Identifiability:
 
     Attributes:
         singular_values: of the weighted regressor with columns of unit length.
-        classes: per parameter ``determined``, ``weak`` (standard deviation above 30 % of the value) or
-            ``undetermined`` (the data leave it free).
+        classes: per column ``determined``, ``weak`` (standard deviation above 30 % of the value), ``undetermined``
+            (the data leave it free) or ``curve`` (a coefficient of smooth friction, which means nothing alone).
         combinations: weakest directions in words, the weakest first.
         poor: whether estimates from these data are not to be trusted without a prior.
     """
@@ -39,10 +41,15 @@ class Identifiability:
         return condition_of(self.singular_values)
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """How many parameters are determined, and how many there are; coefficients of curves are none."""
+        return self.classes.count("determined"), len(self.classes) - self.classes.count("curve")
+
+    @property
     def verdict(self) -> str:
         """In a sentence."""
-        count = sum(kind == "determined" for kind in self.classes)
-        verdict = f"{count} of {len(self.classes)} parameters are determined (σ of 30 % or less); condition number "
+        count, total = self.counts
+        verdict = f"{count} of {total} parameters are determined (σ of 30 % or less); condition number "
         verdict += f"{self.condition:.3g}"
         if not self.poor:
             return verdict
@@ -53,24 +60,29 @@ class Identifiability:
         )
 
 
-def identifiability(names: Sequence[str], solution: Solution, sigma: Array) -> Identifiability:
-    """Judge a solution by the standard deviations `sigma` of its values."""
+def identifiability(
+    names: Sequence[str], solution: Solution, sigma: Array, terms: Sequence[FrictionTerm] = ()
+) -> Identifiability:
+    """Judge a solution by the standard deviations `sigma` of its values; `terms` are the friction terms among them."""
     free = np.sum(solution.directions[solution.rank :] ** 2, axis=0) > 0.1
     weak = solution.singular_values < WEAK * solution.singular_values[0]
     words = free_combinations(names, solution.directions[weak][::-1][:5])
     poor = _condition_without_friction(names, solution) > POOR_CONDITION or solution.rank < len(names)
-    classes = _classes(free, solution.values, sigma)
+    curves = {name for term in terms if term.law in (ODD.name, EVEN.name) for name in term.names}
+    classes = _classes(free, np.array([name in curves for name in names]), solution.values, sigma)
     return Identifiability(solution.singular_values, classes, tuple(words), poor)
 
 
 def judged_again(found: Identifiability, values: Array, sigma: Array) -> Identifiability:
     """The same data judged for other values, such as those of the nearest physically consistent arm."""
-    return replace(found, classes=_classes(np.array(found.classes) == "undetermined", values, sigma))
+    kinds = np.array(found.classes)
+    return replace(found, classes=_classes(kinds == "undetermined", kinds == "curve", values, sigma))
 
 
-def _classes(free: Mask, values: Array, sigma: Array) -> tuple[str, ...]:
+def _classes(free: Mask, curve: Mask, values: Array, sigma: Array) -> tuple[str, ...]:
     relative = np.where(values != 0.0, sigma / np.maximum(np.abs(values), 1e-300), np.inf)
     classes = np.where(free, "undetermined", np.where(relative <= DETERMINED, "determined", "weak"))
+    classes = np.where(curve, "curve", classes)
     return tuple(classes.tolist())
 
 

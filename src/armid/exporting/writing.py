@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from armid._version import __version__
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
-from armid.estimation.consistent.regularisation import HALF
 from armid.estimation.fit import Fit
 from armid.exporting.arm import ExportError, IdentifiedArm, arm_of, fit_digest, linear_friction, random_states
 from armid.exporting.exporter import (
@@ -283,13 +282,11 @@ def _agreement(arm: IdentifiedArm, motion: Motion) -> tuple[tuple[Note, ...], fl
             "its range); identify again"
         )
     notes = [note("exporting.agreement", error=error, rounded=rounded)] if error > 1e-9 else []
-    shares = arm.fit.options.get("data_share")
     if not arm.complete:
         notes.append(note("exporting.base_only"))
-    elif isinstance(shares, Mapping):
-        links = [(joint.link_name, float(shares.get(f"m{k}") or 0.0)) for k, joint in enumerate(arm.robot.joints, 1)]
-        measured = [name for name, share in links if share >= HALF]
-        notes.append(note("exporting.masses", determined=measured, links=len(links)))
+    else:
+        measured = [joint.link_name for k, joint in enumerate(arm.robot.joints, 1) if f"m{k}" in arm.fit.determined]
+        notes.append(note("exporting.masses", determined=measured, links=arm.robot.n_joints))
     return tuple(notes), error
 
 

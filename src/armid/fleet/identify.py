@@ -231,7 +231,7 @@ def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[Note] 
         standard_parameters=None,
         factor=factor,
         weights=weights,
-        identifiability=identifiability(TorqueModel(fleet.robot, terms=terms).labels, solution, sigma),
+        identifiability=identifiability(TorqueModel(fleet.robot, terms=terms).labels, solution, sigma, terms),
         method=METHOD,
         options={"arm": history.name, "dates": dates, "slow_floor": fleet.slow_floor},
         pipeline=tuple(fleet.pipeline.to_data()),

@@ -69,7 +69,7 @@ def build(evidence: Evidence, *, title: str | None = None) -> Report:
         report_progress(f"section {number + 1} of {len(SECTIONS)}", number / len(SECTIONS))
         if (section := make(evidence)) is not None:
             sections.append(section)
-    subtitle = robot.title or f"{robot.n_joints} joints, {len(evidence.fit.names)} parameters"
+    subtitle = robot.title or f"{robot.n_joints} joints, {evidence.fit.identifiability.counts[1]} parameters"
     return Report(title or f"{robot.name}: identified dynamics", subtitle, tuple(sections), _data(evidence))
 
 

@@ -385,7 +385,7 @@ def _notes(folder: Path) -> str:
 def _numbers(folder: Path) -> tuple[bool, dict[str, Any]]:
     """The verdict, and what a reader wants to know first; taken from the results, never computed again."""
     check = load_validation(folder / "validation.json")
-    classes = load_fit(folder / "fit.json").identifiability.classes
+    determined, parameters = load_fit(folder / "fit.json").identifiability.counts
     worst = max(check.joints, key=lambda joint: joint.nrms_moving)
     noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
     loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
@@ -395,8 +395,8 @@ def _numbers(folder: Path) -> tuple[bool, dict[str, Any]]:
         runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
         tracked = {run["controller"]: run["mean_cartesian_error"] for run in reversed(runs)}  # the first counts
     return check.good, {
-        "parameters": len(classes),
-        "parameters_determined": classes.count("determined"),
+        "parameters": parameters,
+        "parameters_determined": determined,
         "relative_error": check.relative_error,
         "relative_error_moving": check.relative_error_moving,
         "worst_joint": worst.name,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from armid.arrays import Array
-from armid.estimation.consistent.regularisation import HALF
+from armid.arrays import Array, Mask
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import DETERMINED
 from armid.figures import Block, Figure, Panel, line
@@ -37,10 +36,10 @@ def parameters(evidence: Evidence) -> Section:
     relative = np.divide(fit.sigma, size, out=np.full(len(size), np.inf), where=size > 0.0)
     parts = [table(columns, _parameter_rows(fit, relative), caption="identified parameters", stacked=True)]
     parts += [paragraph(str(note), "remark") for note in fit.notes if note.code == "estimation.limits_not_in_intervals"]
-    classes = fit.identifiability.classes
-    order = np.argsort(-np.where(np.isfinite(relative), relative, np.inf))
-    least = [fit.names[k] for k in order if classes[k] != "determined"]
-    words = f"The data determine {len(fit.names) - len(least)} of {len(fit.names)} parameters"
+    order = [k for k in np.argsort(-np.where(np.isfinite(relative), relative, np.inf)) if _parameter(fit)[k]]
+    least = [fit.names[k] for k in order if fit.names[k] not in fit.determined]
+    count, total = fit.identifiability.counts
+    words = f"The data determine {count} of {total} parameters"
     if least:
         shown = ", ".join(least[:4]) + (f" and {len(least) - 4} more" if len(least) > 4 else "")
         words += f"; the other{'s are' if len(least) > 1 else ' is'} {shown}."
@@ -49,12 +48,16 @@ def parameters(evidence: Evidence) -> Section:
     return Section("parameters", "Base parameters", words, parts)
 
 
+def _parameter(fit: Fit) -> Mask:
+    """Which columns are parameters; coefficients of a friction curve mean nothing one by one."""
+    return np.array([kind != "curve" for kind in fit.identifiability.classes])
+
+
 def _parameter_rows(fit: Fit, relative: Array) -> list[Row]:
     lower, upper = fit.interval()
     rows = []
-    for i, (name, kind, unit) in enumerate(
-        zip(fit.names, fit.identifiability.classes, fit.torque_model.units, strict=True)
-    ):
+    for i in np.flatnonzero(_parameter(fit)):
+        name, kind, unit = fit.names[i], fit.identifiability.classes[i], fit.torque_model.units[i]
         value, sigma = float(fit.values[i]), float(fit.sigma[i])
         share = percent(float(relative[i])) if relative[i] < 10.0 else ">1000\u00a0%"
         together = pretty(unit).replace(" ", "\u00a0")  # no line end divides a unit
@@ -84,8 +87,9 @@ def conditioning(evidence: Evidence) -> Section:
         log="y",
         corner=f"condition number {short(judged.condition)}",
     )
-    heat = {"names": list(fit.names), "values": np.round(np.clip(fit.correlation, -1.0, 1.0), 2).tolist()}
-    height = float(min(max(260, 11 * len(fit.names) + 20), 640))
+    names, correlation = _correlation(fit)
+    heat = {"names": names, "values": np.round(np.clip(correlation, -1.0, 1.0), 2).tolist()}
+    height = float(min(max(260, 11 * len(names) + 20), 640))
     caption = "singular values of the weighted regressor with columns of unit length"
     parts: list[str | Figure] = [
         Figure("singular", [Block("", [[singular]], (200.0,))], caption),
@@ -98,16 +102,21 @@ def conditioning(evidence: Evidence) -> Section:
     return Section("conditioning", "What the data separate", _conditioning_sentence(fit), parts)
 
 
+def _correlation(fit: Fit) -> tuple[list[str], Array]:
+    which = np.flatnonzero(_parameter(fit))
+    return [fit.names[k] for k in which], fit.correlation[np.ix_(which, which)]
+
+
 def _conditioning_sentence(fit: Fit) -> str:
-    judged = fit.identifiability
+    judged, (names, correlation) = fit.identifiability, _correlation(fit)
     start = f"The condition number is {short(judged.condition)}"
     start += ", so the data are poor" if judged.poor else ""
-    matrix = np.abs(fit.correlation - np.diag(np.diag(fit.correlation)))
-    if len(fit.names) < 2:
+    matrix = np.abs(correlation - np.diag(np.diag(correlation)))
+    if len(names) < 2:
         return f"{start}."
     i, j = np.unravel_index(int(np.argmax(matrix)), matrix.shape)
     strong = int(np.sum(np.triu(matrix, 1) > 0.9))
-    pair = f"the strongest correlation is {fit.correlation[i, j]:+.2f}, between {fit.names[i]} and {fit.names[j]}"
+    pair = f"the strongest correlation is {correlation[i, j]:+.2f}, between {names[i]} and {names[j]}"
     pairs = "no pair of estimates is" if strong == 0 else "1 pair is" if strong == 1 else f"{strong} pairs are"
     return f"{start}; {pairs} correlated above 0.9; {pair}.".replace("-", "\N{MINUS SIGN}")
 
@@ -146,21 +155,16 @@ def _ten(values: Mapping[str, float], link: int) -> Array:
     return np.array([float(values.get(name, 0.0)) for name in inertial_names(link)])
 
 
-def _determined(fit: Fit, link: int) -> list[str] | None:
-    """Parameters of a link that the data determine; None if the fit does not say."""
-    shares = fit.options.get("data_share")
-    if not isinstance(shares, Mapping):
-        return None
-    return [name for name in inertial_names(link) if float(shares.get(name) or 0.0) >= HALF]
+def _determined(fit: Fit, link: int) -> list[str]:
+    """Parameters of a link that the data determine."""
+    return [name for name in inertial_names(link) if name in fit.determined]
 
 
 def _links_sentence(fit: Fit, bodies: list[Array]) -> str:
     total = sum(float(body[0]) for body in bodies)
     nominal = fit.robot.nominal_inertia
     against = "" if nominal is None else f" (nominal: {short(float(nominal[:, 0].sum()))} kg)"
-    if _determined(fit, 1) is None:
-        return f"The links weigh {short(total)} kg together{against}."
-    masses = [f"m{link}" for link in range(1, len(bodies) + 1) if f"m{link}" in (_determined(fit, link) or ())]
+    masses = [f"m{link}" for link in range(1, len(bodies) + 1) if f"m{link}" in fit.determined]
     known = "no link’s mass" if not masses else f"only {listed(masses)}" if len(masses) < len(bodies) else "every mass"
     verb = "are" if len(masses) > 1 and len(masses) < len(bodies) else "is"
     start = f"Motion shows most masses only in combinations: {known} {verb} determined by the data"
@@ -177,7 +181,7 @@ def _link_columns(nominal: bool) -> list[Column]:
         Column(
             "determined by the data",
             words=True,
-            hint="identifiable alone with a small interval, or data that more than halve the prior's variance",
+            hint="shows alone, with a standard deviation of at most 30 % of the value",
         ),
     ]
 
@@ -193,9 +197,7 @@ def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
         cells += [Cell(_millimetres(float(c)) if mass > 0.0 else "–", float(c)) for c in centre]
         cells.append(Cell(" · ".join(short(1e3 * float(value), 2) for value in moments), float(moments[-1])))
         determined = _determined(fit, index + 1)
-        cells.append(
-            Cell("not stated" if determined is None else ", ".join(determined) or "none", code=bool(determined))
-        )
+        cells.append(Cell(", ".join(determined) or "none", code=bool(determined)))
         rows.append(Row(tuple(cells), _oddness(fit, body)))
     return rows
 

@@ -27,8 +27,8 @@ def verdict(evidence: Evidence) -> Section:
 def _sentence(fit: Fit, check: Validation | None) -> str:
     if check is None:
         return (
-            f"{len(fit.names)} parameters of {fit.robot.name} were identified; nothing is proved about other motion "
-            "yet: add a validation (armid validate) on data that the fit has not seen."
+            f"{fit.identifiability.counts[1]} parameters of {fit.robot.name} were identified; nothing is proved about "
+            "other motion yet: add a validation (armid validate) on data that the fit has not seen."
         )
     error = percent(check.relative_error_moving)
     if check.same_as_training:
@@ -52,7 +52,7 @@ def _stamp(check: Validation | None) -> str:
 
 def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
     judged = fit.identifiability
-    count = sum(name == "determined" for name in judged.classes)
+    count, total = judged.counts
     found = []
     if check is not None:
         moving = [joint for joint in check.joints if np.isfinite(joint.nrms_moving)]
@@ -74,7 +74,7 @@ def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
         nominal = [joint.nominal_nrms_moving for joint in check.joints if np.isfinite(joint.nominal_nrms_moving)]
         if nominal:
             found.append((percent(max(nominal)), "worst NRMS, nominal", "the file’s own inertia, best friction"))
-    found.append((f"{count} of {len(fit.names)}", "parameters determined", "to 30 % of their value or better"))
+    found.append((f"{count} of {total}", "parameters determined", "to 30 % of their value or better"))
     found.append((short(judged.condition), "condition number", "poor data" if judged.poor else "columns scaled"))
     return found
 
