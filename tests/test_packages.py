@@ -15,7 +15,19 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path(armid.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 BY_NAME = {SOURCE / "registry.py", SOURCE / "notes.py"}  # import what others name, which no rule can see
-OPEN_TO_ALL = {"arrays", "display", "errors", "figures", "files", "notes", "progress", "registry", "theme", "_version"}
+OPEN_TO_ALL = {
+    "arrays",
+    "display",
+    "errors",
+    "escaping",
+    "figures",
+    "files",
+    "notes",
+    "progress",
+    "registry",
+    "theme",
+    "_version",
+}
 BY_NAME = {"notes", "registry"}  # look up words and things of any package when somebody asks for them
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from armid.escaping import html as escape
 
 MOST_ROWS = 60  # of a table in a notebook
 

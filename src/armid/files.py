@@ -23,6 +23,7 @@ import yaml
 
 from armid._version import __version__
 from armid.errors import ArmidError, DescriptionError, nearest
+from armid.escaping import one_line
 
 Kind = TypeVar("Kind")
 
@@ -32,6 +33,8 @@ _WORDS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "
 _WORDS |= {"array": "a list", "object": "a mapping of names to values"}
 _AT = " - at "
 _UNIONS = (Union, UnionType)
+LARGEST = 1e100  # numbers beyond it are damage: their squares are not finite
+LONGEST_YAML, LARGEST_YAML = 250_000, 200_000  # characters of a text, entries with all aliases written out
 
 
 def read_text(path: str | Path) -> str:
@@ -50,7 +53,7 @@ def read_text(path: str | Path) -> str:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` to `path` atomically: afterwards the file is complete, or as it was before."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8", errors="backslashreplace"))  # half a character, as in names of files
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
@@ -93,10 +96,9 @@ def read_result(path: str | Path, kind: type[Kind], what: str, form: str, comman
     """
     text = read_text(path)
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ArmidError(f"{path}: is not JSON ({reason}), so it is not {what}; write it with {command}") from None
+        data = parse_json(text)
+    except ValueError as error:
+        raise ArmidError(f"{path}: is not JSON ({error}), so it is not {what}; write it with {command}") from None
     if not isinstance(data, dict) or data.get("format") != form:
         raise ArmidError(f'{path}: is not {what} with format "{form}"; write it with {command}')
     entries = {name: value for name, value in data.items() if name not in ("format", "armid")}
@@ -104,6 +106,21 @@ def read_result(path: str | Path, kind: type[Kind], what: str, form: str, comman
         return checked(entries, kind, str(path))
     except DescriptionError as error:
         raise ArmidError(f"{error}; write the file again with {command}") from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What JSON text holds; ValueError where it is none, is nested too deeply, or has numbers beyond `LARGEST`."""
+    try:
+        return json.loads(text, parse_float=_in_range, parse_int=_in_range)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _in_range(text: str) -> float:
+    value = float(text)
+    if abs(value) > LARGEST:
+        raise ValueError(f"{text[:20]} is larger than anything in mechanics")
+    return int(text) if text.lstrip("-").isdigit() else value
 
 
 def checked(data: Any, kind: type[Kind], source: str) -> Kind:
@@ -188,8 +205,24 @@ def plain(value: Any) -> Any:
 
 def parse_yaml(text: str, source: str) -> dict[str, Any]:
     """The mapping that a YAML text holds: safe types only, no key twice, keys and dates as text, without nulls."""
+    data = load_yaml(text, source)
+    if not isinstance(data, dict):
+        raise DescriptionError(source, "", "holds no fields; write each as `name: value`")
+    return data
+
+
+def load_yaml(text: str, source: str) -> Any:
+    """What a YAML text holds, as `parse_yaml`; what would fill the memory or take for ever is refused unread."""
+    if len(text) > LONGEST_YAML:
+        raise DescriptionError(source, "", f"has {len(text)} characters; {LONGEST_YAML} are allowed for YAML")
     try:
-        data = _given(_StrictLoader(text).get_single_data(), {})
+        loader = _StrictLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _expanded(node, {}) > LARGEST_YAML:
+            raise DescriptionError(source, "", "has aliases that stand for millions of entries; write less")
+        return _given(loader.construct_document(node), {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -197,9 +230,17 @@ def parse_yaml(text: str, source: str) -> dict[str, Any]:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         words = "it is nested too deeply" if isinstance(error, RecursionError) else shown(str(error).splitlines()[0])
         raise DescriptionError(source, "", f"is not valid YAML ({words})") from None
-    if not isinstance(data, dict):
-        raise DescriptionError(source, "", "holds no fields; write each as `name: value`")
-    return data
+
+
+def _expanded(node: yaml.Node, known: dict[int, float]) -> float:
+    """How many entries a node has once its aliases are written out; without end where it holds itself."""
+    if not isinstance(node, yaml.CollectionNode):
+        return 1.0
+    if id(node) not in known:
+        known[id(node)] = np.inf
+        parts = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+        known[id(node)] = 1.0 + sum(_expanded(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _given(value: Any, done: dict[int, Any]) -> Any:
@@ -263,7 +304,10 @@ def code_hash() -> str:
 
 def shown(value: object) -> str:
     """A value for an error message: short, on one line."""
-    text = _SHORT.repr(value)
+    try:
+        text = one_line(_SHORT.repr(value))
+    except ValueError:  # Python does not print whole numbers of thousands of digits
+        text = "a number with thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
@@ -272,12 +316,14 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def _mapping_without_duplicates(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    for (key_node, _), key in reversed(list(zip(node.value, keys, strict=True))):
+    seen = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str | int | float):
             raise yaml.constructor.ConstructorError(problem="a key is not a name", problem_mark=key_node.start_mark)
-        if keys.count(key) > 1:
+        if key in seen:
             raise yaml.constructor.ConstructorError(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
+        seen.add(key)
     return loader.construct_mapping(node, deep=True)
 
 

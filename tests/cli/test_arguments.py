@@ -3,6 +3,8 @@
 import pytest
 
 from armid.cli import main
+from armid.cli.arguments import commands_of
+from armid.cli.main import parser
 
 WRONG = {  # what is typed, who complains and how
     "idnetify": "armid: error: command 'idnetify' is not known, did you mean 'identify'? See `armid --help`",
@@ -43,3 +45,30 @@ def test_what_is_right_stays_right(capsys):
         main(["model", "--nonsense", "--help"])
     assert end.value.code == 0
     assert "usage: armid model" in capsys.readouterr().out
+
+
+def numeric_options():
+    """Every option of every command that takes numbers: (command words, option, how many)."""
+    todo, found = [((), parser())], []
+    while todo:
+        words, one = todo.pop()
+        todo += [((*words, name), command.fill()) for name, command in commands_of(one).items()]
+        for action in one._actions:
+            if action.type in (int, float) and action.option_strings:
+                found.append((words, action.option_strings[0], action.nargs if isinstance(action.nargs, int) else 1))
+    return found
+
+
+def test_numbers_are_finite_everywhere(capsys):
+    """No command takes nan, inf or 1e300 for a number, nor a negative seed."""
+    options = numeric_options()
+    assert len(options) > 60
+    for words, option, count in options:
+        for value in ("nan", "inf", "1e300", *(["-1"] if option == "--seed" else [])):
+            with pytest.raises(SystemExit) as end:
+                main([*words, f"{option}={value}"] if count == 1 else [*words, option, *[value] * count])
+            assert end.value.code == 2
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert option in err, (words, option, value, err)
+            assert err.count("\n") == 1

@@ -112,7 +112,6 @@ OPTIONS = {
     "unknown simplification": ("pa10 --simplify publishd", ["'publishd'", "did you mean 'published'?", "none"]),
     "unknown view": ("pa10 --view barycentrc", ["'barycentrc'", "did you mean 'barycentric'?", "appendix"]),
     "zero gravity": ("pa10 --gravity 0 0 0", ["gravity: has zero length", "`gravity: none`"]),
-    "gravity that is no number": ("pa10 --gravity 0 0 nan", ["pa10: gravity", "finite"]),
 }
 
 FORMULAS = [
@@ -209,5 +208,5 @@ def test_alias_bomb(armid, tmp_path):
     lines += [f"{x}: &{x} [{', '.join([f'*{w}'] * 10)}]" for w, x in zip("abcde", "bcdef", strict=True)]
     (tmp_path / "arm.yaml").write_text("\n".join([*lines, "title: *f", MODIFIED + "[0, 0, 0, 0]]}"]))
     result = armid("model", tmp_path / "arm.yaml")
-    check(result, "title")
+    check(result, "aliases that stand for millions")
     assert len(result.err) < 1000

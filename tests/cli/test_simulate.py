@@ -62,7 +62,7 @@ def test_payload_shows_in_the_torque(armid, trajectory, tmp_path):
     [
         (("simulate", "er16"), "either a PLAN file or --points"),
         (("simulate", "er16", "none.json"), "none.json"),
-        (("simulate", "er16", "--points", 4, "--drop", 1.5), "--drop 1.5"),
+        (("simulate", "er16", "--points", 4, "--drop", 1.5), "drop_probability is 1.5"),
         (("simulate", "er16", "--points", 4, "--payload", 1, 2), "--payload has 2 numbers"),
         (("simulate", "er16", "--points", 4, "-o", "nowhere/log.csv"), "there is no folder"),
         (("simulate", "er16", "--points", 4, "-o", "log.foo"), "use one of: .parquet, .csv, .mcap"),

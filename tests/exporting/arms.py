@@ -199,6 +199,7 @@ def rich_fit():
         values=np.concatenate([fit.values, [1.1, 2.2, 0.3, 0.05]]),
         covariance=extra,
         terms=terms,
+        identifiability=replace(fit.identifiability, classes=(*fit.identifiability.classes, *["curve"] * 4)),
         load_values={name: values[name] for name in fit.torque_model.model.base.kept} if inertial else None,
         known_torque=known,
         delay_s=np.array([0.0, 0.002, 0.0, 0.001, 0.0, 0.0]),

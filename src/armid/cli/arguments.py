@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from armid.errors import nearest
 
 _SHOWN = 12  # so many choices are listed where none is near
 _NUMBERS = {int: "a whole number", float: "a number"}
+_LARGEST = 1e18  # numbers beyond it, infinite ones and those that are none are slips
 _NEGATIVE = re.compile(r"-\.?\d")  # a number, not an option
 _REQUIRED = "the following arguments are required: "
 _SURPLUS = "unrecognized arguments: "
@@ -30,6 +32,7 @@ class Argument:
         old: earlier spellings, still understood.
         values: words and ``module:name`` of what lists them, see `offered`.
         file: ``read``, ``written`` or ``folder`` (written to); empty where it names no file.
+        least: smallest number that is taken.
     """
 
     names: tuple[str, ...]
@@ -37,6 +40,7 @@ class Argument:
     old: tuple[str, ...] = ()
     values: str = ""
     file: str = ""
+    least: float = -math.inf
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Enter it; what argparse has no place for stays with its action."""
@@ -60,12 +64,12 @@ def arg(
         kind: int or float; that of the default if there is one.
         default: value where nothing is given.
         file: ``written`` or ``folder`` for what the command writes.
-        more: `old`, `values` (see `Argument`), and settings of argparse.
+        more: `old`, `values`, `least` (see `Argument`), and settings of argparse.
     """
     words = spec.split()
     names = tuple(word for word in words if word[0] == "-" or word.islower())
     shown = [word for word in words if word not in names]
-    old, values = tuple(more.pop("old", "").split()), more.pop("values", "")
+    old, values, least = tuple(more.pop("old", "").split()), more.pop("values", ""), more.pop("least", -math.inf)
     settings: dict[str, Any] = {"help": help, "default": default, **more}
     if not shown and "action" not in settings:
         return Argument(names, {**settings, "action": "store_true"}, old)
@@ -76,7 +80,7 @@ def arg(
     name = shown[0].strip("[].")
     number = {"...]": "*", "...": "+", "]": "?"}.get(shown[0].removeprefix(f"[{name}").removeprefix(name))
     settings |= {"metavar": name} | ({} if number is None else {"nargs": number})
-    return Argument(names, settings, old, values, file or ("read" if name in _READ else ""))
+    return Argument(names, settings, old, values, file or ("read" if name in _READ else ""), least)
 
 
 def offered(values: str) -> list[str]:
@@ -194,14 +198,20 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{what} {reprlib.repr(str(value))} is not known{hint}{there}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """A value of the right type."""
-        try:
+        """A value of the right type; numbers are finite."""
+        if action.type not in _NUMBERS:
             return super()._get_value(action, arg_string)
+        name = action.option_strings[-1] if action.option_strings else action.metavar or action.dest
+        try:
+            value = super()._get_value(action, arg_string)
         except argparse.ArgumentError:
-            if action.type not in _NUMBERS:
-                raise
-            name = action.option_strings[-1] if action.option_strings else action.metavar or action.dest
             self.error(f"{name}: {reprlib.repr(arg_string)} is not {_NUMBERS[action.type]}")
+        declared = vars(action).get("declared")
+        if not abs(value) <= _LARGEST:
+            self.error(f"{name}: {reprlib.repr(arg_string)} is not a number of any use here")
+        if declared is not None and value < declared.least:
+            self.error(f"{name}: {arg_string} is below {declared.least:g}")
+        return value
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, Parser]:

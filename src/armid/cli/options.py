@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 JSON = arg("--json", "one JSON object on standard output")
 QUIET = arg("--quiet", "no warnings and notes")
-SEED = arg("--seed N", "of everything random", default=0)
+SEED = arg("--seed N", "of everything random", default=0, least=0)
 FIT = arg("fit FIT", "fit, written by `armid identify`")
 ROBOTS = "armid.robot:library_names"
 ROBOT_CHANGES = (

@@ -52,8 +52,6 @@ def simulate(options: argparse.Namespace) -> int:
     robot = robot_from(options)
     if (options.plan is None) == (options.points is None):
         raise ArmidError("give either a PLAN file or --points N")
-    if not 0.0 <= options.drop < 1.0:
-        raise ArmidError(f"--drop {options.drop:g}: must be a share, at least 0 and below 1")
     if options.output and Path(options.output).suffix.lower() not in SUFFIXES:
         raise ArmidError(f"{options.output}: has no known ending; use one of: {', '.join(SUFFIXES)}")
     motion = None if options.plan is None else _motion(options.plan, robot)

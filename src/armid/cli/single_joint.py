@@ -98,6 +98,7 @@ def finish(
 ) -> int:
     """Write and print what was found; returns the exit code."""
     from armid._version import __version__
+    from armid.escaping import file_name
     from armid.files import write_result
     from armid.theme import save
 
@@ -109,7 +110,7 @@ def finish(
         write_result(options.output, form, data)
         files.append(options.output)
     if options.pictures:
-        files.append(str(save(figure(), Path(options.pictures) / f"{robot.name}-{command}.png")))
+        files.append(str(save(figure(), Path(options.pictures) / f"{file_name(robot.name)}-{command}.png")))
     return shared.finish(options, {"format": form, "armid": __version__, **data}, lines, files, good=good)
 
 

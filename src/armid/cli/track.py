@@ -109,6 +109,7 @@ def _write(comparison: TrackingComparison, options: argparse.Namespace) -> list[
     if options.pictures and done:
         from armid import theme
         from armid.control.tracking import error_figure, path_figure, torque_figure
+        from armid.escaping import file_name
 
         best = min(done, key=lambda run: run.mean_tool_error)
         drawn = {
@@ -117,7 +118,7 @@ def _write(comparison: TrackingComparison, options: argparse.Namespace) -> list[
             "torques": torque_figure(next((run for run in done if run.controller == "computed-torque"), best)),
         }
         for name, figure in drawn.items():
-            file = Path(options.pictures) / f"{comparison.robot}-tracking-{name}.png"
+            file = Path(options.pictures) / f"{file_name(comparison.robot)}-tracking-{name}.png"
             theme.save(figure, file)
             files.append(str(file))
     return files

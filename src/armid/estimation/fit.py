@@ -26,6 +26,7 @@ from armid.torque.known import KnownTorque
 from armid.torque.model import TorqueModel
 
 FORMAT = "armid fit 1"
+INDEFINITE = 1e-3  # of a correlation, by which round-off may make a covariance indefinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +298,15 @@ def _contradiction(fit: Fit) -> str:
             return f"{name} has the shape {array.shape}; {count} parameters of {joints} joints need {shape}"
         if name != "noise" and not np.isfinite(array).all():
             return f"{name} holds values that are not finite"
+        if name in ("weights", "residual_rms", "noise") and (array < 0.0).any():
+            return f"{name} holds negative values"
+    sizes = np.sqrt(np.abs(np.diag(fit.covariance)))
+    scale = np.where(sizes > 0.0, sizes, 1.0)
+    if np.linalg.eigvalsh(fit.covariance / np.outer(scale, scale)).min(initial=0.0) < -INDEFINITE:
+        return "covariance has negative variances, which no estimate has"
+    missing = set(fit.torque_model.model.names) - set(fit.standard_parameters or fit.torque_model.model.names)
+    if missing:
+        return f"standard_parameters lacks {min(missing)}"
     if len(fit.identifiability.classes) != count or not len(fit.identifiability.singular_values):
         return f"identifiability has {len(fit.identifiability.classes)} classes for {count} parameters"
     factor = fit.factor

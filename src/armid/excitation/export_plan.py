@@ -14,6 +14,7 @@ import yaml
 
 from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
+from armid.escaping import comment
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
 from armid.excitation.sequence import RUN_IN_TRIALS_S, Programme, Ramp, Repeated
@@ -83,7 +84,7 @@ def to_ros(plan: Plan, rate_hz: float | None = None, *, periods: int = 1, run_in
     q, qd, qdd = driven.at(times)
     start = ", ".join(f"{value:.6g}" for value in driven.at([0.0]).q[0])
     lines = [
-        f"# Exciting trajectory for {_one_line(plan.robot)}, made by armid. {note}",
+        f"# Exciting trajectory for {comment(plan.robot)}, made by armid. {note}",
         f"# Move the arm to the start posture first and let it rest there: [{start}]",
         "# ros2 topic pub --once TOPIC trajectory_msgs/msg/JointTrajectory --yaml-file THIS_FILE",
         "header:",
@@ -121,7 +122,7 @@ def to_urscript(plan: Plan, rate_hz: float | None = None, *, periods: int = 1) -
     peak = np.abs(series.at(np.linspace(0.0, series.duration, 2001)).qd).max()
     text = (resources.files("armid.excitation") / "assets" / "urscript.txt").read_text("utf-8")
     return Template(text).substitute(
-        robot=_one_line(plan.robot),
+        robot=comment(plan.robot),
         periods=count,
         period_text=f"{series.duration:.10g}",
         ramp_text=f"{ramp:.10g}",
@@ -197,7 +198,3 @@ def _plain(value: float) -> str:
 
 def _signed(value: float) -> str:
     return f"{'-' if value < 0.0 else '+'} {_plain(abs(value))}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

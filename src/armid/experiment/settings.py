@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from armid.errors import ArmidError
 
 PerJoint = float | tuple[float, ...]
+LONGEST_S = 10.0  # of delays, jitter and correlation, for which past samples are kept
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,13 @@ class Sensors:
     effort_range: PerJoint | None = None
     jitter_s: float = 0.0
     drop_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no size."""
+        for name in ("noise_time_constant_s", "jitter_s"):
+            per_joint(name, getattr(self, name), 1)
+        if not 0.0 <= self.drop_probability < 1.0:
+            raise ArmidError(f"drop_probability is {self.drop_probability:g}; give a share, at least 0 and below 1")
 
     @classmethod
     def perfect(cls) -> Sensors:
@@ -100,6 +108,8 @@ def per_joint(name: str, value: PerJoint, joints: int) -> list[float]:
     values = [float(value)] * joints if isinstance(value, int | float) else [float(v) for v in value]
     if len(values) != joints:
         raise ArmidError(f"{name} has {len(values)} values; give one, or one for each of the {joints} joints")
+    if name.endswith("_s") and max(values) > LONGEST_S:
+        raise ArmidError(f"{name} is {max(values):g} s; give at most {LONGEST_S:g} s")
     if not all(v >= 0.0 for v in values):
         raise ArmidError(f"{name} is negative or not a number ({min(values):g}); use zero or more")
     return values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING, CoupledRotor, Parameter
 from armid.errors import ArmidError
+from armid.escaping import identifier
 from armid.estimation.fit import Fit
 from armid.files import plain
 from armid.robot.friction import Friction
@@ -76,8 +76,7 @@ class IdentifiedArm:
     @cached_property
     def identifier(self) -> str:
         """The robot's name as programming languages want it."""
-        name = re.sub(r"\W+", "_", self.robot.name, flags=re.ASCII).strip("_").lower() or "arm"
-        return f"arm_{name}" if name[0].isdigit() else name
+        return identifier(self.robot.name)
 
     @cached_property
     def coefficients(self) -> dict[str, float]:

@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import Array
+from armid.escaping import comment
 from armid.exporting.arm import ExportError, IdentifiedArm
 from armid.exporting.exporter import TIGHT, Content, Job, Program, Proof, ProofError, exporters
 from armid.exporting.numbers import Curve, Numbers, numbers_of
+from armid.exporting.running import check_c, run_limited
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 
@@ -41,11 +43,11 @@ class C(Program):
             binary = compile_c(program, path, job.arm, Path(folder))
             states = np.ascontiguousarray(np.hstack(list(job.motion))).astype("<f8")
             try:
-                run = subprocess.run([binary], input=states.tobytes(), capture_output=True, check=True, timeout=60.0)
+                said = run_limited([str(binary)], Path(folder), states.tobytes(), limit_s=60.0)
             except (subprocess.SubprocessError, OSError) as error:
                 raise ProofError(f"{path.name}: was not kept, because the compiled program failed ({error})") from None
         n = job.arm.robot.n_joints
-        out = np.frombuffer(run.stdout, dtype="<f8").reshape(-1, 4 * n + n * n)
+        out = np.frombuffer(said, dtype="<f8").reshape(-1, 4 * n + n * n)
         names = ("torque", "gravity", "friction", "springs")
         found = {name: out[:, k * n : (k + 1) * n] for k, name in enumerate(names)} | {"mass matrix": out[:, 4 * n :]}
         return self.compared(path, f"{Path(program).name} {' '.join(FLAGS)}", found, job, torque)
@@ -178,7 +180,7 @@ def _curve(curve: Curve) -> list[str]:
     up, down = (_own_root(curve.law.c_text(values, load)) for values in (curve.up, curve.down))
     at, back = f"qd[{curve.joint}]", "" if curve.law.even else "-"
     speed = [f"    v = @X@_size_({at});\n"] if re.search(r"\bv\b", f"{up} {down}") else []
-    text = f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : 0.0;  /* {curve.law.name} */\n"
+    text = f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : 0.0;  /* {comment(curve.law.name)} */\n"
     return [*speed, text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
 
 
@@ -208,16 +210,17 @@ def compiler() -> str | None:
 
 
 def compile_c(program: str, header: Path, arm: IdentifiedArm, folder: Path, main: str = "states.c") -> Path:
-    """Compile a program of `assets` around the header, in `folder`: it writes the torques of states, or takes time."""
+    """Compile a program of `assets` around the checked header: it writes the torques of states, or takes time."""
+    check_c(header.name, header.read_text("utf-8"), _asset("dynamics.h"), arm.identifier)
     source, binary = folder / "main.c", folder / "main"
     text = _asset(main).replace("@X@", arm.identifier).replace("@N@", str(arm.robot.n_joints))
     shutil.copy(header, folder / "arm.h")
     source.write_text(text)
     command = [program, *FLAGS, str(source), "-o", str(binary), "-lm"]
     try:
-        subprocess.run(command, capture_output=True, check=True, text=True, timeout=120.0)
+        run_limited(command, folder, limit_s=120.0)
     except subprocess.CalledProcessError as error:
-        said = (error.stderr or "").strip().splitlines()
+        said = (error.stderr or b"").decode(errors="replace").strip().splitlines()
         first = next((line for line in said if "error" in line), said[0] if said else str(error))
         raise ProofError(f"{header.name}: was not kept, because {Path(program).name} refuses it ({first})") from None
     except (subprocess.TimeoutExpired, OSError) as error:
@@ -236,5 +239,4 @@ def time_c(header: Path, arm: IdentifiedArm) -> float:
         raise ExportError("there is no C compiler to time the header with; install one, or name it with CC")
     with tempfile.TemporaryDirectory(prefix="armid-export-") as folder:
         binary = compile_c(program, header, arm, Path(folder), "timed.c")
-        run = subprocess.run([binary], capture_output=True, text=True, check=True, timeout=60.0)
-    return float(run.stdout.split()[0])
+        return float(run_limited([str(binary)], Path(folder), limit_s=60.0).split()[0])

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -14,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.parameters import Local
+from armid.escaping import xml_attribute
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
@@ -91,7 +91,7 @@ def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = (
     solref = f"{2.0 * TIMESTEP:g} 1"
     lines = [
         *comment(banner),
-        f"<mujoco model={quoteattr(robot.name)}>",
+        f"<mujoco model={xml_attribute(robot.name)}>",
         '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>',
         f'  <option timestep="{TIMESTEP:g}" gravity="{text_of(*robot.gravity)}" integrator="implicitfast"/>',
         "  <default>",
@@ -124,7 +124,7 @@ def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index:
     robot, pad = arm.robot, "  " * depth
     joint = robot.joints[index]
     place = joint.placement @ joint.link_frame
-    lines = [f"{pad}<body name={quoteattr(names[index])} {_pose(place)}>", f"{pad}  {_inertial(arm.links[index])}"]
+    lines = [f"{pad}<body name={xml_attribute(names[index])} {_pose(place)}>", f"{pad}  {_inertial(arm.links[index])}"]
     lines.append(f"{pad}  {_joint(arm, friction, index)}")
     ends = [other.placement[:3, 3] for other in robot.joints if other.parent == index + 1]
     if index + 1 == robot.n_joints:
@@ -145,7 +145,7 @@ def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index:
 def _joint(arm: IdentifiedArm, friction: LinearFriction, index: int) -> str:
     joint, limits = arm.robot.joints[index], limits_of(arm.robot)
     back = inverse(joint.link_frame)
-    parts = [f"name={quoteattr(joint.name)}", f'type="{"slide" if joint.prismatic else "hinge"}"']
+    parts = [f"name={xml_attribute(joint.name)}", f'type="{"slide" if joint.prismatic else "hinge"}"']
     if np.any(back[:3, 3]):
         parts.append(f'pos="{text_of(*back[:3, 3])}"')
     parts.append(f'axis="{text_of(*back[:3, 2])}"')
@@ -168,7 +168,7 @@ def _inertial(phi: Array) -> str:
 
 
 def _motor(arm: IdentifiedArm, index: int) -> str:
-    name, limit = quoteattr(arm.robot.joints[index].name), float(limits_of(arm.robot).torque[index])
+    name, limit = xml_attribute(arm.robot.joints[index].name), float(limits_of(arm.robot).torque[index])
     reach = "" if math.isnan(limit) else f' ctrlrange="{text_of(-limit)} {text_of(limit)}"'
     return f"    <motor name={name} joint={name}{reach}/>"
 
@@ -204,7 +204,7 @@ def _tendons(arm: IdentifiedArm, notes: list[Note]) -> list[str]:
             f'    <fixed name="motor{number}" ' + " ".join(f'{k}="{text_of(v)}"' for k, v in values.items()) + ">"
         )
         pairs = zip(arm.robot.joint_names, weight, strict=True)
-        lines += [f'      <joint joint={quoteattr(name)} coef="{text_of(w)}"/>' for name, w in pairs if w != 0.0]
+        lines += [f'      <joint joint={xml_attribute(name)} coef="{text_of(w)}"/>' for name, w in pairs if w != 0.0]
         lines.append("    </fixed>")
     for number in range(1, len(arm.robot.springs) + 1):
         stiffness, force = arm.by_name[f"ks{number}"], arm.by_name[f"kl{number}"]

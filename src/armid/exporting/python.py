@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import Array
+from armid.escaping import comment
 from armid.exporting.arm import IdentifiedArm
 from armid.exporting.exporter import Content, Job, Program, Proof, exporters
 from armid.exporting.numbers import Curve, numbers_of
+from armid.exporting.running import check_python
 
 
 @exporters.add("python")
@@ -27,6 +29,7 @@ class Python(Program):
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """Run here."""
+        check_python(path.name, path.read_text("utf-8"), _asset())
         functions, motion = runpy.run_path(str(path)), job.motion
         found = {
             "torque": functions["inverse_dynamics"](*motion),
@@ -41,7 +44,7 @@ class Python(Program):
 def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
     """Text of the module; `banner` are sentences for its docstring."""
     numbers = numbers_of(arm)
-    doc = "\n".join(banner).replace("\\", "\\\\").replace('"""', "'''")
+    doc = "\n".join(banner)
     constants = [
         ("JOINTS", repr(tuple(arm.robot.joint_names)), ""),
         ("PARENT", repr([int(p) for p in numbers.parent]), "link that each joint hangs on, -1 for the base"),
@@ -73,8 +76,11 @@ def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
         ("TABLES", _rows(list(numbers.tables)), ""),
     ]
     lines = [(f"# {comment}\n" if comment else "") + f"{name} = {text}" for name, text, comment in constants]
-    code = (resources.files("armid.exporting") / "assets" / "dynamics.py.txt").read_text("utf-8")
-    return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + code).encode()
+    return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + _asset()).encode()
+
+
+def _asset() -> str:
+    return (resources.files("armid.exporting") / "assets" / "dynamics.py.txt").read_text("utf-8")
 
 
 def _array(values: Array | None) -> str:
@@ -91,7 +97,7 @@ def _curves(curves: Sequence[Curve]) -> str:
     for joint, law, up, down, offset in curves:
         back = "" if law.even else "-"
         texts = [f"lambda v, load: {sign}({law.numpy_text(c, 'load')})" for sign, c in (("", up), (back, down))]
-        rows.append(f"    ({joint}, {texts[0]}, {texts[1]}, {float(offset)!r}),  # {law.name}\n")
+        rows.append(f"    ({joint}, {texts[0]}, {texts[1]}, {float(offset)!r}),  # {comment(law.name)}\n")
     return f"(\n{''.join(rows)})" if rows else "()"
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.errors import ArmidError, ArmidWarning
+from armid.escaping import xml_attribute
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
 from armid.exporting.xml_edit import Document, Node
@@ -270,18 +269,18 @@ def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str]
     robot = arm.robot
     names = unique_names([joint.link_name for joint in robot.joints], {"base", "tool"})
     lines = ['<?xml version="1.0" encoding="utf-8"?>', *comment(banner)]
-    lines += [f"<robot name={quoteattr(robot.name)}>", '  <link name="base"/>']
+    lines += [f"<robot name={xml_attribute(robot.name)}>", '  <link name="base"/>']
     for index, joint in enumerate(robot.joints):
         before = np.eye(4) if joint.parent == 0 else robot.joints[joint.parent - 1].link_frame
         parent = "base" if joint.parent == 0 else names[joint.parent - 1]
         phi = change_of_frame(joint.link_frame) @ arm.links[index]
-        lines.append(f"  <link name={quoteattr(names[index])}>")
+        lines.append(f"  <link name={xml_attribute(names[index])}>")
         lines += [f"    {line}" for line in _inertial_text(phi).splitlines()] if phi.any() else []
         lines += ["  </link>", *_joint(arm, index, before @ joint.placement, parent, names[index], friction)]
     flange = robot.joints[-1].link_frame @ robot.tool
     if np.abs(flange - np.eye(4)).max() > 0.0:
         lines += ['  <link name="tool"/>', '  <joint name="tool_joint" type="fixed">', f"    {_origin(flange)}"]
-        lines += [f"    <parent link={quoteattr(names[-1])}/>", '    <child link="tool"/>', "  </joint>"]
+        lines += [f"    <parent link={xml_attribute(names[-1])}/>", '    <child link="tool"/>', "  </joint>"]
     turned = any(np.abs(joint.link_frame - np.eye(4)).max() > 0.0 for joint in robot.joints)
     notes = [note("exporting.joint_frames")] if turned else []
     return ("\n".join([*lines, "</robot>"]) + "\n").encode(), notes
@@ -301,10 +300,10 @@ def _joint(
     top = " ".join(f'{k}="{text_of(np.nan_to_num(v))}"' for k, v in (("effort", effort), ("velocity", velocity)))
     values = f'damping="{text_of(friction.damping[index])}" friction="{text_of(friction.coulomb[index])}"'
     return [
-        f'  <joint name={quoteattr(joint.name)} type="{kind}">',
+        f'  <joint name={xml_attribute(joint.name)} type="{kind}">',
         f"    {_origin(place)}",
-        f"    <parent link={quoteattr(parent)}/>",
-        f"    <child link={quoteattr(child)}/>",
+        f"    <parent link={xml_attribute(parent)}/>",
+        f"    <child link={xml_attribute(child)}/>",
         '    <axis xyz="0 0 1"/>',
         f"    <limit{ends} {top}/>",
         f"    <dynamics {values}/>",
@@ -327,9 +326,8 @@ def to_rpy(rotation: Array) -> Array:
 
 
 def comment(sentences: Sequence[str]) -> list[str]:
-    """Lines of an XML comment, which must not hold two hyphens in a row."""
-    safe = [re.sub(r"-(?=-)", "- ", sentence) for sentence in sentences]
-    return ["<!--", *(f"  {sentence}" for sentence in safe), "-->"] if safe else []
+    """Lines of an XML comment."""
+    return ["<!--", *(f"  {sentence}" for sentence in sentences), "-->"] if sentences else []
 
 
 def unique_names(names: list[str], taken: set[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from armid._version import __version__
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
+from armid.escaping import comment, comments, markdown
 from armid.estimation.fit import Fit
 from armid.exporting.arm import ExportError, IdentifiedArm, arm_of, fit_digest, linear_friction, random_states
 from armid.exporting.exporter import (
@@ -94,15 +95,15 @@ class Export:
 
     def summary(self) -> str:
         """For people; also the text of EXPORT.md."""
-        lines = [f"# {self.robot}: exported", "", *map(str, self.notes), *([""] if self.notes else [])]
+        lines = [f"# {markdown(self.robot)}: exported", "", *map(_said, self.notes), *([""] if self.notes else [])]
         for file in self.files:
-            lines += [f"## {file.file}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
+            lines += [f"## {markdown(file.file)}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
             if file.cannot_hold:
-                lines += ["Cannot hold:", "", *(f"- {row.sentence()}" for row in file.cannot_hold), ""]
-            lines += [line for note in file.notes for line in (str(note), "")]
+                lines += ["Cannot hold:", "", *(f"- {markdown(row.sentence())}" for row in file.cannot_hold), ""]
+            lines += [line for note in file.notes for line in (_said(note), "")]
         if self.refused:
             old = "Any file of that name here is from an earlier export."
-            lines += ["## Not kept", "", *(f"- {file.reason}. {old}" for file in self.refused)]
+            lines += ["## Not kept", "", *(f"- {markdown(file.reason)}. {old}" for file in self.refused)]
         return "\n".join(lines).rstrip()
 
     def to_data(self) -> dict[str, Any]:
@@ -113,6 +114,10 @@ class Export:
         """Write EXPORT.json and EXPORT.md into a folder."""
         write_result(Path(folder) / "EXPORT.json", FORMAT, plain(self))
         write_text(Path(folder) / "EXPORT.md", self.summary() + "\n")
+
+
+def _said(said: Note) -> str:
+    return markdown(str(said))
 
 
 def _proof_sentence(proof: Proof) -> str:
@@ -292,11 +297,11 @@ def _agreement(arm: IdentifiedArm, motion: Motion) -> tuple[tuple[Note, ...], fl
 
 def _banner(arm: IdentifiedArm) -> list[str]:
     lines = [
-        f"Dynamics of {arm.robot.name}, identified by armid {__version__} (method {arm.fit.method}).",
-        f"Joints: {', '.join(arm.robot.joint_names)}.",
+        f"Dynamics of {comment(arm.robot.name)}, identified by armid {__version__} (method {comment(arm.fit.method)}).",
+        f"Joints: {comments(arm.robot.joint_names)}.",
         f"Fit: SHA-256 {fit_digest(arm.fit)}.",
         "Written and checked by `armid export`; EXPORT.md beside it says how, and what is left out.",
     ]
     if not arm.complete:
         lines.append("Base parameters with zeros in place of the others: torques are right, single links mean nothing.")
-    return [line.replace("*/", "* /") for line in lines]
+    return lines

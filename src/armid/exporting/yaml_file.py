@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import linear_friction
 from armid.errors import ArmidWarning
+from armid.escaping import file_name
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of
 from armid.exporting.exporter import CAUSES, TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
@@ -130,7 +130,7 @@ def robot_file(
     """
     robot = arm.robot
     frames = [joint.link_frame if in_joint_frames else np.eye(4) for joint in robot.joints]
-    data: dict[str, Any] = {"armid": 1, "name": re.sub(r"[^\w-]+", "_", robot.name) or "arm"}
+    data: dict[str, Any] = {"armid": 1, "name": file_name(robot.name)}
     data["title"] = robot.title or f"{robot.name}, identified"
     data["kinematics"] = _kinematics(robot, urdf)
     data["gravity"] = robot.gravity.tolist() if robot.gravity.any() else "none"

@@ -17,7 +17,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
-from armid.files import checked, plain, write_bytes
+from armid.files import checked, parse_json, plain, write_bytes
 from armid.notes import note
 
 FORMAT = "armid arm-day 2"
@@ -117,7 +117,7 @@ class ArmDay:
         """
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                about = json.loads(archive["about"].tobytes())
+                about = parse_json(archive["about"].tobytes())
                 if about["format"] != FORMAT:
                     raise ArmidError(f"{source}: was written by another version of armid; remove it")
                 day = checked(about, cls, source)

@@ -20,7 +20,7 @@ from armid.arrays import Array
 from armid.errors import ArmidError
 from armid.experiment.excite import point_to_point
 from armid.experiment.virtual import VirtualRobot, truth_of
-from armid.files import read_text, write_text
+from armid.files import parse_json, read_text, write_text
 from armid.fleet.day import Store
 from armid.fleet.engine import tell_part, uninterrupted
 from armid.logs import Log, write_log
@@ -280,7 +280,7 @@ def _check_folder(folder: Path, data: Mapping[str, Any]) -> None:
             raise ArmidError(f"{folder}: holds logs, but no truth.json that says what they are; choose another folder")
         return
     try:
-        before = json.loads(read_text(path))
+        before = parse_json(read_text(path))
         days = len(before["dates"])
         same = {**before, "armid": ""} == {**data, "armid": "", **{key: data[key][:days] for key in PER_DAY}}
     except (ValueError, KeyError, TypeError):

@@ -74,7 +74,11 @@ class CsvTable(Table):
     def _cells(self, line: str) -> list[str]:
         if self.delimiter == " ":
             return line.split()
-        cells = next(csv.reader([line.rstrip("\r\n")] if line.count('"') == 0 else [line], delimiter=self.delimiter))
+        try:
+            given = [line.rstrip("\r\n")] if line.count('"') == 0 else [line]
+            cells = next(csv.reader(given, delimiter=self.delimiter))
+        except csv.Error as error:
+            raise LogError(self.source, "", f"is no table of numbers ({error}); use another delimiter") from None
         return cells if self.info else [cell.strip() for cell in cells]
 
     def blocks(self, columns: Sequence[int], size: int) -> Iterator[Array]:

@@ -11,6 +11,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ _STRUCT, _FIRST_NUMERIC, _LAST_NUMERIC = 2, 6, 15
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _COMPLEX = 0x0800
 _DEEPEST = 20
+_UNFOLDED, _RATIO = 1 << 28, 20  # bytes that may come out of any file; more in proportion to a large one
 
 
 @READERS.add("mat")
@@ -99,12 +101,28 @@ def _load(path: Path, source: str) -> dict[str, Array]:
         raise LogError(source, "", "is not a MATLAB file of version 5 to 7")
     try:
         return numeric_arrays(content)
-    except DamagedFileError:
-        raise LogError(source, "", "is cut off or damaged; save or copy it again") from None
+    except DamagedFileError as error:
+        problem = str(error) or "is cut off or damaged; save or copy it again"
+        raise LogError(source, "", problem) from None
 
 
 class DamagedFileError(Exception):
-    """The bytes do not follow the format."""
+    """The bytes do not follow the format, or unfold to too much."""
+
+
+@dataclass
+class _Format:
+    """Order of bytes, and how much may still come out of a file."""
+
+    order: str
+    bytes: int
+    elements: int = 100_000
+
+    def take(self, size: int) -> None:
+        """Count an element and its bytes before they are made; refuse what only a file made for that unfolds to."""
+        self.bytes, self.elements = self.bytes - size, self.elements - 1
+        if min(self.bytes, self.elements) < 0:
+            raise DamagedFileError("unfolds to far more than its size; save it in MATLAB with fewer variables")
 
 
 def numeric_arrays(content: bytes) -> dict[str, Array]:
@@ -113,34 +131,39 @@ def numeric_arrays(content: bytes) -> dict[str, Array]:
     Raises:
         DamagedFileError: the file is cut off or damaged.
     """
-    order = ">" if content[126:128] == b"MI" else "<"
+    form = _Format(">" if content[126:128] == b"MI" else "<", max(_UNFOLDED, _RATIO * len(content)))
     found: dict[str, Array] = {}
-    for kind, data in _elements(memoryview(content)[128:], order, padded=False):
+    for kind, data in _elements(memoryview(content)[128:], form, padded=False):
         if kind == _COMPRESSED:
-            for inner, part in _elements(memoryview(_decompressed(data)), order):
+            for inner, part in _elements(memoryview(_decompressed(data, form)), form):
                 if inner == _MATRIX:
-                    found |= _matrix(part, order, "", 0)
+                    found |= _matrix(part, form, "", 0)
         elif kind == _MATRIX:
-            found |= _matrix(data, order, "", 0)
+            found |= _matrix(data, form, "", 0)
         else:
             raise DamagedFileError
     return found
 
 
-def _decompressed(data: memoryview) -> bytes:
+def _decompressed(data: memoryview, form: _Format) -> bytes:
     try:
-        return zlib.decompress(data)
+        stream = zlib.decompressobj()
+        found = stream.decompress(data, form.bytes + 1)
+        form.take(len(found))
+        if not stream.eof:
+            raise DamagedFileError
+        return found
     except zlib.error:
         raise DamagedFileError from None
 
 
-def _elements(data: memoryview, order: str, padded: bool = True) -> Iterator[tuple[int, memoryview]]:
+def _elements(data: memoryview, form: _Format, padded: bool = True) -> Iterator[tuple[int, memoryview]]:
     """Type and content of the elements that follow each other; inside a matrix they start at multiples of 8 bytes."""
     place = 0
     while place < len(data):
         if len(data) - place < 8:
             raise DamagedFileError
-        kind, length = struct.unpack_from(f"{order}II", data, place)
+        kind, length = struct.unpack_from(f"{form.order}II", data, place)
         start = place + 8
         if kind >> 16:  # a small element has type, length and content in eight bytes
             kind, length, start = kind & 0xFFFF, kind >> 16, place + 4
@@ -148,22 +171,23 @@ def _elements(data: memoryview, order: str, padded: bool = True) -> Iterator[tup
                 raise DamagedFileError
         if start + length > len(data):
             raise DamagedFileError
+        form.take(0)
         yield kind, data[start : start + length]
         place = max(start + length, place + 8)
         place += -place % 8 if padded else 0
 
 
-def _matrix(data: memoryview, order: str, parent: str, depth: int) -> dict[str, Array]:
+def _matrix(data: memoryview, form: _Format, parent: str, depth: int) -> dict[str, Array]:
     """The numeric arrays in a matrix element; `parent` is the path of the struct it is in, which names it."""
     if not len(data) or depth > _DEEPEST:
         return {}
-    parts = _elements(data, order)
-    flags = _integers(_next(parts), order)
+    parts = _elements(data, form)
+    flags = _integers(_next(parts), form)
     word = int(flags[0]) if len(flags) else 0
     kind = word & 0xFF
     if word & _COMPLEX or (kind != _STRUCT and not _FIRST_NUMERIC <= kind <= _LAST_NUMERIC):
         return {}
-    shape = _integers(_next(parts), order)
+    shape = _integers(_next(parts), form)
     name = parent or bytes(_next(parts)[1]).decode("latin-1")
     if parent:
         _next(parts)
@@ -171,26 +195,26 @@ def _matrix(data: memoryview, order: str, parent: str, depth: int) -> dict[str, 
         return {}
     rows, columns = int(shape[0]), int(shape[1])
     if kind == _STRUCT:
-        return _struct(parts, order, name, depth) if rows * columns == 1 else {}
-    values = _numbers(_next(parts), order)
+        return _struct(parts, form, name, depth) if rows * columns == 1 else {}
+    values = _numbers(_next(parts), form)
     if len(values) != rows * columns:
         raise DamagedFileError
     return {name: values.reshape((rows, columns), order="F")} if len(values) else {}
 
 
-def _struct(parts: Iterator[tuple[int, memoryview]], order: str, name: str, depth: int) -> dict[str, Array]:
-    width = _integers(_next(parts), order)
+def _struct(parts: Iterator[tuple[int, memoryview]], form: _Format, name: str, depth: int) -> dict[str, Array]:
+    width = _integers(_next(parts), form)
     names = bytes(_next(parts)[1])
-    if len(width) != 1 or not 0 < int(width[0]) <= 1024 or len(names) % int(width[0]):
+    step = int(width[0]) if len(width) == 1 else 0
+    if not 0 < step <= 1024 or len(names) % step or len(names) // step > form.elements:
         raise DamagedFileError
-    step = int(width[0])
     fields = [names[i : i + step].split(b"\0")[0].decode("latin-1") for i in range(0, len(names), step)]
     found: dict[str, Array] = {}
     for field in fields:
         kind, data = _next(parts)
         if kind != _MATRIX:
             raise DamagedFileError
-        found |= _matrix(data, order, f"{name}.{field}", depth + 1)
+        found |= _matrix(data, form, f"{name}.{field}", depth + 1)
     return found
 
 
@@ -201,15 +225,17 @@ def _next(parts: Iterator[tuple[int, memoryview]]) -> tuple[int, memoryview]:
     return part
 
 
-def _numbers(element: tuple[int, memoryview], order: str) -> Array:
+def _numbers(element: tuple[int, memoryview], form: _Format) -> Array:
     """Numbers, which MATLAB stores in the smallest type that holds them."""
     kind, data = element
     if kind not in _STORED or len(data) % int(_STORED[kind][1]):
         raise DamagedFileError
-    return np.frombuffer(data, dtype=f"{order}{_STORED[kind]}").astype(np.float64)
+    values = np.frombuffer(data, dtype=f"{form.order}{_STORED[kind]}")
+    form.take(8 * len(values))
+    return values.astype(np.float64)
 
 
-def _integers(element: tuple[int, memoryview], order: str) -> Array:
+def _integers(element: tuple[int, memoryview], form: _Format) -> Array:
     if element[0] not in (5, 6):
         raise DamagedFileError
-    return _numbers(element, order)
+    return _numbers(element, form)

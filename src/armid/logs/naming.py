@@ -12,7 +12,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import DescriptionError, nearest
-from armid.files import checked
+from armid.files import checked, parse_json
 from armid.logs.log import CHANNELS, Log, LogError, LogInfo
 
 FORMAT_VERSION = 1
@@ -75,8 +75,8 @@ def info_to_json(info: LogInfo) -> str:
 def data_from_json(text: str | bytes) -> Any:
     """What JSON text holds, None if it is no JSON."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return None
 
 

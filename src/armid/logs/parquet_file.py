@@ -16,6 +16,7 @@ from armid.logs.table import READERS, Table, checked_file
 
 _INFO, _VERSION = b"armid.log", b"armid.log.version"
 _ROWS_PER_GROUP = 65_536
+_UNFOLDED, _RATIO = 1 << 30, 1000  # bytes that may come out of any file; more in proportion to a large one
 _OPTIONS = {
     "compression": "zstd",
     "use_dictionary": False,
@@ -46,7 +47,9 @@ class ParquetTable(Table):
         if path.stat().st_size == 0:
             raise LogError(self.source, "", "is empty; a Parquet file is needed")
         with self._open() as file:
-            schema = file.schema_arrow
+            schema, cells = file.schema_arrow, file.metadata.num_rows * len(file.schema_arrow)
+        if 8 * cells > max(_UNFOLDED, _RATIO * path.stat().st_size):
+            raise LogError(self.source, "", f"unfolds to {cells} numbers, far more than its size; write fewer rows")
         self.names = tuple(schema.names)
         self._types = {index: schema.field(index).type for index in range(len(schema.names))}
         metadata = schema.metadata or {}

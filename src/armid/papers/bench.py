@@ -30,7 +30,7 @@ import numpy as np
 from armid import theme
 from armid.arrays import Array
 from armid.errors import UnknownNameError
-from armid.files import checked, parse_yaml, plain, write_text
+from armid.files import checked, parse_json, parse_yaml, plain, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -339,6 +339,6 @@ def save_outcome(outcome: PaperOutcome, path: Path, **about: Any) -> None:
 
 def load_outcome(path: Path) -> tuple[PaperOutcome, dict[str, Any]]:
     """Read `save_outcome`'s file: the outcome and what it was made with."""
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = parse_json(path.read_text(encoding="utf-8"))
     outcome = checked(data, PaperOutcome, str(path))
     return outcome, {name: value for name, value in data.items() if name not in outcome.__dataclass_fields__}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit, load_fit
 from armid.excitation.plan import Plan, load_plan
 from armid.exporting.arm import fit_digest
-from armid.files import file_hash, read_text
+from armid.files import file_hash, parse_json, read_text
 from armid.logs.log import Log
 from armid.logs.read import read_log
 from armid.robot.robot import Robot
@@ -222,8 +221,8 @@ def _on_training_data(check: Validation, fit: Fit) -> bool:
 def load_mapping(path: Path) -> dict[str, Any]:
     """A JSON object from a file."""
     try:
-        data = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        data = parse_json(read_text(path))
+    except ValueError as error:
         raise ArmidError(f"{path}: is not JSON ({error}); write it anew") from None
     if not isinstance(data, dict):
         raise ArmidError(f"{path}: holds no JSON object; write it anew")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
+from armid import escaping
 from armid.figures import Figure
 
 LONG = 24  # characters of a cell from which it is given some width before its lines are broken
+text = escaping.html  # escaped words
 ONE_PAGE = 12  # rows of a table up to which it is not divided between printed pages
 _UNIT = re.compile(r"(?<=\d) (?:N m|rad/s²?|rad|kg m²|kg|mm|ms|m|s|Hz|%)(?=[\s,;.:)]|$)")
 
@@ -119,11 +119,6 @@ def chart(figure: Figure) -> str:
     )
 
 
-def text(words: str) -> str:
-    """Escaped words."""
-    return escape(words, quote=True)
-
-
 def flowing(words: str) -> str:
     """Escaped words of a sentence, in which no line ends between a number and its unit."""
     return text(_UNIT.sub(lambda found: found.group().replace(" ", "\u00a0"), words))
@@ -185,10 +180,7 @@ def table(
 
 def script_data(name: str, data: Any) -> str:
     """Data for the page's scripts; no text in it can end the element or open a comment."""
-    content = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        content = content.replace(character, f"\\u{ord(character):04x}")
-    return f'<script type="application/json" id="{text(name)}">{content}</script>'
+    return f'<script type="application/json" id="{text(name)}">{escaping.script_json(data)}</script>'
 
 
 def _row(columns: Sequence[Column], row: Row) -> str:

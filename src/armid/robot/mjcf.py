@@ -18,7 +18,7 @@ from armid.errors import (
     MissingExtraError,
     RoundedAngleWarning,
 )
-from armid.files import parse_xml
+from armid.files import FieldError, parse_xml
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Joint, Length, Limits, Robot
@@ -31,7 +31,10 @@ def read_mjcf(path: Path) -> Robot:
     root = parse_xml(path)  # refuses malformed files and entity bombs before MuJoCo sees them
     if root.tag != "mujoco":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not an MJCF; its first element must be <mujoco>")
-    return _build(path, _compile(path))
+    try:
+        return _build(path, _compile(path))
+    except FieldError as error:
+        raise DescriptionError(str(path), error.field, error.problem) from None
 
 
 def _compile(path: Path) -> Any:

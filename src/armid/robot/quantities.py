@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Generic, TypeVar
 
-from armid.files import convert, shown
+from armid.files import LARGEST, convert, shown
 
 Value = TypeVar("Value")
 
@@ -22,8 +22,8 @@ def number(value: object) -> float:
         result = _parse(value.strip()) if isinstance(value, str) else float(value)
     except (OverflowError, ZeroDivisionError):
         raise ValueError("is not finite") from None
-    if not math.isfinite(result):
-        raise ValueError("is not finite")
+    if not abs(result) <= LARGEST:
+        raise ValueError("is not finite" if not math.isfinite(result) else "is larger than anything in mechanics")
     return result
 
 

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.display import html_table, short
 from armid.errors import DescriptionError, UnknownNameError
-from armid.files import FieldError
+from armid.escaping import unprintable
+from armid.files import FieldError, shown
 from armid.robot.friction import Friction
 from armid.robot.inertia import INERTIAL_NAMES
 
@@ -395,9 +396,18 @@ def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: in
     return replace(virtual, **cut, springs=tuple(truth for truth, spring in pairs if spring.joint <= count))
 
 
+def _check_name(field: str, name: str) -> None:
+    """Names reach other programs' files: refuse what nobody can see or type."""
+    if unprintable(name):
+        raise FieldError(field, f"is {shown(name)}, with invisible characters or line breaks; use printable ones")
+
+
 def _check_parts(robot: Robot) -> None:
     n = len(robot.joints)
+    _check_name("name", robot.name)
     for index, joint in enumerate(robot.joints):
+        for part, name in (("name", joint.name), ("link_name", joint.link_name)):
+            _check_name(f"joints[{index + 1}].{part}", name)
         if not 0 <= joint.parent <= index:
             raise FieldError(f"joints[{index + 1}].parent", f"is {joint.parent}; links hang on earlier ones")
     arrays: list[tuple[str, Array | None, tuple[int, ...]]] = [

@@ -12,6 +12,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import DescriptionError
+from armid.escaping import comments
 from armid.registry import friction_laws
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -38,7 +39,7 @@ def description_for(source: Path, target: Path) -> str:
     rows = (
         f"  convention: {'mjcf' if mjcf else 'urdf'}\n"
         f"  file: {json.dumps(relative, ensure_ascii=False)}\n"
-        f"  # joints, in order: {', '.join(robot.joint_names)}\n"
+        f"  # joints, in order: {comments(robot.joint_names)}\n"
     )
     return _text(robot.name or source.stem, rows, robot, robot.n_joints)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
-from armid.files import parse_xml
+from armid.files import LARGEST, FieldError, parse_xml
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot
@@ -49,7 +49,10 @@ def read_urdf(path: Path) -> Robot:
     root = parse_xml(path)
     if root.tag != "robot":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not a URDF; its first element must be <robot>")
-    return _Reader(str(path), root).robot(path.stem)
+    try:
+        return _Reader(str(path), root).robot(path.stem)
+    except FieldError as error:
+        raise DescriptionError(str(path), error.field, error.problem) from None
 
 
 class _Reader:
@@ -313,8 +316,8 @@ def numbers(source: str, element: Element, name: str, attribute: str, default: s
         raise DescriptionError(source, field, "is not a list of numbers") from None
     if len(values) != count:
         raise DescriptionError(source, field, f"has {len(values)} numbers where {count} are needed")
-    if not all(math.isfinite(value) for value in values):
-        raise DescriptionError(source, field, "is not finite")
+    if not all(abs(value) <= LARGEST for value in values):
+        raise DescriptionError(source, field, "is not finite, or larger than anything in mechanics")
     return values
 
 

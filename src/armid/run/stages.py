@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
-from armid.files import code_hash, file_hash, write_text
+from armid.files import code_hash, file_hash, parse_json, write_text
 from armid.logs import Log, read_log
 from armid.progress import Progress, watch_progress
 from armid.run.settings import Settings
@@ -146,7 +146,7 @@ def _key(stage: Stage, place: Workplace) -> str:
 
 def _earlier(mark: Path) -> dict[str, Any]:
     try:
-        data = json.loads(mark.read_text(encoding="utf-8"))
+        data = parse_json(mark.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) and {"key", "files", "seconds"} <= set(data) else {}

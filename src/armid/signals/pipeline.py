@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import yaml
 
 from armid.errors import DescriptionError, UnknownNameError
-from armid.files import plain, read_text
+from armid.files import load_yaml, plain, read_text
 from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream
 from armid.notes import Note, note
 from armid.progress import report_progress
@@ -24,7 +23,7 @@ from armid.signals.period import Period, PeriodSearch, find_period, intact_perio
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
 from armid.signals.problems import SignalError
-from armid.signals.repair import find_gaps
+from armid.signals.repair import find_gaps, with_increasing_time
 from armid.signals.resample import is_uniform
 from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
 
@@ -109,10 +108,7 @@ def load_pipeline(text: str | None) -> Pipeline | None:
     inline = text.lstrip().startswith(("{", "["))
     if not inline and Path(text).suffix not in (".yaml", ".yml", ".json"):
         return Pipeline.of(text)
-    try:
-        data = yaml.safe_load(text if inline else read_text(text))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DescriptionError(text, "", f"is not YAML ({(str(error) or 'no text').splitlines()[0]})") from None
+    data = load_yaml(text if inline else read_text(text), text)
     if not isinstance(data, dict | list | str):
         raise DescriptionError(text, "", "names no steps; write a list such as [{step: LowPass, cutoff_hz: 5}]")
     try:
@@ -280,7 +276,7 @@ def _chosen(log: Log) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
     from armid.signals.doctor.examine import examine
 
     required_position(log)
-    ordered, _ = Repair(max_gap_s=0.0).apply(log, None)
+    ordered, _ = with_increasing_time(log)
     if len(ordered) < 8:
         raise LogError(log.info.source, "time", f"has {len(ordered)} samples in order; at least 8 are needed")
     report = examine(log)
@@ -349,5 +345,4 @@ def _uneven(report: Examination, log: Log) -> tuple[tuple[Preparation, ...], Not
     if is_uniform(log.time):
         return (), ()
     found = [finding for code in ("irregular-timestamps", "gaps") for finding in report.of(code)]
-    longest = max(Repair().max_gap_s, 3.0 * float(np.median(np.diff(log.time))))
-    return (Resample(max_gap_s=longest),), (note("signals.uneven", finding=found[0].note if found else None),)
+    return (Resample(),), (note("signals.uneven", finding=found[0].note if found else None),)

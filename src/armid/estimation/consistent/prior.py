@@ -27,6 +27,7 @@ from armid.torque.model import TorqueModel
 
 SOLID = 0.02  # [m] radius of gyration below which a prior's link counts as this thick: CAD may state point masses
 VAGUE = 1e4  # relative standard deviation of what a prior does not speak of
+STRONGEST = 1e-6  # smallest relative standard deviation: less is beyond what a double can weigh
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +54,10 @@ class Prior:
     def __post_init__(self) -> None:
         """Check strengths and links."""
         for strength in (self.strength, *self.link_strength.values()):
-            if not (np.isfinite(strength) and strength > 0.0):
+            if not STRONGEST <= strength <= VAGUE:
                 raise EstimationError(
-                    f"{self.source}: the strength of a prior is {strength:g}; give a relative standard deviation above "
-                    "zero, such as 0.05"
+                    f"{self.source}: the strength of a prior is {strength:g}; give a relative standard deviation such "
+                    "as 0.05, at least 1e-6"
                 )
         for number in self.links:
             finite = bool(np.isfinite(self.link(number)).all())
@@ -228,12 +229,12 @@ def read_prior(path: str | Path, robot: Robot, strength: float | None = None) ->
     """
     path = Path(path)
     if path.suffix == ".json":
-        return fit_prior(load_fit(path), strength or 0.05, str(path))
+        return fit_prior(load_fit(path), 0.05 if strength is None else strength, str(path))
     if path.suffix in (".urdf", ".xml", ".mjcf"):
         other = load_robot(path)
         if other.n_joints != robot.n_joints:
             raise EstimationError(f"{path} has {other.n_joints} joints; {robot.name} has {robot.n_joints}")
-        return nominal_prior(other, strength or 0.05)
+        return nominal_prior(other, 0.05 if strength is None else strength)
     file = checked(parse_yaml(read_text(path), str(path)), _PriorFile, str(path))
     values: dict[str, float] = {}
     own: dict[int, float] = {}
@@ -268,5 +269,5 @@ def parse_prior(text: str, robot: Robot) -> Prior:
     else:
         name = text
     if name == "nominal":
-        return nominal_prior(robot, strength or 0.05)
+        return nominal_prior(robot, 0.05 if strength is None else strength)
     return read_prior(name, robot, strength)

@@ -1,8 +1,20 @@
+#ifdef __linux__
+#define _GNU_SOURCE
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #include <stdio.h>
 #include "arm.h"
+static char in[1 << 16], out[1 << 16];
 int main(void)
 {
     double x[3 * @N@], tau[@N@], mass[@N@ * @N@];
+    setvbuf(stdin, in, _IOFBF, sizeof in);
+    setvbuf(stdout, out, _IOFBF, sizeof out);
+#ifdef __linux__
+    prctl(PR_SET_SECCOMP, 1); /* from here on nothing but read, write and exit, where the kernel knows it */
+#endif
     while (fread(x, sizeof(double), 3 * @N@, stdin) == 3 * @N@) {
         @X@_inverse_dynamics(x, x + @N@, x + 2 * @N@, tau);
         fwrite(tau, sizeof(double), @N@, stdout);
@@ -15,5 +27,10 @@ int main(void)
         @X@_mass_matrix(x, mass);
         fwrite(mass, sizeof(double), @N@ * @N@, stdout);
     }
+    if (fflush(stdout) != 0)
+        return 1;
+#ifdef __linux__
+    syscall(SYS_exit, 0);
+#endif
     return 0;
 }
