@@ -36,6 +36,7 @@ def load_term_alone():
         values=rich.values[columns],
         covariance=rich.covariance[np.ix_(columns, columns)],
         terms=rich.terms[-1:],
+        identifiability=replace(rich.identifiability, classes=tuple(rich.identifiability.classes[k] for k in columns)),
         known_torque=None,
     )
 
