@@ -13,7 +13,7 @@ import pytest
 
 import armid
 from armid.estimation import identify
-from armid.estimation.consistent.feasible import feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.friction_choice import FrictionSearch
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.logs import read_log
@@ -43,7 +43,7 @@ def trained(data, name, friction):
 @cache
 def possible(data, name, friction):
     """The physically possible fit."""
-    return feasible_fit(trained(data, name, friction)[2])
+    return consistent_fit(trained(data, name, friction)[2])
 
 
 def nrms(fit, data, which):
@@ -103,7 +103,7 @@ def test_chosen_friction_is_not_worse_on_other_motion(data, name, train, others,
     robot = armid.load_robot(entry.robot_path(data))
     sets = process(read_log(data / name / train, entry.recipe), robot=robot)
     plain = WeightedLeastSquares().fit(robot, sets)
-    pairs = [(FrictionSearch().fit(robot, sets), plain, 1.001), (identify(robot, sets), feasible_fit(plain), 1.0)]
+    pairs = [(FrictionSearch().fit(robot, sets), plain, 1.001), (identify(robot, sets), consistent_fit(plain), 1.0)]
     for other in others:
         log = read_log(data / name / other, entry.recipe)
         for chosen, linear, bar in pairs:

@@ -27,11 +27,10 @@ from armid.errors import MissingExtraError as MissingExtraError
 from armid.errors import UnknownNameError as UnknownNameError
 from armid.estimation import BeeColony as BeeColony
 from armid.estimation import Bounds as Bounds
+from armid.estimation import ConsistentLeastSquares as ConsistentLeastSquares
 from armid.estimation import DifferentialEvolution as DifferentialEvolution
 from armid.estimation import Estimator as Estimator
-from armid.estimation import FeasibleLeastSquares as FeasibleLeastSquares
 from armid.estimation import Fit as Fit
-from armid.estimation import FrictionSearch as FrictionSearch
 from armid.estimation import InstrumentalVariables as InstrumentalVariables
 from armid.estimation import MaximumLikelihood as MaximumLikelihood
 from armid.estimation import MixedEffects as MixedEffects
@@ -42,8 +41,8 @@ from armid.estimation import RobustLeastSquares as RobustLeastSquares
 from armid.estimation import SingularValueSolution as SingularValueSolution
 from armid.estimation import TotalLeastSquares as TotalLeastSquares
 from armid.estimation import WeightedLeastSquares as WeightedLeastSquares
+from armid.estimation import consistent_fit as consistent_fit
 from armid.estimation import estimators as estimators
-from armid.estimation import feasible_fit as feasible_fit
 from armid.estimation import identify as identify
 from armid.estimation import load_fit as load_fit
 from armid.estimation import read_prior as read_prior

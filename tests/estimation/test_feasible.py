@@ -12,7 +12,8 @@ import armid
 from armid.dynamics.model import Motion
 from armid.estimation.consistent import feasible
 from armid.estimation.consistent.conditions import Bounds, Unknowns
-from armid.estimation.consistent.feasible import FeasibleLeastSquares, NotFeasibleError, feasible_fit
+from armid.estimation.consistent.feasible import ConsistentLeastSquares, consistent_fit
+from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.consistent.prior import Prior
 from armid.estimation.consistent.regularisation import plausible_bodies
 from armid.estimation.consistent.semidefinite import Minimum
@@ -43,7 +44,7 @@ def fits(name):
     """The unconstrained and the feasible fit."""
     robot, data = recorded(name)
     free = WeightedLeastSquares().fit(robot, data)
-    return free, feasible_fit(free)
+    return free, consistent_fit(free)
 
 
 def check_possible(fit):
@@ -91,7 +92,7 @@ def test_exact_data_give_exact_torque():
     """Without noise the base parameters of a possible arm are found to 1e-6, and its masses come out plausible."""
     robot = library_arm("kr15")
     data = made(robot)
-    fit = FeasibleLeastSquares().fit(robot, data)
+    fit = ConsistentLeastSquares().fit(robot, data)
     model = fit.torque_model.model
     values = truth(robot)
     expected = model.base.matrix @ np.array([values[name] for name in model.base.names])
@@ -120,7 +121,7 @@ def test_noise_cannot_make_it_impossible():
     data = made(robot, samples=120, noise=20.0)
     free = WeightedLeastSquares().fit(robot, data)
     assert min(free.values[free.columns.index(f"fc{i}")] for i in range(1, 7)) < 0.0
-    found = feasible_fit(free)
+    found = consistent_fit(free)
     check_possible(found)
     assert "estimation.limits_active" in {note.code for note in found.notes}
 
@@ -138,7 +139,7 @@ def test_terms_pass_through(tmp_path):
         return extra
 
     data = made(robot, noise=0.3, friction=friction)
-    estimator = replace(FeasibleLeastSquares(), terms=terms, delay_s=(0.0, 0.0, 0.0), load_values=base)
+    estimator = replace(ConsistentLeastSquares(), terms=terms, delay_s=(0.0, 0.0, 0.0), load_values=base)
     fit = estimator.fit(robot, data)
     assert fit.names[-3:] == ("fe2", "fr2", "fl3")
     check_possible(fit)
@@ -148,7 +149,7 @@ def test_terms_pass_through(tmp_path):
     fit.save(tmp_path / "fit.json")
     again = load_fit(tmp_path / "fit.json")
     assert again.standard_parameters == fit.standard_parameters
-    assert feasible_fit(again).values == pytest.approx(fit.values, rel=1e-3, abs=1e-3)
+    assert consistent_fit(again).values == pytest.approx(fit.values, rel=1e-3, abs=1e-3)
 
 
 def test_data_and_plausible_arm_share_the_work():
@@ -191,7 +192,7 @@ def test_share_of_the_data_against_a_prior():
     values = {}
     for number, row in enumerate(robot.virtual.inertia, start=1):
         values |= dict(zip(inertial_names(number), row.tolist(), strict=True))
-    shares = {s: feasible_fit(free, prior=Prior(values, s)).options["data_share"] for s in (1e-4, 1.0)}
+    shares = {s: consistent_fit(free, prior=Prior(values, s)).options["data_share"] for s in (1e-4, 1.0)}
     assert shares[1e-4]["mx2"] < 0.5 < shares[1.0]["mx2"]
     assert shares[1.0]["m1"] < 0.01
 
@@ -199,7 +200,7 @@ def test_share_of_the_data_against_a_prior():
 def check_weights(name, seed):
     """No link is heavier than five times what is plausible, one above three times is told, the torque is as good."""
     free = WeightedLeastSquares().fit(*recorded(name, seed))
-    found = feasible_fit(free)
+    found = consistent_fit(free)
     masses = np.array([found.standard_parameters[f"m{i}"] for i in range(1, free.robot.n_joints + 1)])
     burdens = masses / plausible_bodies(free, None)[:, 3, 3]
     assert np.all(burdens <= 5.0)
@@ -231,7 +232,7 @@ def test_a_link_that_must_be_heavy_is_told():
     """Where the data leave no lighter link it stays, and a sentence says so."""
     robot = library_arm("rx60")
     light = replace(robot, nominal_inertia=0.01 * robot.virtual.inertia)
-    found = FeasibleLeastSquares().fit(light, made(light, noise=0.2))
+    found = ConsistentLeastSquares().fit(light, made(light, noise=0.2))
     heavy = [i for i in (1, 2, 3) if found.standard_parameters[f"m{i}"] > 0.05 * robot.virtual.inertia[i - 1, 0]]
     assert heavy
     for number in heavy:
@@ -261,7 +262,7 @@ def test_bounds_hold():
         box={2: ((-0.8, -2.0, -2.0), (0.8, 2.0, 2.0))},
         ellipsoid={3: ((0.0, 0.0, 0.0), (3.0, 3.0, 3.0))},
     )
-    fit = FeasibleLeastSquares(bounds=bounds).fit(robot, data)
+    fit = ConsistentLeastSquares(bounds=bounds).fit(robot, data)
     assert 20.0 <= fit.standard_parameters["m1"] <= 21.0
     assert sum(fit.standard_parameters[f"m{i}"] for i in (1, 2, 3)) <= 40.0
     mass, com, _ = to_com(phi(fit, 2))
@@ -275,11 +276,11 @@ def test_contradictory_bounds_keep_the_last_good_result():
     """Impossible demands end in one sentence, and the unconstrained fit is kept."""
     robot = library_arm("rx60")
     bounds = Bounds(mass={1: (20.0, 21.0)}, total_mass=(0.0, 5.0))
-    with pytest.raises(NotFeasibleError, match="contradict") as caught:
-        FeasibleLeastSquares(bounds=bounds).fit(robot, made(robot, noise=0.2))
+    with pytest.raises(NotConsistentError, match="contradict") as caught:
+        ConsistentLeastSquares(bounds=bounds).fit(robot, made(robot, noise=0.2))
     assert caught.value.fit.names
     with pytest.raises(armid.errors.ArmidError, match="link 9"):
-        FeasibleLeastSquares(bounds=Bounds(mass={9: (0.0, 1.0)})).fit(robot, made(robot, noise=0.2))
+        ConsistentLeastSquares(bounds=Bounds(mass={9: (0.0, 1.0)})).fit(robot, made(robot, noise=0.2))
 
 
 def test_known_values_that_are_impossible():
@@ -287,7 +288,7 @@ def test_known_values_that_are_impossible():
     robot = library_arm("rx60")
     known = dict(zip(inertial_names(3), [1.0, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 3.0], strict=True))
     with pytest.raises(EstimationError, match=r"link 3 are impossible.*triangle"):
-        FeasibleLeastSquares(known=known).fit(robot, made(robot, noise=0.2))
+        ConsistentLeastSquares(known=known).fit(robot, made(robot, noise=0.2))
 
 
 def test_data_that_leave_something_free():
@@ -297,7 +298,7 @@ def test_data_that_leave_something_free():
     still = replace(data, qdd=0.0 * data.qdd, qd=np.sign(data.qd) * np.array([0.5, 0, 0, 0, 0, 0.5]))
     torque = armid.dynamics.Model(robot).inverse_dynamics(still.q, still.qd, still.qdd, truth(robot))
     still = replace(still, torque=torque + np.random.default_rng(1).normal(size=torque.shape))
-    fit = FeasibleLeastSquares(slow_share=0.0, slow_floor=-1.0).fit(robot, still)
+    fit = ConsistentLeastSquares(slow_share=0.0, slow_floor=-1.0).fit(robot, still)
     check_possible(fit)
     assert fit.identifiability.poor
 
@@ -308,8 +309,8 @@ def test_solver_that_gives_up(monkeypatch):
     free = WeightedLeastSquares().fit(robot, made(robot, noise=0.2))
     stopped = Minimum(np.zeros(1), "MaxIterations", 0.0)
     monkeypatch.setattr(feasible, "minimise", lambda *args, **options: stopped)
-    with pytest.raises(NotFeasibleError, match=r"MaxIterations.*try a prior") as caught:
-        feasible_fit(free)
+    with pytest.raises(NotConsistentError, match=r"MaxIterations.*try a prior") as caught:
+        consistent_fit(free)
     assert caught.value.fit is free
 
 
@@ -318,10 +319,10 @@ def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
     robot = library_arm("rx60")
     with pytest.raises(armid.errors.MissingExtraError, match="feasible"):
-        FeasibleLeastSquares().fit(robot, made(robot, noise=0.2))
+        ConsistentLeastSquares().fit(robot, made(robot, noise=0.2))
 
 
 def test_unknown_noise():
     robot = library_arm("rx60")
     with pytest.raises(armid.errors.UnknownNameError, match="residual, measured"):
-        FeasibleLeastSquares(noise="loud").fit(robot, made(robot, noise=0.2))
+        ConsistentLeastSquares(noise="loud").fit(robot, made(robot, noise=0.2))

@@ -9,7 +9,7 @@ import pytest
 import armid
 from armid.errors import DescriptionError
 from armid.estimation.consistent.conditions import Unknowns
-from armid.estimation.consistent.feasible import FeasibleLeastSquares, feasible_fit
+from armid.estimation.consistent.feasible import ConsistentLeastSquares, consistent_fit
 from armid.estimation.consistent.prior import (
     Prior,
     base_precision,
@@ -133,7 +133,7 @@ def test_base_precision_is_that_of_samples():
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("estimator", [PriorLeastSquares, FeasibleLeastSquares])
+@pytest.mark.parametrize("estimator", [PriorLeastSquares, ConsistentLeastSquares])
 def test_prior_counts_by_its_strength(estimator):
     """A wrong prior decides when it is firm or data are noisy, and is overruled when it is vague."""
     robot = library_arm("rx60")
@@ -155,10 +155,10 @@ def test_firm_prior_leaves_the_links_where_they_are():
     """Links out are the prior's where data agree, and a fit can be the next one's prior."""
     robot = library_arm("kr15")
     data = made(robot, noise=1.0)
-    fit = FeasibleLeastSquares(prior=drawing(robot, 0.01)).fit(robot, data)
+    fit = ConsistentLeastSquares(prior=drawing(robot, 0.01)).fit(robot, data)
     for number in range(1, 7):
         np.testing.assert_allclose(phi(fit, number)[0], robot.virtual.inertia[number - 1, 0], rtol=0.03)
-    again = feasible_fit(fit, prior=fit_prior(fit, 0.01))
+    again = consistent_fit(fit, prior=fit_prior(fit, 0.01))
     assert again.standard_parameters["m3"] == pytest.approx(fit.standard_parameters["m3"], rel=0.02)
     free = WeightedLeastSquares().fit(robot, data)
     assert np.all(fit.sigma <= 1.05 * free.sigma)
@@ -168,7 +168,7 @@ def test_thin_bodies_can_be_priors():
     """A point mass, as some CAD exports have it, is a prior too."""
     robot = library_arm("rx60")
     values = dict(zip(inertial_names(2), from_com(5.0, [0.1, 0, 0], np.zeros((3, 3))).tolist(), strict=True))
-    fit = FeasibleLeastSquares(prior=Prior(values, 0.5)).fit(robot, made(robot, noise=0.2))
+    fit = ConsistentLeastSquares(prior=Prior(values, 0.5)).fit(robot, made(robot, noise=0.2))
     assert impossibility(phi(fit, 2)) is None
 
 
@@ -195,7 +195,7 @@ def test_kr300_is_flagged_before_any_validation(kr300):
     assert relative_error(fit, other) > 0.2
 
 
-@pytest.mark.parametrize("estimator", [PriorLeastSquares, FeasibleLeastSquares])
+@pytest.mark.parametrize("estimator", [PriorLeastSquares, ConsistentLeastSquares])
 def test_kr300_with_its_cad_prior(kr300, estimator):
     """Trained on A with a 5 % prior, the relative error on B is below 13 %; in fact about 10 %."""
     robot, train, other = kr300
@@ -210,7 +210,7 @@ def test_kr300_with_its_cad_prior(kr300, estimator):
 def test_kr300_needs_no_prior_to_be_possible(kr300):
     """Physical consistency alone makes the poor data usable."""
     robot, train, other = kr300
-    fit = FeasibleLeastSquares().fit(robot, train)
+    fit = ConsistentLeastSquares().fit(robot, train)
     assert relative_error(fit, other) < 0.13
 
 

@@ -14,7 +14,7 @@ from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.robot.inertia import change_of_frame, impossibility
 from armid.robot.robot import inertial_names
 from armid.signals import process
-from armid.torque.friction.smooth import EVEN, ODD, prior_covariance
+from armid.torque.friction.smooth import EVEN, ODD, REST, prior_covariance
 from tests.random_arms import random_arm
 
 RATE_HZ = 150.0
@@ -71,12 +71,16 @@ class Stand:
         return np.linalg.lstsq(columns, rigid, rcond=None)[0]
 
     def other_motion(self, rng):
-        """A few instants of several smooth motions, none of them the one that was recorded."""
+        """Instants of several smooth motions, none of them the one that was recorded, of a third to all of its speed."""
         n, parts = self.robot.n_joints, []
-        size = 0.25 * np.minimum(1.0, np.nan_to_num(self.robot.limits.velocity, nan=1.0) / (1.2 * np.pi))
+        speed = np.abs(np.gradient(self.log["position"], self.log.time, axis=0))
         for _ in range(8):
-            sine, cosine = rng.normal(size=(2, n, 2)) * size[:, None]
-            series = FourierSeries(0.1, (1, 3), sine, cosine, rng.normal(scale=0.4, size=n))
+            sine, cosine = rng.normal(size=(2, n, 2))
+            series = FourierSeries(0.1, (1, 3), sine, cosine, np.zeros(n))
+            usual = np.abs(series.at(np.linspace(0.0, 10.0, 200)).qd).max(axis=0)
+            size = rng.uniform(0.3, 1.0, n) * np.quantile(speed, 0.99, axis=0) / usual
+            centre = rng.normal(scale=0.4, size=n)
+            series = FourierSeries(0.1, (1, 3), size[:, None] * sine, size[:, None] * cosine, centre)
             parts.append(series.at(rng.uniform(0.0, 10.0, 40)))
         return Motion(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
@@ -108,7 +112,7 @@ def curve_hits(stand, fit, slowest, fastest):
     model = fit.torque_model.model
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
     own = [kinds[name] == "friction" for name in model.base.kept]
-    own += [term.law in (ODD.name, EVEN.name) for term in fit.terms for _ in term.names]
+    own += [term.law in (ODD.name, EVEN.name, REST.name) for term in fit.terms for _ in term.names]
     steps = np.linspace(0.0, 1.0, 12)[:, None]
     up = slowest * (0.9 * fastest / slowest) ** steps
     velocity = np.vstack([-up, up])

@@ -8,7 +8,7 @@ import numpy as np
 
 import armid
 from armid.dynamics.model import Motion
-from armid.estimation.consistent.feasible import feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.robot.friction import Friction
 from armid.robot.inertia import from_com
@@ -120,7 +120,7 @@ def fitted(robot, seed=0, noise=0.02, possible=True):
     torque += noise * np.random.default_rng(seed + 1).normal(size=torque.shape)
     data = Dataset(robot.joint_names, 0.01 * np.arange(600), *motion, torque, np.arange(600))
     fit = WeightedLeastSquares().fit(robot, data)
-    return feasible_fit(fit) if possible else fit
+    return consistent_fit(fit) if possible else fit
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 
 import armid
 from armid.errors import ArmidWarning
-from armid.estimation.consistent.feasible import feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.exporting import ExportError, export
 from armid.exporting.arm import IdentifiedArm, LinearFriction
@@ -134,7 +134,7 @@ def test_ur10e_round_trip(data, tmp_path):
     entry = public_log("ur10e")
     robot = armid.load_robot(entry.robot_path(data))
     log = read_log(data / "ur10e" / entry.of_use("train")[0], entry.recipe)
-    fit = feasible_fit(WeightedLeastSquares().fit(robot, process(log, robot=robot)))
+    fit = consistent_fit(WeightedLeastSquares().fit(robot, process(log, robot=robot)))
     done = export(fit, ["urdf"], tmp_path)
     before, after = (folder.read_bytes() for folder in (entry.robot_path(data), tmp_path / "ur10e.urdf"))
     assert outside(before) == outside(after)

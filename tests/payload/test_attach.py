@@ -7,7 +7,7 @@ import pytest
 
 import armid
 from armid.errors import ArmidError
-from armid.estimation.consistent.feasible import feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.fit import load_fit
 from armid.payload import identify_payload
 from armid.robot.inertia import change_of_frame, impossibility
@@ -45,7 +45,7 @@ def test_links_stay_possible():
     """A possible arm with a possible payload is possible; links and values mean the same."""
     pytest.importorskip("clarabel")
     draws = Draws("kr15")
-    fit = feasible_fit(draws.fit())
+    fit = consistent_fit(draws.fit())
     found = identify_payload(fit, draws.loaded())
     loaded = found.apply(fit)
     names = inertial_names(6)

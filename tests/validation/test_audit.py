@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.consistent.conditions import Unknowns
-from armid.estimation.consistent.feasible import feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.robot.inertia import impossibility, pseudo_inertia
@@ -153,7 +153,7 @@ def test_fits(tmp_path):
     assert not found.possible
     assert found.certificates
     assert found.distance_torque > 0.0
-    feasible_fit(free).save(tmp_path / "fit.json")
+    consistent_fit(free).save(tmp_path / "fit.json")
     (found,) = audit(load_fit(tmp_path / "fit.json"))
     assert found.possible
     with pytest.raises(ArmidError, match="no published sets"):
@@ -163,7 +163,7 @@ def test_fits(tmp_path):
 def test_fit_without_a_simple_certificate():
     """Where no simple limit is broken, the separating combination is given."""
     robot = library_arm("rx60")
-    free = feasible_fit(WeightedLeastSquares().fit(robot, made(robot, noise=0.01)))
+    free = consistent_fit(WeightedLeastSquares().fit(robot, made(robot, noise=0.01)))
     values = free.values.copy()
     values[free.columns.index("mx3")] += 60.0
     (found,) = audit(replace(free, values=values, standard_parameters=None))

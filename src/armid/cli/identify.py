@@ -39,21 +39,21 @@ def _methods() -> str:
 @command(
     "identify",
     "estimate the parameters of a robot from logs",
-    "Estimate parameters with intervals. By default armid chooses signal processing, friction law and torque delay of "
-    "each joint itself, and returns the nearest physically consistent arm; it says what it chose.",
+    "Estimate parameters with intervals. By default armid chooses the signal processing, finds friction of any smooth "
+    "form and the delay of each joint's torque, and returns a physically consistent arm; it says what it found.",
     *robot_arguments(),
     *LOGS,
     output("fit to write (JSON)", "FIT"),
     arg(
         "--method NAME",
-        "how to estimate, see below (default: feasible, else wls)",
+        "how to estimate, see below (default: mixed; feasible with a friction that is given; else wls)",
         values="armid.estimation:estimators",
     ),
     arg(
         "--friction LAW",
-        "auto: chosen per joint by held-out data (default; linear for searches); linear: the description's law alone; "
-        "a law for all joints; or terms to choose among, such as stribeck,load. There are: {values}",
-        values="auto linear armid.registry:friction_laws armid.torque.friction.added:ADDED",
+        "auto: of any form, found from the data (default; method mixed); linear: viscous and Coulomb friction alone; "
+        "or a law for all joints. There are: {values}",
+        values="auto linear armid.registry:friction_laws",
     ),
     arg("--prior FILE:STRENGTH", "CAD, URDF or fit, trusted to a share such as 0.05"),
     arg("--signals FILE", "pipeline: a YAML file, a step's name, or {step: LowPass, …}"),

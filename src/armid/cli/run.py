@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _VALUES = {
     "method": "armid.estimation:estimators",
-    "friction": "auto linear armid.registry:friction_laws armid.torque.friction.added:ADDED",
+    "friction": "auto linear armid.registry:friction_laws",
     "criterion": "armid.excitation.criteria:CRITERIA",
     "to": "armid.exporting:exporters none",
     "simplify": "published none",

@@ -3,8 +3,8 @@
 from armid.estimation.box_search import BeeColony as BeeColony
 from armid.estimation.box_search import DifferentialEvolution as DifferentialEvolution
 from armid.estimation.consistent.conditions import Bounds as Bounds
-from armid.estimation.consistent.feasible import FeasibleLeastSquares as FeasibleLeastSquares
-from armid.estimation.consistent.feasible import feasible_fit as feasible_fit
+from armid.estimation.consistent.feasible import ConsistentLeastSquares as ConsistentLeastSquares
+from armid.estimation.consistent.feasible import consistent_fit as consistent_fit
 from armid.estimation.consistent.prior import Prior as Prior
 from armid.estimation.consistent.prior import parse_prior as parse_prior
 from armid.estimation.consistent.prior import read_prior as read_prior
@@ -13,7 +13,6 @@ from armid.estimation.estimator import estimators as estimators
 from armid.estimation.fit import Fit as Fit
 from armid.estimation.fit import Prediction as Prediction
 from armid.estimation.fit import load_fit as load_fit
-from armid.estimation.friction_choice import FrictionSearch as FrictionSearch
 from armid.estimation.identifiability import Identifiability as Identifiability
 from armid.estimation.identifying import identify as identify
 from armid.estimation.instruments import InstrumentalVariables as InstrumentalVariables
@@ -32,14 +31,8 @@ from armid.torque.friction.term import FrictionTerm as FrictionTerm
 from armid.torque.known import KnownTorque as KnownTorque
 
 for _kind in (
-    *(
-        FeasibleLeastSquares,
-        MixedEffects,
-        WeightedLeastSquares,
-        OrdinaryLeastSquares,
-        SingularValueSolution,
-        MaximumLikelihood,
-    ),
-    *(RobustLeastSquares, TotalLeastSquares, InstrumentalVariables, BeeColony, DifferentialEvolution),
+    *(MixedEffects, ConsistentLeastSquares, WeightedLeastSquares, OrdinaryLeastSquares, SingularValueSolution),
+    *(MaximumLikelihood, RobustLeastSquares, TotalLeastSquares, InstrumentalVariables),
+    *(BeeColony, DifferentialEvolution),
 ):
     estimators.add(_kind.name)(_kind)

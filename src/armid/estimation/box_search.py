@@ -93,8 +93,6 @@ class BoxSearch(Estimator):
         rows: at most this many rows of the regression are looked at, evenly spread.
     """
 
-    friction: ClassVar[str] = "linear"
-
     bounds: Box | None = None
     seed: int = 0
     rows: int = 500

@@ -48,8 +48,7 @@ class Estimator(ABC):
 
     name: ClassVar[str] = ""
     about: ClassVar[str] = ""  # in a few words, for --help; the first line of the docstring where it is empty
-    friction: ClassVar[str] = "auto"  # what `identify` chooses friction by, if it is not told
-    finds_friction: ClassVar[bool] = False  # by itself, so that nothing is to be chosen
+    finds_friction: ClassVar[bool] = False  # of any form, by itself
 
     known: Mapping[str, float] | None = None
     terms: tuple[FrictionTerm, ...] = ()

@@ -35,11 +35,13 @@ class Prediction:
 
     Attributes:
         torque: (samples, joints) [N m].
-        sigma: standard deviation of the prediction that follows from the parameters' covariance, (samples, joints).
+        sigma: standard deviation of the model's torque that follows from the parameters' covariance, (samples, joints).
+        recording: standard deviation of friction between recordings, beside that, (samples, joints).
     """
 
     torque: Array
     sigma: Array
+    recording: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +70,8 @@ class Fit:
         pipeline: the signal processing, as data; validation uses the same.
         notes: what was chosen and found.
         history: armid's version, hashes and origins of the data.
+        recording: standard deviation between recordings of Coulomb friction [N m], viscous friction [N m s/rad] and
+            offset [N m], (joints, 3); None if the method does not tell.
     """
 
     robot: Robot
@@ -89,6 +93,7 @@ class Fit:
     pipeline: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
+    recording: Array | None = None
 
     @cached_property
     def torque_model(self) -> TorqueModel:
@@ -134,7 +139,14 @@ class Fit:
             regressor = self.torque_model.regressor(Motion(*(array[part] for array in motion)))
             variance = np.einsum("tjp,pq,tjq->tj", regressor, self.covariance, regressor, optimize=True)
             spread[part] = np.sqrt(np.maximum(variance, 0.0))
-        return Prediction(torque, spread)
+        return Prediction(torque, spread, self.recording_sigma(motion.qd))
+
+    def recording_sigma(self, velocity: Array) -> Array:
+        """Standard deviation of friction between recordings at velocities (samples, joints) [N m]."""
+        if self.recording is None:
+            return np.zeros_like(velocity)
+        coulomb, viscous, offset = self.recording.T
+        return np.asarray(np.sqrt((coulomb * np.sign(velocity)) ** 2 + (viscous * velocity) ** 2 + offset**2))
 
     def expression(self, name: str) -> str:
         """A parameter (by `names` or `columns`) in words: the group it stands for, or its own name."""
@@ -231,6 +243,7 @@ class Fit:
             "identifiability": {**plain(self.identifiability), "verdict": self.identifiability.verdict},
             "weights": self.weights,
             "covariance": self.covariance,
+            "recording": self.recording,
             "factor": self.factor,
             "options": self.options,
             "pipeline": self.pipeline,
@@ -272,6 +285,7 @@ class _FitFile(msgspec.Struct, frozen=True):
     pipeline: tuple[dict[str, Any], ...]
     notes: tuple[Note, ...]
     history: dict[str, Any]
+    recording: Array | None = None
 
 
 def load_fit(path: str | Path) -> Fit:
@@ -292,6 +306,7 @@ def _contradiction(fit: Fit) -> str:
     count, joints = len(fit.columns), fit.robot.n_joints
     shapes = {"values": (count,), "covariance": (count, count), "weights": (joints,), "delay_s": (joints,)}
     shapes |= {"residual_rms": (joints,)} | ({} if fit.noise is None else {"noise": (joints,)})
+    shapes |= {} if fit.recording is None else {"recording": (joints, 3)}
     for name, shape in shapes.items():
         array = getattr(fit, name)
         if array.shape != shape:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import Array, Mask
 from armid.estimation.linear import Solution, condition_of, free_combinations
-from armid.torque.friction.smooth import EVEN, ODD
+from armid.torque.friction.smooth import EVEN, ODD, REST
 from armid.torque.friction.term import FrictionTerm
 
 DETERMINED = 0.3  # relative standard deviation up to which a parameter counts as determined
@@ -68,7 +68,7 @@ def identifiability(
     weak = solution.singular_values < WEAK * solution.singular_values[0]
     words = free_combinations(names, solution.directions[weak][::-1][:5])
     poor = _condition_without_friction(names, solution) > POOR_CONDITION or solution.rank < len(names)
-    curves = {name for term in terms if term.law in (ODD.name, EVEN.name) for name in term.names}
+    curves = {name for term in terms if term.law in (ODD.name, EVEN.name, REST.name) for name in term.names}
     classes = _classes(free, np.array([name in curves for name in names]), solution.values, sigma)
     return Identifiability(solution.singular_values, classes, tuple(words), poor)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid.arrays import Array
+from armid.dynamics.factor import CompactFactor
 from armid.errors import UnknownNameError
 from armid.estimation.consistent.prior import Prior, base_precision
 from armid.estimation.covariance import hac_covariance
@@ -76,19 +77,9 @@ class WeightedLeastSquares(Estimator):
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
         problem = self.problem(robot, data)
-        if self.noise == "residual":
-            return self._by_residuals(problem)
-        if self.noise == "measured":
-            weights = 1.0 / measured_noise(problem) ** 2
-            factor, solution = solve_problem(problem, weights)
-            return self.finished(problem, factor, solution, weights)
         if self.noise == "covariance":
             return self._by_covariance(problem)
-        raise UnknownNameError("noise", self.noise, ("residual", "measured", "covariance"))
-
-    def _by_residuals(self, problem: Problem) -> Fit:
-        factor, solution, weights = solve_weighted(problem)
-        return self.finished(problem, factor, solution, weights)
+        return self.finished(problem, *weighted_solution(problem, self.noise))
 
     def _by_covariance(self, problem: Problem) -> Fit:
         """With C = L L' the noise covariance of a row, regress L^-1 tau on L^-1 W, where all joints count."""
@@ -152,6 +143,19 @@ def _determined(problem: Problem, solution: Solution, precision: Array) -> Note:
     share = 1.0 - np.einsum("ij,ji->i", solution.inverse, precision)
     others = [name for name, value in zip(problem.torque_model.labels, share, strict=True) if value < 0.5]
     return note("estimation.prior_determined", total=len(share), others=others)
+
+
+def weighted_solution(
+    problem: Problem, noise: str, *, rank_tolerance: float | None = None
+) -> tuple[CompactFactor, Solution, Array]:
+    """Factor, solution and weights with joints weighted by their residuals, or by the noise the data sets state."""
+    if noise == "residual":
+        return solve_weighted(problem, rank_tolerance=rank_tolerance)
+    if noise != "measured":
+        raise UnknownNameError("noise", noise, ("residual", "measured", "covariance"))
+    weights = 1.0 / measured_noise(problem) ** 2
+    factor, solution = solve_problem(problem, weights, rank_tolerance=rank_tolerance)
+    return factor, solution, weights
 
 
 def measured_noise(problem: Problem) -> Array:

@@ -4,58 +4,80 @@
                           + sign(v) f_j(|v|) + g_j(|v|)     smooth friction, the same and different by direction
                           + l_j sign(v) |rigid torque_j|    Coulomb friction in proportion to the load
                           + a_j weight_j                    torque in proportion to the weight carried, PA-10 (19)
+                          + levels of each recording        Coulomb, viscous, offset
                           + noise
 
 What is random has a variance for each kind, shared by all joints and found by REML: kinds that the data do not show
-vanish. Nothing is chosen, so that no choice hangs on the last digit and the covariance knows of friction's shape.
+vanish. Nothing is chosen, so that no choice hangs on the last digit and the covariance knows of friction's shape. Below
+the slowest speed of the data friction may differ by a share of its level that is stated, not found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from armid.arrays import Array, Indices
-from armid.estimation.consistent.conditions import Unknowns
+from armid.estimation.consistent.conditions import Bounds, Unknowns
+from armid.estimation.consistent.feasible import check_known, consistency_notes, shares, standard_parameters
 from armid.estimation.consistent.log_det import ConsistentEstimate, consistent_estimate
+from armid.estimation.consistent.prior import Prior
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import Solution
-from armid.estimation.problem import Problem
+from armid.estimation.problem import Problem, Rows
 from armid.estimation.random_effects import Grams, VarianceComponents, variance_components
 from armid.notes import note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
-from armid.torque.friction.smooth import BEND, EVEN, ODD, prior_covariance
+from armid.torque.friction.smooth import BEND, EVEN, ODD, REST, prior_covariance
 from armid.torque.friction.term import FrictionTerm
 
-PASSES = 4  # after the linear one: load, delay and correlation of the residuals come from the pass before
+PASSES = 4  # after the linear one: load, delay, correlation and reversals come from the pass before
 DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
+LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
-SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5}
+SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, **dict.fromkeys(LEVELS, 0.05)}
+REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
+ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
+ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
 VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
 USUAL_SPEED = 0.995  # quantile of a joint's speed that counts as its fastest
 MOST_LAGS, UNCORRELATED, MOST_CORRELATED = 400, 0.05, 30.0
+REVERSAL = (0.05, 0.3, 25.0)  # variance of when friction changes sides [samples^2]: least, at first, most
 
 
 @dataclass(frozen=True, kw_only=True)
 class MixedEffects(Estimator):
-    """Smooth friction as random effects and a physically consistent arm, in one problem."""
+    """Smooth friction as random effects and a physically consistent arm, in one problem.
+
+    Attributes:
+        prior: what is known about links beforehand.
+        bounds: what else is known about links.
+    """
 
     name: ClassVar[str] = "mixed"
     about: ClassVar[str] = "friction of any smooth form, physically consistent"
-    friction: ClassVar[str] = "linear"
     finds_friction: ClassVar[bool] = True
+
+    prior: Prior | None = None
+    bounds: Bounds | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Its own options, as data."""
+        prior = None if self.prior is None else self.prior.to_data()
+        return super().options() | {"prior": prior, "bounds": None if self.bounds is None else self.bounds.to_data()}
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
         problem = self.problem(robot, data)
         problem.factor()  # refuses data without rows
-        state = _Pass(problem)
+        state = _Pass(problem, self.prior, self.bounds)
         for turn in range(PASSES + 1):
             report_progress(f"friction as random effects, pass {turn + 1}", turn / (PASSES + 1))
             state.estimate()
@@ -64,35 +86,40 @@ class MixedEffects(Estimator):
         return self._fit(state)
 
     def _fit(self, state: _Pass) -> Fit:
-        found, (problem, places) = state.found, state.without_what_vanished()
-        count = len(problem.names)
-        covariance = state.covariance[np.ix_(places, places)]
+        found, (problem, places, covariance) = state.found, state.without_what_vanished()
         spread = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(spread, spread))
         factor = problem.factor()
-        values = state.mean[places]
         solution = Solution(
-            values=values,
+            values=np.concatenate([state.mean[places], np.zeros(len(covariance) - len(places))]),
             inverse=covariance,
             singular_values=1.0 / np.sqrt(np.maximum(eigenvalues, 1e-300)),
             directions=vectors.T,
             scale=1.0 / spread,
-            rank=count,
+            rank=len(covariance),
             squares=np.zeros(problem.robot.n_joints),
             counts=np.array(factor.counts),
         )
-        known = problem.torque_model.model.known
-        given = dict(zip(found.names, found.x.tolist(), strict=True))
-        standard = {name: given.get(name, known.get(name, 0.0)) for name in problem.torque_model.model.names}
-        shares = {name: float(np.sqrt(variance)) for name, variance in state.components.groups.items()}
+        kinds = {name: float(np.sqrt(variance)) for name, variance in state.components.groups.items()}
+        assumed = len(problem.data) == 1
+        between = (ASSUMED, ASSUMED, 0.0) if assumed else tuple(kinds.get(name, 0.0) for name in LEVELS)
         notes = [
-            note("estimation.random_effects", shares=shares),
-            note("estimation.regularised", strength=found.strength, mass_factor=found.mass_factor),
+            note("estimation.random_effects", shares=kinds),
+            note("estimation.recordings", spread=list(between), count=len(problem.data)),
+            *consistency_notes(found, self.prior),
         ]
-        weights = 1.0 / (state.components.noise * state.correlated)
-        return self.finished(
-            problem, factor, solution, weights, covariance=covariance, notes=notes, standard_parameters=standard
+        fit = self.finished(
+            problem,
+            factor,
+            solution,
+            1.0 / (state.components.noise * state.correlated),
+            covariance=covariance,
+            notes=notes,
+            standard_parameters=standard_parameters(problem.torque_model.model.names, state.unknowns, found),
         )
+        level = state.friction if assumed else state.level
+        recording = level[:, None] * np.array(between) / np.column_stack([level**0, state.usual, level**0])
+        return replace(fit, recording=recording, options={**fit.options, "data_share": shares(found)})
 
 
 class _Pass:
@@ -103,20 +130,26 @@ class _Pass:
     mean: Array
     covariance: Array
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, joints = problem, problem.robot.n_joints
+    def __init__(self, problem: Problem, prior: Prior | None, bounds: Bounds | None) -> None:
+        self.problem, self.prior, joints = problem, prior, problem.robot.n_joints
+        self.unknowns = Unknowns(problem.torque_model.model, (), bounds)
+        check_known(self.unknowns)
         speeds = np.vstack([np.abs(dataset.qd[dataset.rows]) for dataset in problem.data])
         self.fastest = np.maximum(np.quantile(speeds, USUAL_SPEED, axis=0), 1e-6)
-        self.level, self.correlated = np.ones(joints), np.ones(joints)
+        self.usual = np.maximum(np.sqrt(np.mean(speeds**2, axis=0)), 1e-6)
+        self.friction, self.slowest = np.zeros(joints), self.fastest  # level of linear friction [N m], slowest data
+        self.level, self.correlated, self.reversal = np.ones(joints), np.ones(joints), np.full(joints, REVERSAL[1])
         self.slope: Array | None = None  # values whose torque, differentiated, makes the delay's column
         self.search: Array | None = None
+        self.recordings = 0  # whose levels are columns
 
     @property
     def labels(self) -> list[str]:
-        """Kind of each column: parameters, coefficients of terms, delays."""
-        tm = self.problem.torque_model
+        """Kind of each column: parameters, coefficients of terms, delays, levels of recordings."""
+        tm, joints = self.problem.torque_model, self.problem.robot.n_joints
         kinds = [""] * len(tm.model.base.kept) + [term.law for term in tm.terms for _ in term.names]
-        return kinds + (["delay"] * self.problem.robot.n_joints if self.slope is not None else [])
+        delays = ["delay"] * joints if self.slope is not None else []
+        return kinds + delays + [kind for _ in range(self.recordings * joints) for kind in LEVELS]
 
     def estimate(self) -> None:
         """Variances, then the consistent arm and the random effects."""
@@ -142,9 +175,9 @@ class _Pass:
         spread = np.linalg.inv(inner) if len(inner) else inner
         gain = spread @ cross
         reduced = outer - cross.T @ gain
-        unknowns = Unknowns(self.problem.torque_model.model)
-        found = consistent_estimate(unknowns, 0.5 * (reduced + reduced.T), right[:base] - gain.T @ right[base:], size)
-        own = unknowns.matrix @ found.covariance @ unknowns.matrix.T
+        wanted = right[:base] - gain.T @ right[base:]
+        found = consistent_estimate(self.unknowns, 0.5 * (reduced + reduced.T), wanted, size, self.prior)
+        own = self.unknowns.matrix @ found.covariance @ self.unknowns.matrix.T
         self.found = found
         self.mean = np.concatenate([found.values, spread @ right[base:] - gain @ found.values])
         self.covariance = np.block([[own, -own @ gain.T], [-gain @ own, spread + gain @ own @ gain.T]])
@@ -160,35 +193,81 @@ class _Pass:
             k += count
         return result
 
-    def without_what_vanished(self) -> tuple[Problem, Indices]:
-        """The problem without kinds of terms that the data do not show, and the places of its columns."""
+    def without_what_vanished(self) -> tuple[Problem, Indices, Array]:
+        """The problem without kinds of terms that the data do not show, the places of its columns, and covariance.
+
+        At its end stands what friction may do below the slowest data: zero, with a spread that is stated.
+        """
         terms = [t for t in self.problem.torque_model.terms if self._shows(t.law)]
         kinds = self.labels[: len(self.problem.names)]
         places = np.array([k for k, kind in enumerate(kinds) if not kind or self._shows(kind)], dtype=np.int64)
-        return self.problem.with_terms(terms), places
+        rubbing = np.flatnonzero(self.friction > 0.0)
+        terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
+        spread = np.diag((REST_SHARE * self.friction[rubbing]) ** 2)
+        covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
+        return self.problem.with_terms(terms), places, covariance
 
     def _shows(self, law: str) -> bool:
         return law not in SIZES or np.sqrt(self.components.groups.get(law, 0.0)) > VANISHED
 
     def _grams(self) -> Grams:
         problem, joints = self.problem, self.problem.robot.n_joints
-        count = len(problem.names)
-        grams = Grams.zero(joints, len(self.labels))
+        count, labels = len(problem.names), self.labels
+        grams, first = Grams.zero(joints, len(labels)), len(labels) - 3 * joints * self.recordings
         for block in problem.blocks():
-            late = None
-            if self.slope is not None:
-                torque = problem.torque_model.linear_torque(block.motion, self.slope)
-                rate = DELAY_UNIT * problem.data[block.dataset].rate_hz
-                late = block.part.at_rows(-rate * np.gradient(torque, axis=0))
+            late = self._late(block)
+            levels = self._levels(block) if self.recordings else None
+            root = np.sqrt(self._weights(block))
             for joint, seen in enumerate(problem.torque_model.joint_columns):
                 use = block.use[:, joint]
-                columns, target = np.zeros((int(use.sum()), len(self.labels))), block.torque[use, joint]
+                columns, target = np.zeros((int(use.sum()), len(labels))), block.torque[use, joint]
                 columns[:, seen] = block.regressor[use, joint][:, seen]
                 if late is not None:
                     columns[:, count + joint] = late[use, joint]
                     target = target + late[use, joint] * problem.delay_s[joint] / DELAY_UNIT  # all of it is shrunk
-                grams.add(joint, columns, target)
+                if levels is not None:
+                    own = first + 3 * (block.dataset * joints + joint)
+                    columns[:, own : own + 3] = levels[use, joint]
+                grams.add(joint, columns * root[use, joint, None], target * root[use, joint])
         return grams
+
+    def _late(self, block: Rows) -> Array | None:
+        """Column of each joint's delay, (rows, joints)."""
+        if self.slope is None:
+            return None
+        torque = self.problem.torque_model.linear_torque(block.motion, self.slope)
+        rate = DELAY_UNIT * self.problem.data[block.dataset].rate_hz
+        return block.part.at_rows(-rate * np.gradient(torque, axis=0))
+
+    def _levels(self, block: Rows) -> Array:
+        """Columns of a recording's own Coulomb, viscous and offset level, (rows, joints, 3)."""
+        v = block.motion.qd
+        parts = np.stack([np.sign(v), v / self.usual, np.ones_like(v)], axis=-1)
+        return block.part.at_rows(self.level[:, None] * parts)
+
+    def _weights(self, block: Rows) -> Array:
+        """Weight of each row, (rows, joints), by how well it is known what a change of direction did to its torque."""
+        if not hasattr(self, "components"):
+            return np.ones(block.torque.shape)
+        return np.asarray(1.0 / (1.0 + self.reversal * self._jump(block) ** 2 / self.components.noise))
+
+    def _jump(self, block: Rows) -> Array:
+        """Error of a row if friction changed sides one sample later than the motion tells [N m], (rows, joints).
+
+        Filtered, a jump of friction is smeared over the filter's length. Unfiltered, the acceleration that it causes is
+        known up to half the sample rate only, and rings as 1 / (pi n) over n samples.
+        """
+        way, part = np.sign(block.motion.qd), block.part
+        turns = np.zeros_like(way)
+        turns[1:] = np.diff(way, axis=0) != 0.0
+        if part.kernel is not None:
+            return np.asarray(2.0 * self.friction * np.abs(part.at_rows(turns)))
+        shares = np.zeros(block.torque.shape)
+        for joint, turn in enumerate(turns.T):
+            places = np.concatenate([[-np.inf], np.flatnonzero(turn) - 0.5, [np.inf]])
+            after = np.searchsorted(places, part.rows)
+            shares[:, joint] = 1.0 / (np.pi * np.minimum(part.rows - places[after - 1], places[after] - part.rows))
+        return 2.0 * self.friction * shares
 
     def prepare(self, *, first: bool) -> None:
         """What the next pass takes from this one."""
@@ -197,31 +276,32 @@ class _Pass:
         base = len(model.base.kept)
         loads = dict(zip(model.base.kept, values[:base].tolist(), strict=True))
         if first:
-            self.level = np.maximum(self._friction_level(values), np.sqrt(self.components.noise))
-            laws = [(ODD.name, True), (EVEN.name, True), ("load", False), ("gain", False)]
-            terms = [
-                FrictionTerm(law, joint, (BEND * float(self.fastest[joint]),) if shaped else ())
-                for law, shaped in laws
-                for joint in range(problem.robot.n_joints)
-            ]
-            self.problem = problem.with_terms((*problem.torque_model.terms, *terms), load_values=loads)
+            self.friction = self._friction_level(values)
+            self.level = np.maximum(self.friction, np.sqrt(self.components.noise))
+            self.problem = problem.with_terms((*problem.torque_model.terms, *self._terms()), load_values=loads)
+            self.recordings = len(problem.data) if len(problem.data) > 1 else 0
             self.search = None
             values = np.concatenate([values, np.zeros(len(self.problem.names) - count)])
         else:
-            self.correlated = self._correlation(values)
+            self._look_at_residuals(values)
             delay = problem.delay_s
             if self.slope is not None:
-                delay = DELAY_UNIT * self.mean[count:]
+                delay = DELAY_UNIT * self.mean[count : count + problem.robot.n_joints]
                 delay = np.where(delay > LEAST_DELAY, delay, 0.0)  # torque is reported late, never early
             self.problem = problem.with_terms(problem.torque_model.terms, load_values=loads, delay_s=delay)
         if all(d.measured is not None or d.kernel is None for d in problem.data):
-            filtered = all(dataset.kernel is not None for dataset in problem.data)
-            # Unfiltered, sign(v) has no slope; a filter gives it one, and reversals show delays best.
-            smooth = [filtered or not name.startswith("fc") for name in model.base.kept]
+            # Without friction: what a change of direction does to it is not known to a sample.
+            rigid = [not name.startswith(("fv", "fc")) for name in model.base.kept]
             self.slope = np.zeros(len(values))
-            self.slope[:base] = np.where(smooth, values[:base], 0.0)
-            if filtered:
-                self.slope[base:] = values[base:]
+            self.slope[:base] = np.where(rigid, values[:base], 0.0)
+
+    def _terms(self) -> list[FrictionTerm]:
+        """The random effects of friction, for all joints."""
+        return [
+            FrictionTerm(law, joint, (BEND * float(self.fastest[joint]),) if shaped else ())
+            for law, shaped in ((ODD.name, True), (EVEN.name, True), ("load", False), ("gain", False))
+            for joint in range(self.problem.robot.n_joints)
+        ]
 
     def _friction_level(self, values: Array) -> Array:
         """Root mean square of each joint's linear friction [N m]."""
@@ -236,19 +316,37 @@ class _Pass:
             rows += block.use.sum(axis=0)
         return np.asarray(np.sqrt(total / np.maximum(rows, 1.0)))
 
-    def _correlation(self, values: Array) -> Array:
-        """How many rows of each joint tell as much as one: 1 + 2 sum(autocorrelation), up to where that is lost."""
-        residuals: dict[int, list[Array]] = {}
+    def _look_at_residuals(self, values: Array) -> None:
+        """How far the rows are correlated, how well the moments of reversals are known, and the slowest data."""
+        series: dict[int, list[Array]] = {}
+        steps = np.geomspace(1e-3, 1.0, SPEED_STEPS)
+        rows = np.zeros((len(steps) + 1, len(self.level)))
+        noise, excess, power = self.components.noise, np.zeros(len(self.level)), np.zeros(len(self.level))
         for block in self.problem.blocks():
-            residuals.setdefault(block.dataset, []).append(block.residuals(values))
-        series = [np.concatenate(parts) for parts in residuals.values()]
-        result = np.ones(self.problem.robot.n_joints)
-        for joint in range(len(result)):
-            columns = [part[:, joint] for part in series]
-            power = sum(float(e @ e) for e in columns)
-            for lag in range(1, MOST_LAGS):
-                share = sum(float(e[lag:] @ e[:-lag]) for e in columns) / max(power, 1e-300)
-                if share < UNCORRELATED:
-                    break
-                result[joint] += 2.0 * share
-        return np.minimum(result, MOST_CORRELATED)
+            residuals, weights = block.residuals(values), np.where(block.use, self._weights(block), 0.0)
+            series.setdefault(block.dataset, []).append(residuals * np.sqrt(weights))
+            place = np.searchsorted(steps, np.abs(block.velocity) / self.fastest)
+            for joint in range(len(self.level)):
+                rows[:, joint] += np.bincount(place[:, joint], weights[:, joint], minlength=len(rows))
+            square = np.where(block.use, self._jump(block) ** 2, 0.0)
+            excess += np.sum(square * (residuals**2 - noise), axis=0)
+            power += np.sum(square**2, axis=0)
+        found = np.where(power > 0.0, excess / np.maximum(power, 1e-300), REVERSAL[1])
+        self.reversal = np.clip(found, REVERSAL[0], REVERSAL[2])
+        self.correlated = _correlation([np.concatenate(parts) for parts in series.values()])
+        enough = np.cumsum(rows / self.correlated, axis=0) >= ENOUGH_ROWS
+        self.slowest = self.fastest * np.append(steps, 1.0)[np.argmax(enough, axis=0)]
+
+
+def _correlation(series: Sequence[Array]) -> Array:
+    """How many rows of each joint tell as much as one: 1 + 2 sum(autocorrelation), up to where that is lost."""
+    result = np.ones(series[0].shape[1])
+    for joint in range(len(result)):
+        columns = [part[:, joint] for part in series]
+        power = sum(float(e @ e) for e in columns)
+        for lag in range(1, MOST_LAGS):
+            share = sum(float(e[lag:] @ e[:-lag]) for e in columns) / max(power, 1e-300)
+            if share < UNCORRELATED:
+                break
+            result[joint] += 2.0 * share
+    return np.minimum(result, MOST_CORRELATED)

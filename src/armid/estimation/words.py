@@ -31,6 +31,19 @@ def _random_effects(shares: Mapping[str, float]) -> str:
     )
 
 
+def _recordings(spread: Sequence[float], count: int) -> str:
+    if count == 1:
+        return (
+            f"How friction differs from one recording to the next is not known from one recording: "
+            f"{spread[0]:.0%} of its level is assumed for intervals of single samples."
+        )
+    coulomb, viscous, offset = spread
+    return (
+        f"Between the {count} recordings Coulomb friction differs by {coulomb:.2g}, viscous friction by {viscous:.2g}, "
+        f"the offset by {offset:.2g} of the friction level (standard deviations)."
+    )
+
+
 def _likelihood(steps: int, converged: bool, moved_rad: float | None, weighted: bool, measured: bool) -> str:
     end = f"converged in {steps} steps" if converged else f"NOT converged after {steps} steps; raise iterations"
     forms = []
@@ -133,6 +146,7 @@ WORDS: dict[str, Any] = {
         + (" with the prior." if prior else ".")
     ),
     "random_effects": _random_effects,
+    "recordings": _recordings,
     "regularised": (
         "What the data leave open is settled by an arm of the description's geometry or nominal inertias (strength "
         "{strength:.2g}, mean link of {mass_factor:.3g} kg)."

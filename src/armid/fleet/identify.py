@@ -20,7 +20,8 @@ from armid._version import __version__
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
-from armid.estimation.consistent.feasible import NotFeasibleError, feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
+from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import residual_squares, solve
@@ -247,8 +248,8 @@ def _consistent(fleet: Fleet, fit: Fit) -> tuple[Fit, tuple[str, ...]]:
     """
     fit = replace(fit, robot=fleet.robot)
     try:
-        found = feasible_fit(fit)
-    except NotFeasibleError as error:
+        found = consistent_fit(fit)
+    except NotConsistentError as error:
         return fit.with_notes(note("fleet.not-consistent", error=str(error))), tuple(audit(fit)[0].certificates)
     growth = fit.weights @ (residual_squares(fit.factor, found.values) - residual_squares(fit.factor, fit.values))
     if float(growth) < SAME:

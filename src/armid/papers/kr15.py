@@ -10,7 +10,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
 from armid.errors import ArmidError
-from armid.estimation.consistent.feasible import feasible_fit
+from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.excitation.constraints import ToolBox
@@ -84,7 +84,7 @@ def arm(bench: PaperBench) -> dict[str, Any]:
     plan = _designed(robot, shape, bench.seed, settings.iterations)
     bench.say("arm without payload")
     log = virtual_arm(1000 * bench.seed, loaded=False).run(plan, periods=settings.periods)
-    fit = feasible_fit(WeightedLeastSquares().fit(robot, process(log, robot=robot)))
+    fit = consistent_fit(WeightedLeastSquares().fit(robot, process(log, robot=robot)))
     fit.save(bench.folder / "fit.json")
     bench.compare("arm_error", np.max(fit.residual_rms / fit.noise) if fit.noise is not None else np.nan)
     return {"statistics": fit_statistics(fit)}

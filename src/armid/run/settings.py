@@ -49,7 +49,7 @@ class Settings:
     # Estimation.
     signals: str | None = _choice(None, "signal processing: a step's name or a YAML file", "FILE")
     method: str | None = _choice(None, "estimator, as in `armid identify`", "NAME")
-    friction: str = _choice("auto", "friction: auto, linear, a law, or kinds of terms", "LAW")
+    friction: str | None = _choice(None, "friction: auto, linear or a law", "LAW")
     prior: str | None = _choice(None, "prior, as FILE:STRENGTH", "FILE:STRENGTH")
     # Use.
     to: tuple[str, ...] = _choice(("urdf", "mjcf", "c", "python", "yaml"), "export formats (none: no export)", "FORMAT")

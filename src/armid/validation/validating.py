@@ -15,7 +15,6 @@ from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit
-from armid.estimation.least_squares import WeightedLeastSquares
 from armid.files import file_hash
 from armid.logs.log import Log
 from armid.notes import Note, note
@@ -173,7 +172,7 @@ def validate(
     parts = [compare(fit, item) for item in sets]
     limits = Thresholds() if thresholds is None else thresholds
     joints = _joints(fit, parts)
-    if nominal and (other := nominal_fit(fit, sets)) is not None:
+    if nominal and (other := nominal_fit(fit)) is not None:
         beside = _joints(other, [compare(other, item) for item in sets])
         joints = [replace(j, nominal_nrms_moving=b.nrms_moving) for j, b in zip(joints, beside, strict=True)]
     temperatures = [_temperature(item, part) for item, part in zip(given, parts, strict=True)]
@@ -341,21 +340,22 @@ def nominal_values(fit: Fit) -> dict[str, float] | None:
     return values
 
 
-def nominal_fit(fit: Fit, data: Sequence[Dataset]) -> Fit | None:
-    """The nominal inertia with the rotors and the friction that suit it best on these very data; None without one.
+def nominal_fit(fit: Fit) -> Fit | None:
+    """The nominal inertia with the rotors and linear friction that suit it best on the fit's own training data.
 
-    That is more than the nominal model could know, so that it is no straw man.
+    None without nominal inertia. Friction beyond linear, delays and known torque are those of the fit.
     """
-    values = nominal_values(fit)
-    if values is None:
+    stated = nominal_values(fit)
+    if stated is None:
         return None
-    inertia = {name: value for name, value in values.items() if name not in fit.robot.zero}
-    known = {name: value for name, value in fit.robot.known.items() if name not in inertia}
-    terms = tuple(term for term in fit.terms if not term.loaded)
-    estimator = WeightedLeastSquares(
-        known=inertia, terms=terms, delay_s=tuple(fit.delay_s), known_torque=fit.known_torque
-    )
-    try:
-        return estimator.fit(replace(fit.robot, known=known), data)
-    except ArmidError:
-        return None
+    model, base = fit.torque_model.model, fit.torque_model.model.base
+    kinds = {parameter.name: parameter.kind for parameter in model.parameters}
+    inertia = np.array([stated.get(name, 0.0) if kinds[name] == "inertial" else 0.0 for name in base.names])
+    values = fit.values.copy()
+    values[: len(base.kept)] = base.matrix @ inertia
+    free = np.array([kinds.get(name) in ("rotor", "friction", "spring") for name in base.kept])
+    place = np.flatnonzero(free)
+    matrix, vector, _ = fit.factor.normal_equations(fit.weights)
+    wanted = (vector - matrix @ values)[place]
+    values[place] += np.linalg.lstsq(matrix[np.ix_(place, place)], wanted, rcond=1e-9)[0]
+    return replace(fit, values=values)

@@ -7,6 +7,7 @@ What is minimised over standard parameters x is
 with base parameters B x, the data's information A and estimate m, pseudo-inertias P_i, the same without the rotors they
 carry Q_i (Wensing, Kim, Slotine 2018; Lee, Wensing, Park 2020), and the bodies P0_i of a plausible arm times one mass
 factor, which is fitted: the result does not depend on the units of torque. lambda is as large as the data do not feel.
+What a prior states counts as further data; its links are the bodies P0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.consistent.conditions import Unknowns, reference_bodies
-from armid.estimation.consistent.prior import solid
+from armid.estimation.consistent.prior import Prior, solid
+from armid.estimation.consistent.semidefinite import minimise
+from armid.estimation.problem import EstimationError
 from armid.robot.inertia import from_pseudo_inertia, impossibility, pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
 
@@ -29,6 +32,11 @@ MASS = 1.0  # kappa: a mass is within a factor of about three of its guess
 ROTOR, OTHER = 0.3, 1e-3  # weight of the logarithms of rotor inertias and of other inequalities, times lambda
 ROTOR_SHARE = 0.05  # of a link's second moments that its reflected rotor typically has
 STEPS, DONE = 200, 1e-6  # of Newton's method, at most; expected decrease of the cost at which it stops [nats]
+MARGIN = 1e-3  # of a start inside bounds and known values that the plausible arm breaks, as a share of typical sizes
+
+
+class NotConsistentError(EstimationError):
+    """No physically consistent parameters exist with what is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,7 @@ class ConsistentEstimate:
         x: their values.
         covariance: of x, by the curvature of the cost (Laplace): data and regularisation.
         values: base parameters.
+        share: of each of x that the data tell: 1 all, 0 nothing (the rest is regularisation or prior).
         strength: lambda.
         mass_factor: by which the plausible arm is multiplied [kg of a mean link].
     """
@@ -48,27 +57,31 @@ class ConsistentEstimate:
     x: Array
     covariance: Array
     values: Array
+    share: Array
     strength: float
     mass_factor: float
 
 
-def plausible_arm(robot: Robot) -> Array:
-    """Pseudo-inertias (links, 4, 4) with a mean mass of 1 kg: nominal ones where stated, else of the geometry.
+def plausible_arm(robot: Robot, prior: Prior | None = None) -> Array:
+    """Pseudo-inertias (links, 4, 4) with a mean mass of 1 kg: the prior's, nominal ones, else of the geometry.
 
     A link of no length, such as a wrist that ends in its own axis, is given half the length of a typical one.
     """
     bodies = reference_bodies(robot, least=0.5)
-    stated = robot.nominal_inertia
-    if stated is not None:
-        good = [i for i, phi in enumerate(stated) if phi[0] > 0.0 and impossibility(phi) is None]
-        if good:
-            mean = np.mean([stated[i][0] / bodies[i, 3, 3] for i in good])
-            bodies *= mean
-            bodies[good] = [solid(pseudo_inertia(stated[i])) for i in good]
+    nominal = robot.nominal_inertia
+    stated = {} if nominal is None else {i: phi for i, phi in enumerate(nominal) if phi[0] > 0.0}
+    stated = {i: phi for i, phi in stated.items() if impossibility(phi) is None}
+    if prior is not None:
+        stated |= {number - 1: prior.link(number) for number in prior.links if number <= robot.n_joints}
+    if stated:
+        bodies *= np.mean([phi[0] / bodies[i, 3, 3] for i, phi in stated.items()])
+        bodies[list(stated)] = [solid(pseudo_inertia(phi)) for phi in stated.values()]
     return np.asarray(bodies / bodies[:, 3, 3].mean())
 
 
-def consistent_estimate(unknowns: Unknowns, information: Array, right: Array, size: float) -> ConsistentEstimate:
+def consistent_estimate(
+    unknowns: Unknowns, information: Array, right: Array, size: float, prior: Prior | None = None
+) -> ConsistentEstimate:
     """Minimise the cost above.
 
     Args:
@@ -76,11 +89,15 @@ def consistent_estimate(unknowns: Unknowns, information: Array, right: Array, si
         information: A, of the base parameters.
         right: A m.
         size: norm of the weighted torque, for the typical size of friction.
+        prior: what is known beforehand.
+
+    Raises:
+        NotConsistentError: known values or bounds contradict each other.
     """
     with one_blas_thread():
-        cost = _Cost(unknowns, information, right, size)
+        cost = _Cost(unknowns, information, right, size, prior)
         # At first regularisation weighs as much as the data: started later, Newton's method jams at the edge.
-        best = 0.5 * float(right @ np.linalg.lstsq(information, right)[0])
+        best = 0.5 * float(cost.right @ np.linalg.lstsq(cost.matrix, cost.right)[0])
         strength, x, path = max(10.0, (cost.misfit(cost.start) + best) / len(cost.parts)), cost.start, []
         while strength > WEAKEST:
             x, hessian = _newton(cost, x, strength)
@@ -92,16 +109,22 @@ def consistent_estimate(unknowns: Unknowns, information: Array, right: Array, si
         allowed = [step for step in path if step[0] <= STRONGEST and step[3] <= least + FELT]
         strength, x, hessian, _ = allowed[0] if allowed else path[-1]
         covariance = _inverse(hessian)
-    return ConsistentEstimate(unknowns.names, x, covariance, unknowns.matrix @ x, float(strength), cost.mass_factor)
+        told = np.einsum("ij,jk,ki->i", covariance, cost.data, covariance)
+        share = np.clip(told / np.maximum(np.diag(covariance), 1e-300), 0.0, 1.0)
+    values = unknowns.matrix @ x
+    return ConsistentEstimate(unknowns.names, x, covariance, values, share, float(strength), cost.mass_factor)
 
 
 class _Cost:
     """The cost and its derivatives; infinite outside what is consistent."""
 
-    def __init__(self, unknowns: Unknowns, information: Array, right: Array, size: float) -> None:
-        self.matrix = unknowns.matrix.T @ information @ unknowns.matrix
+    def __init__(self, unknowns: Unknowns, information: Array, right: Array, size: float, prior: Prior | None) -> None:
+        self.data = self.matrix = unknowns.matrix.T @ information @ unknowns.matrix
         self.right = unknowns.matrix.T @ right
-        bodies = plausible_arm(unknowns.model.robot)
+        if prior is not None:
+            rows, target = prior.rows(unknowns)
+            self.matrix, self.right = self.matrix + rows.T @ rows, self.right + rows.T @ target
+        bodies = plausible_arm(unknowns.model.robot, prior)
         links = [int(c.name.split()[1]) - 1 for c in unknowns.conditions if c.name.startswith("link ")]
         start = np.zeros(len(unknowns.names))
         place = {name: k for k, name in enumerate(unknowns.names)}
@@ -143,7 +166,7 @@ class _Cost:
             start[rotors] *= 0.3
             if not len(rotors) or start[rotors].max() < 1e-30:
                 break
-        self.start = start
+        self.start = start if np.isfinite(self.value(start, 1.0)) else _inside(unknowns, start)
 
     def misfit(self, x: Array) -> float:
         """The data's cost, up to a constant."""
@@ -177,6 +200,18 @@ class _Cost:
             if fixed:
                 gradient = gradient + own * slopes[:, 0, 0]
         return gradient, hessian
+
+
+def _inside(unknowns: Unknowns, start: Array) -> Array:
+    """The point nearest to a start that meets all conditions: known values or bounds keep the plausible arm out."""
+    scale = np.maximum(np.abs(start), 1e-3 * np.abs(start).max() + 1e-12)
+    found = minimise(np.diag(1.0 / scale), start / scale, unknowns.conditions, scale, margin=MARGIN)
+    if not found.good:
+        raise NotConsistentError(
+            "no physically consistent parameters were found: known values and bounds contradict each other; free some "
+            "of them, or use `armid audit` on the description"
+        )
+    return found.x
 
 
 def _weight(weight: float, fixed: bool, strength: float) -> float:

@@ -77,7 +77,7 @@ def _nominal(evidence: Evidence, check: Validation) -> Array | None:
     sets = evidence.held_out
     if sets is None or evidence.fit.robot.nominal_inertia is None:
         return None
-    other = nominal_fit(evidence.fit, sets)
+    other = nominal_fit(evidence.fit)
     if other is None:
         return None
     parts = [compare(other, data) for data in sets]

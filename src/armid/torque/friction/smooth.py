@@ -42,6 +42,13 @@ EVEN = FrictionLaw(
     units={"v0": "rad/s"},
     even=True,
 )
+REST = FrictionLaw(
+    name="rest",
+    title="what friction may do below the slowest speed of the data",
+    columns={"sr": "exp(-(v / vr) ** 2)"},
+    shapes={"vr": _bend},
+    units={"vr": "rad/s"},
+)
 
 
 def prior_covariance() -> Array:

@@ -1,7 +1,6 @@
 """Friction that fades with speed from a level at rest to Coulomb friction (Stribeck).
 
-In the law, ``fs`` is the whole level at rest: fv v + fc + (fs - fc) exp(-(v / vs)^2). Its excess over Coulomb friction,
-``fe`` = fs - fc, is what a term adds to a model that has viscous and Coulomb friction already, there with exp(-v / vs).
+``fs`` is the whole level at rest: fv v + fc + (fs - fc) exp(-(v / vs)^2).
 """
 
 from armid.registry import friction_laws
@@ -17,12 +16,4 @@ friction_laws.add("stribeck")(
         contains=("coulomb-viscous",),
         auto=True,
     )
-)
-
-EXCESS = FrictionLaw(
-    name="stribeck-excess",
-    title="friction that fades with speed, sign(v) exp(-|v|/vs)",
-    columns={"fe": "exp(-v / vs)"},
-    shapes={"vs": bending_speed},
-    units={"vs": "rad/s"},
 )
