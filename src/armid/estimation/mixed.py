@@ -290,10 +290,13 @@ class _Pass:
                 delay = np.where(delay > LEAST_DELAY, delay, 0.0)  # torque is reported late, never early
             self.problem = problem.with_terms(problem.torque_model.terms, load_values=loads, delay_s=delay)
         if all(d.measured is not None or d.kernel is None for d in problem.data):
-            # Without friction: what a change of direction does to it is not known to a sample.
-            rigid = [not name.startswith(("fv", "fc")) for name in model.base.kept]
+            filtered = all(dataset.kernel is not None for dataset in problem.data)
+            # Unfiltered, sign(v) has no slope; a filter gives it one, and reversals show delays best.
+            smooth = [filtered or not name.startswith("fc") for name in model.base.kept]
             self.slope = np.zeros(len(values))
-            self.slope[:base] = np.where(rigid, values[:base], 0.0)
+            self.slope[:base] = np.where(smooth, values[:base], 0.0)
+            if filtered:
+                self.slope[base:] = values[base:]
 
     def _terms(self) -> list[FrictionTerm]:
         """The random effects of friction, for all joints."""
