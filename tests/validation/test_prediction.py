@@ -11,7 +11,8 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.excitation.fourier import FourierSeries
 from armid.logs.log import Log, LogInfo
 from armid.signals import LowPass, PeriodicAverage, process
-from armid.torque.model import model_of
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.model import TorqueModel, model_of
 from armid.validation import predict
 from tests.validation.arms import VALUES, data_of, planar, swing
 
@@ -154,15 +155,46 @@ def test_one_sample_scatters_as_it_was_recorded(robot, averaged):
     found = predict(fit, data_of(robot, seed=2))
     assert np.all(fit.residual_rms < 0.6 * noise)
     np.testing.assert_allclose(found.sample_rms, noise, rtol=0.1)
-    assert f"one recorded sample scatters by {found.sample_rms[0]:.2g}" in found.summary()
+    half = 0.5 * (found.sample_upper - found.sample_lower)
+    np.testing.assert_allclose(half, np.hypot(1.959963985 * found.sample_rms, found.upper - found.torque))
+    assert f"one recorded sample ± {np.median(half[:, 0]):.2g}" in found.summary()
     data = found.to_data()
     assert data["sample_rms"] == pytest.approx(found.sample_rms.tolist())
     assert data["residual_rms"] == pytest.approx(fit.residual_rms.tolist())
 
 
-def test_a_fit_that_does_not_tell_what_was_averaged(robot, fit):
-    """A fit of an older armid: nothing is claimed about one sample."""
-    history = {key: value for key, value in fit.history.items() if key != "taken_away_rms"}
-    found = predict(replace(fit, history=history), data_of(robot, seed=2))
-    assert "scatters" not in found.summary()
-    assert found.to_data()["sample_rms"] == [None, None]
+def test_friction_differs_between_recordings_and_at_rest(robot, fit):
+    """A sample's interval knows of another recording's friction; at standstill the model's interval is a band."""
+    level = np.array([3.0, 2.0])
+    rest = tuple(FrictionTerm("rest", joint, (0.5,)) for joint in range(2))
+    names = TorqueModel(robot, terms=rest).names
+    wide = np.zeros((len(names), len(names)))
+    wide[: len(fit.values), : len(fit.values)] = fit.covariance
+    values = np.append(fit.values, [0.0, 0.0])
+    for joint in range(2):
+        values[names.index(f"fc{joint + 1}")], values[names.index(f"fv{joint + 1}")] = level[joint], 0.0
+    spread = np.array([[0.3, 0.0, 0.4], [0.0, 0.1, 0.0]])
+    classes = (*fit.identifiability.classes, "curve", "curve")
+    other = replace(
+        fit,
+        columns=names,
+        values=values,
+        covariance=wide,
+        terms=rest,
+        recording=spread,
+        identifiability=replace(fit.identifiability, classes=classes),
+    )
+    data = data_of(robot, seed=2)
+    found = predict(other, data)
+    factor = 1.9599640
+    expected = [np.full(len(data.qd), 0.5), 0.1 * np.abs(data.qd[:, 1])]
+    for joint in range(2):
+        model, sample = ((found.upper, found.torque), (found.sample_upper, found.torque))
+        parts = [(high - low)[:, joint] / factor for high, low in (model, sample)]
+        left = parts[1] ** 2 - parts[0] ** 2 - found.sample_rms[joint] ** 2
+        moving = np.abs(data.qd[:, joint]) > 0.06
+        np.testing.assert_allclose(left[moving], expected[joint][moving] ** 2, atol=1e-9)
+    still = replace(data, qd=np.zeros_like(data.qd) + 0.01, qdd=np.zeros_like(data.qdd))
+    here, there = predict(other, still), predict(other, replace(still, qd=-still.qd))
+    np.testing.assert_allclose(here.torque, there.torque, atol=1e-6)
+    assert np.all(here.upper - here.torque >= level)

@@ -16,17 +16,20 @@ from armid.arrays import Array
 from armid.display import html_table, short
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
+from armid.dynamics.parameters import FRICTION
 from armid.errors import ArmidError
 from armid.estimation.identifiability import Identifiability
 from armid.files import plain, read_result, write_result
 from armid.notes import Note
 from armid.robot.robot import Robot
+from armid.torque.friction.smooth import REST
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 from armid.torque.model import TorqueModel
 
 FORMAT = "armid fit 1"
 INDEFINITE = 1e-3  # of a correlation, by which round-off may make a covariance indefinite
+STANDSTILL = 0.1  # share of the speed below which the data say nothing, up to which a joint stands still
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,32 @@ class Fit:
             variance = np.einsum("tjp,pq,tjq->tj", regressor, self.covariance, regressor, optimize=True)
             spread[part] = np.sqrt(np.maximum(variance, 0.0))
         return Prediction(torque, spread, self.recording_sigma(motion.qd))
+
+    def predict_at_rest(self, motion: Motion, *, sigma: bool = True) -> Prediction:
+        """`predict`, but with a band where a joint stands still: friction there is anything up to its level.
+
+        A joint stands still below a tenth of the speed below which the data say nothing of its friction. Its friction
+        counts as zero with the standard deviation of a uniform distribution.
+        """
+        limit, level = self._standstill
+        still = np.abs(motion.qd) < limit
+        found = self.predict(Motion(motion.q, np.where(still, 0.0, motion.qd), motion.qdd), sigma=sigma)
+        return replace(found, sigma=np.where(still, np.hypot(found.sigma, level / np.sqrt(3.0)), found.sigma))
+
+    @cached_property
+    def _standstill(self) -> tuple[Array, Array]:
+        """Speed below which a joint stands still [rad/s], and the level of its friction at the slowest data [N m]."""
+        slow = np.zeros(self.robot.n_joints)
+        for term in self.terms:
+            if term.law == REST.name:
+                slow[term.joint] = term.shapes[0]
+        kinds = {parameter.name: parameter.kind for parameter in self.torque_model.model.parameters}
+        uneven = {name for term in self.terms if term.loaded or term.formula.weighted for name in term.names}
+        own = [kinds.get(name, FRICTION) == FRICTION and name not in uneven for name in self.columns]
+        velocity = np.vstack([slow, -slow])
+        motion = Motion(np.zeros_like(velocity), velocity, np.zeros_like(velocity))
+        both = self.torque_model.linear_torque(motion, np.where(own, self.values, 0.0))
+        return STANDSTILL * slow, np.abs(0.5 * (both[0] - both[1]))
 
     def recording_sigma(self, velocity: Array) -> Array:
         """Standard deviation of friction between recordings at velocities (samples, joints) [N m]."""

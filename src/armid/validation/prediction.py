@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,11 +42,14 @@ class TorquePrediction:
         joints: names.
         time: [s].
         torque: [N m or N].
-        lower, upper: ends of the interval for the torque itself, from the parameters' covariance [N m].
-        level: of the interval.
+        lower, upper: ends of the interval for the model's torque, from the parameters' covariance [N m]; a band where
+            a joint stands still.
+        sample_lower, sample_upper: ends of the interval for one sample of a new recording: the model's, friction's
+            spread between recordings, and what one sample scatters by [N m].
+        level: of the intervals.
         residual_rms: error of the fit per joint on its training data, as averaged or filtered for the fit [N m].
-        sample_rms: the same for one sample as recorded, without averaging or filtering: what one measurement adds to
-            the interval [N m]; NaN where the fit does not tell.
+        sample_rms: the same for one sample as recorded, without averaging or filtering [N m]; that of the filtered ones
+            where the fit does not tell.
         measured: torque that a log or data set holds [N m]; None without.
         source: what was predicted.
         notes: what was left out.
@@ -58,6 +61,8 @@ class TorquePrediction:
     torque: Array
     lower: Array
     upper: Array
+    sample_lower: Array
+    sample_upper: Array
     level: float
     residual_rms: Array
     sample_rms: Array
@@ -67,9 +72,9 @@ class TorquePrediction:
     history: Mapping[str, Any] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Array]:
-        """Named columns: time, then torque, lower, upper and measured of each joint."""
+        """Named columns: time, then torque, its interval, that of a sample, and measured of each joint."""
         result = {"time": self.time}
-        for key in ("torque", "lower", "upper", "measured"):
+        for key in ("torque", "lower", "upper", "sample_lower", "sample_upper", "measured"):
             values = getattr(self, key)
             if values is not None:
                 result |= {f"{key}.{joint}": values[:, j] for j, joint in enumerate(self.joints)}
@@ -77,14 +82,14 @@ class TorquePrediction:
 
     def summary(self) -> str:
         """A few lines for people."""
-        half = 0.5 * (self.upper - self.lower)
+        half, sample = 0.5 * (self.upper - self.lower), 0.5 * (self.sample_upper - self.sample_lower)
         lines = [f"{plural(len(self.time), 'sample')} over {np.ptp(self.time):.4g} s, {self.level:.0%} intervals"]
-        width, known = max(len(name) for name in self.joints), np.isfinite(self.sample_rms)
+        width = max(len(name) for name in self.joints)
         for j, name in enumerate(self.joints):
             lines.append(
                 f"  {name:<{width}}  torque {self.torque[:, j].min():+.3g} to {self.torque[:, j].max():+.3g} N m, "
-                f"± {np.median(half[:, j]):.2g} (largest {half[:, j].max():.2g})"
-                + (f"; one recorded sample scatters by {self.sample_rms[j]:.2g}" if known[j] else "")
+                f"model ± {np.median(half[:, j]):.2g} (largest {half[:, j].max():.2g}), one recorded sample "
+                f"± {np.median(sample[:, j]):.2g}"
             )
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
@@ -138,8 +143,8 @@ def _of_trajectory(fit: Fit, trajectory: Trajectory, rate_hz: float, level: floa
     if trajectory.joints != fit.robot.n_joints:
         raise DataShapeError(f"the {source} has {trajectory.joints} joints; {fit.robot.name} has {fit.robot.n_joints}")
     time, motion = trajectory.sample(rate_hz)
-    found = fit.predict(Motion(*(np.ascontiguousarray(array) for array in motion)))
-    return _wrapped(fit, time, found.torque, found.sigma, level, None, source)
+    found = fit.predict_at_rest(Motion(*(np.ascontiguousarray(array) for array in motion)))
+    return _wrapped(fit, time, [found.torque, found.sigma, found.recording], level, source)
 
 
 def _of_log(fit: Fit, log: Log, level: float) -> TorquePrediction:
@@ -167,15 +172,13 @@ def _result(
     keep, notes = _settled(data, time, known, fit.delay_s)
     if not keep.any():
         raise ArmidError(f"{source or 'the log'}: is too short to differentiate ({notes[0]}); give a longer one")
-    found = fit.predict(data.motion)
-    arrays = [delayed(array, data, fit.delay_s) for array in (found.torque, found.sigma)]
+    found = fit.predict_at_rest(data.motion)
+    arrays = [delayed(array, data, fit.delay_s) for array in (found.torque, found.sigma, found.recording)]
     if measured is not None and len(measured) == len(data.time):
         arrays.append(measured)
     if len(time) != len(data.time) or not np.array_equal(time, data.time):
         arrays = [np.column_stack([np.interp(time, data.time, c) for c in array.T]) for array in arrays]
-    arrays = [array[keep] for array in arrays]
-    held = arrays[2] if len(arrays) > 2 else None
-    return _wrapped(fit, time[keep], arrays[0], arrays[1], level, held, source, notes)
+    return _wrapped(fit, time[keep], [array[keep] for array in arrays], level, source, notes)
 
 
 def _settled(data: Dataset, time: Array, known: Array, delay_s: Array) -> tuple[NDArray[np.bool_], tuple[Note, ...]]:
@@ -216,33 +219,28 @@ def _holes(known: Array) -> tuple[Array, Array]:
 def _sample_rms(fit: Fit) -> Array:
     """Error of one sample as recorded: what is left on training data, and what averaging or filtering took away."""
     taken = fit.history.get("taken_away_rms")
-    if taken is None:
-        return np.full(fit.robot.n_joints, np.nan)
-    result: Array = np.hypot(fit.residual_rms, np.asarray(taken, dtype=float))
-    return result
+    return np.asarray(np.hypot(fit.residual_rms, np.zeros_like(fit.residual_rms) if taken is None else taken))
 
 
 def _wrapped(
-    fit: Fit,
-    time: Array,
-    torque: Array,
-    sigma: Array,
-    level: float,
-    measured: Array | None,
-    source: str,
-    notes: tuple[Note, ...] = (),
+    fit: Fit, time: Array, arrays: Sequence[Array], level: float, source: str, notes: tuple[Note, ...] = ()
 ) -> TorquePrediction:
-    reach = float(norm.ppf(0.5 + 0.5 * level)) * sigma
+    """The result from torque, its standard deviation, that between recordings, and perhaps measured torque."""
+    torque, sigma, recording, *measured = arrays
+    factor, scatter = float(norm.ppf(0.5 + 0.5 * level)), _sample_rms(fit)
+    reach, sample = factor * sigma, factor * np.sqrt(sigma**2 + recording**2 + scatter**2)
     return TorquePrediction(
         joints=fit.robot.joint_names,
         time=time,
         torque=torque,
         lower=torque - reach,
         upper=torque + reach,
+        sample_lower=torque - sample,
+        sample_upper=torque + sample,
         level=level,
         residual_rms=fit.residual_rms,
-        sample_rms=_sample_rms(fit),
-        measured=measured,
+        sample_rms=scatter,
+        measured=measured[0] if measured else None,
         source=source,
         notes=notes,
         history={"armid": __version__, "fit_data_sha256": list(fit.history.get("data_sha256", ()))},
