@@ -10,17 +10,15 @@ import pytest
 
 import armid
 from armid.dynamics.model import Motion
-from armid.estimation.consistent import feasible
 from armid.estimation.consistent.conditions import Bounds, Unknowns
 from armid.estimation.consistent.feasible import ConsistentLeastSquares, consistent_fit
-from armid.estimation.consistent.log_det import NotConsistentError
+from armid.estimation.consistent.log_det import NotConsistentError, plausible_arm
 from armid.estimation.consistent.prior import Prior
-from armid.estimation.consistent.regularisation import plausible_bodies
-from armid.estimation.consistent.semidefinite import Minimum
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
 from armid.experiment.virtual import VirtualRobot
+from armid.robot.friction import Friction
 from armid.robot.inertia import impossibility, to_com
 from armid.robot.robot import inertial_names
 from armid.signals import process
@@ -66,7 +64,7 @@ def check_virtual_arm(name):
     assert set(found.standard_parameters) == set(found.torque_model.model.names)
     squares = [np.sum(np.array(f.factor.counts) * f.residual_rms**2) for f in (free, found)]
     assert squares[1] < 1.02**2 * squares[0]
-    assert found.notes[-1].code == "estimation.limits_not_in_intervals"
+    assert {"estimation.regularised", "estimation.determined"} <= {note.code for note in found.notes}
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -123,29 +121,29 @@ def test_noise_cannot_make_it_impossible():
     assert min(free.values[free.columns.index(f"fc{i}")] for i in range(1, 7)) < 0.0
     found = consistent_fit(free)
     check_possible(found)
-    assert "estimation.limits_active" in {note.code for note in found.notes}
 
 
 def test_terms_pass_through(tmp_path):
-    """Terms of a friction search stay, and the joint's friction brakes at every speed; the file keeps all."""
-    robot = replace(library_arm("rx60"), friction=armid.load_robot("er16").friction[:3])
-    terms = (FrictionTerm("stribeck-excess", 1, (0.1,)), FrictionTerm("root", 1), FrictionTerm("load", 2))
+    """Friction terms stay, and the joint's friction brakes at every speed; the file keeps all."""
+    linear = Friction("coulomb-viscous")
+    robot = replace(library_arm("rx60"), friction=(linear, Friction("none"), linear))
+    terms = (FrictionTerm("stribeck", 1, (0.1,)), FrictionTerm("load", 2))
     load = WeightedLeastSquares().fit(robot, made(robot))
     base = dict(zip(load.columns, load.values.tolist(), strict=True))
 
     def friction(v):
         extra = np.zeros_like(v)
-        extra[:, 1] = np.sign(v[:, 1]) * (3.0 - 2.0 * np.exp(-np.abs(v[:, 1]) / 0.1)) + 1.0 * v[:, 1]
+        extra[:, 1] = np.sign(v[:, 1]) * (3.0 - 2.0 * np.exp(-((v[:, 1] / 0.1) ** 2))) + 1.0 * v[:, 1]
         return extra
 
     data = made(robot, noise=0.3, friction=friction)
     estimator = replace(ConsistentLeastSquares(), terms=terms, delay_s=(0.0, 0.0, 0.0), load_values=base)
     fit = estimator.fit(robot, data)
-    assert fit.names[-3:] == ("fe2", "fr2", "fl3")
+    assert fit.names[-4:] == ("fv2", "fc2", "fs2", "fl3")
     check_possible(fit)
     assert fit.values[fit.columns.index("fl3")] > 0.0
-    # A negative Stribeck coefficient is allowed as long as friction as a whole brakes.
-    assert fit.values[fit.columns.index("fe2")] < 0.0
+    # Less friction at rest than in motion is allowed as long as friction as a whole brakes.
+    assert fit.values[fit.columns.index("fs2")] < fit.values[fit.columns.index("fc2")]
     fit.save(tmp_path / "fit.json")
     again = load_fit(tmp_path / "fit.json")
     assert again.standard_parameters == fit.standard_parameters
@@ -198,26 +196,21 @@ def test_share_of_the_data_against_a_prior():
 
 
 def check_weights(name, seed):
-    """No link is heavier than five times what is plausible, one above three times is told, the torque is as good."""
+    """No link is heavier than five times what is plausible, and the torque is as good."""
     free = WeightedLeastSquares().fit(*recorded(name, seed))
     found = consistent_fit(free)
     masses = np.array([found.standard_parameters[f"m{i}"] for i in range(1, free.robot.n_joints + 1)])
-    burdens = masses / plausible_bodies(free, None)[:, 3, 3]
-    assert np.all(burdens <= 5.0)
+    (told,) = (note.values for note in found.notes if note.code == "estimation.regularised")
+    assert np.all(masses <= 5.0 * told["mass_factor"] * plausible_arm(free.robot)[:, 3, 3])
     check_possible(found)
-    for number, times in enumerate(burdens, start=1):
-        told = any((note.code, note.values.get("link")) == ("estimation.heavy_link", number) for note in found.notes)
-        assert told == (times > feasible.TOLD)
     squares = [float(f.weights @ (np.array(f.factor.counts) * f.residual_rms**2)) for f in (free, found)]
     assert squares[1] < 1.02**2 * squares[0]  # 2 % of the torque's error
     return masses
 
 
-def test_links_are_not_heavier_than_the_data_ask_for(monkeypatch):
-    """Link 2 of the PA-10 comes out at 46 kg where no attention is paid; one a third lighter fits as well."""
+def test_links_are_not_heavier_than_the_data_ask_for():
+    """Link 2 of the PA-10 would come out at 46 kg where no attention is paid; one a third lighter fits as well."""
     assert check_weights("pa10", 0)[1] < 32.0
-    monkeypatch.setattr(feasible, "HEAVY", np.inf)
-    assert check_weights("pa10", 0)[1] > 45.0
 
 
 @pytest.mark.prove
@@ -228,17 +221,15 @@ def test_no_arm_has_a_link_that_is_too_heavy(name, seed):
     check_weights(name, seed)
 
 
-def test_a_link_that_must_be_heavy_is_told():
-    """Where the data leave no lighter link it stays, and a sentence says so."""
+def test_size_of_the_plausible_arm_is_fitted():
+    """Nominal masses that are all wrong by one factor, as of an arm in other units of torque, change nothing."""
     robot = library_arm("rx60")
-    light = replace(robot, nominal_inertia=0.01 * robot.virtual.inertia)
-    found = ConsistentLeastSquares().fit(light, made(light, noise=0.2))
-    heavy = [i for i in (1, 2, 3) if found.standard_parameters[f"m{i}"] > 0.05 * robot.virtual.inertia[i - 1, 0]]
-    assert heavy
-    for number in heavy:
-        told = next(note for note in found.notes if note.values.get("link") == number)
-        assert told.code == "estimation.heavy_link"
-        assert told.values["mass"] == pytest.approx(found.standard_parameters[f"m{number}"])
+    data = made(robot, noise=0.2)
+    right, light = (
+        ConsistentLeastSquares().fit(replace(robot, nominal_inertia=share * robot.virtual.inertia), data)
+        for share in (1.0, 0.01)
+    )
+    assert light.standard_parameters == pytest.approx(right.standard_parameters, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["rx60", "pa10"])
@@ -272,13 +263,12 @@ def test_bounds_hold():
     json.dumps(dict(fit.options))
 
 
-def test_contradictory_bounds_keep_the_last_good_result():
-    """Impossible demands end in one sentence, and the unconstrained fit is kept."""
+def test_contradictory_bounds():
+    """Impossible demands end in one sentence."""
     robot = library_arm("rx60")
     bounds = Bounds(mass={1: (20.0, 21.0)}, total_mass=(0.0, 5.0))
-    with pytest.raises(NotConsistentError, match="contradict") as caught:
+    with pytest.raises(NotConsistentError, match="contradict"):
         ConsistentLeastSquares(bounds=bounds).fit(robot, made(robot, noise=0.2))
-    assert caught.value.fit.names
     with pytest.raises(armid.errors.ArmidError, match="link 9"):
         ConsistentLeastSquares(bounds=Bounds(mass={9: (0.0, 1.0)})).fit(robot, made(robot, noise=0.2))
 
@@ -303,23 +293,14 @@ def test_data_that_leave_something_free():
     assert fit.identifiability.poor
 
 
-def test_solver_that_gives_up(monkeypatch):
-    """What to try is said, and the unconstrained fit is kept."""
-    robot = library_arm("rx60")
-    free = WeightedLeastSquares().fit(robot, made(robot, noise=0.2))
-    stopped = Minimum(np.zeros(1), "MaxIterations", 0.0)
-    monkeypatch.setattr(feasible, "minimise", lambda *args, **options: stopped)
-    with pytest.raises(NotConsistentError, match=r"MaxIterations.*try a prior") as caught:
-        consistent_fit(free)
-    assert caught.value.fit is free
-
-
 def test_without_the_extra(monkeypatch):
-    """Without Clarabel the sentence says what to install."""
+    """Clarabel is needed only where bounds keep the plausible arm out; the sentence says what to install."""
     monkeypatch.setitem(sys.modules, "clarabel", None)
     robot = library_arm("rx60")
+    data = made(robot, noise=0.2)
+    check_possible(ConsistentLeastSquares().fit(robot, data))
     with pytest.raises(armid.errors.MissingExtraError, match="feasible"):
-        ConsistentLeastSquares().fit(robot, made(robot, noise=0.2))
+        ConsistentLeastSquares(bounds=Bounds(mass={1: (90.0, 91.0)})).fit(robot, data)
 
 
 def test_unknown_noise():

@@ -20,7 +20,7 @@ def fit(arm):  # noqa: F811
     robot, model, values = arm
     data = dataset(robot, linear_torque(model, values), noise=2.0)
     named = dict(zip(model.base.kept, values, strict=True))
-    terms = (FrictionTerm("load", 1), FrictionTerm("stribeck-excess", 0, (0.2,)))
+    terms = (FrictionTerm("load", 1), FrictionTerm("rest", 0, (0.2,)))
     return WeightedLeastSquares(terms=terms, load_values=named, delay_s=(0.0, 0.01, 0.0)).fit(robot, data), data
 
 

@@ -130,24 +130,24 @@ def test_known_parameters_are_not_estimated(arm):
     assert np.allclose(fit.predict(data.motion).torque, data.torque)
 
 
-TERMS = (FrictionTerm("load", 1), FrictionTerm("stribeck-excess", 0, (0.2,)), FrictionTerm("root", 2))
+TERMS = (FrictionTerm("load", 1), FrictionTerm("rest", 0, (0.2,)), FrictionTerm("gain", 2))
 
 
 def richer_torque(robot, model, values):
     named = dict(zip(model.base.kept, values, strict=True))
     problem = Problem(robot, dataset(robot, linear_torque(model, values)), terms=TERMS, load_values=named)
-    return named, lambda motion: problem.torque_model.regressor(motion) @ np.append(values, [0.1, 30.0, 20.0])
+    return named, lambda motion: problem.torque_model.regressor(motion) @ np.append(values, [0.1, 30.0, 0.2])
 
 
 @pytest.mark.parametrize("filtering", [False, True])
 def test_terms_are_recovered(arm, filtering):
-    """Load-dependent, Stribeck and sub-linear friction, planted, come out as they went in."""
+    """Friction in proportion to the load, friction that fades with speed and a gain of the weight, planted."""
     robot, model, values = arm
     named, torque = richer_torque(robot, model, values)
     kernel = low_pass_kernel(100.0, 8.0) if filtering else None
     data = dataset(robot, torque, kernel=kernel, step=3)
     fit = OrdinaryLeastSquares(terms=TERMS, load_values=named).fit(robot, data)
-    assert np.allclose(fit.values[-3:], [0.1, 30.0, 20.0], rtol=1e-6)
+    assert np.allclose(fit.values[-3:], [0.1, 30.0, 0.2], rtol=1e-6)
     assert np.allclose(fit.values[:-3], values, rtol=1e-6)
 
 
@@ -224,12 +224,12 @@ def test_torque_equals_the_product_with_the_regressor(arm):
     """Without making the regressor: base parameters, every kind of term, filtered and decimated rows."""
     robot, model, values = arm
     named = dict(zip(model.base.kept, values, strict=True))
-    terms = (FrictionTerm("root", 0), FrictionTerm("stribeck-excess", 1, (0.1,)), FrictionTerm("asymmetry", 2))
-    terms += (FrictionTerm("load", 1),)
+    terms = (FrictionTerm("smooth", 0, (0.05,)), FrictionTerm("rest", 1, (0.1,)), FrictionTerm("smooth-even", 2, (0.05,)))
+    terms += (FrictionTerm("load", 1), FrictionTerm("gain", 2))
     kernel = low_pass_kernel(100.0, 6.0)
     data = dataset(robot, linear_torque(model, values), kernel=kernel, step=4)
     problem = Problem(robot, data, terms=terms, load_values=named)
-    x = np.append(values, [3.0, 40.0, 5.0, 0.1])
+    x = np.concatenate([values, np.arange(10.0), [40.0], np.arange(10.0) - 5.0, [0.1, 0.2]])
     product = problem.torque_model.regressor(data.motion) @ x
     np.testing.assert_allclose(problem.torque_model.linear_torque(data.motion, x), product, rtol=1e-9, atol=1e-9)
     for block in problem.blocks():
