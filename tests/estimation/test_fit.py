@@ -109,7 +109,7 @@ def test_coefficients_of_a_friction_curve_are_no_parameters(tmp_path):
     series = FourierSeries(0.2, (1, 2, 3), *rng.normal(scale=0.2, size=(2, n, 3)), np.zeros(n))
     data = process(VirtualRobot(unseen.robot, rate_hz=100.0, seed=1).run(series, periods=1), robot=unseen.robot)
     fit = MixedEffects().fit(unseen.robot, data)
-    curve = [name for term in fit.terms if term.law.startswith("smooth") for name in term.names]
+    curve = [name for term in fit.terms if term.law.startswith(("smooth", "rest")) for name in term.names]
     assert curve
     count, total = fit.identifiability.counts
     assert (count, total) == (len(fit.determined), len(fit.names) - len(curve))

@@ -135,7 +135,6 @@ class _Cost:
         power = float(start @ self.matrix @ start)
         self.mass_factor = max(float(self.right @ start) / power, 1e-9) if power > 0.0 else 1.0
         start *= self.mass_factor
-        typical = size / np.sqrt(np.maximum(np.diag(self.matrix), 1e-300))
         kinds = {parameter.name: parameter for parameter in unknowns.model.parameters}
         self.linear = np.zeros(len(start))
         self.parts: list[tuple[float, bool, Array, Array]] = []  # weight, whether fixed, constant, slopes
@@ -159,7 +158,10 @@ class _Cost:
                 self.linear[k] += ROTOR / start[k]
                 self.parts.append((ROTOR, False, condition.constant, condition.slopes))
             else:
-                start[k] = max(start[k], 1e-3 * typical[k])
+                if start[k] == 0.0:  # friction and stiffness; of what no row shows, nearly none
+                    shown = self.matrix[k, k] > 0.0
+                    start[k] = 1e-3 * (size / np.sqrt(self.matrix[k, k]) if shown else 1.0)
+                    self.linear[k] += 0.0 if shown else OTHER / start[k]
                 self.parts.append((OTHER, False, condition.constant, condition.slopes))
         while not np.isfinite(self.value(start, 1.0)) and np.abs(start).max() > 0.0:  # rotors too large for their links
             rotors = [place[name] for name, parameter in kinds.items() if parameter.kind == "rotor" and name in place]
