@@ -14,8 +14,8 @@ import pytest
 import armid
 from armid.estimation import identify
 from armid.estimation.consistent.feasible import consistent_fit
-from armid.estimation.friction_choice import FrictionSearch
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.mixed import MixedEffects
 from armid.logs import read_log
 from armid.logs.public import public_log
 from armid.robot.inertia import impossibility
@@ -36,14 +36,15 @@ def trained(data, name, friction):
     robot = armid.load_robot(entry.robot_path(data))
     files = [data / name / file for file in entry.of_use("train")]
     sets = process(read_log(files if name == "tx40" else files[0], entry.recipe), robot=robot)
-    fit = {"linear": WeightedLeastSquares, "auto": FrictionSearch}[friction]().fit(robot, sets)
+    fit = {"linear": WeightedLeastSquares, "auto": MixedEffects}[friction]().fit(robot, sets)
     return robot, sets, fit
 
 
 @cache
 def possible(data, name, friction):
-    """The physically possible fit."""
-    return consistent_fit(trained(data, name, friction)[2])
+    """The physically consistent fit."""
+    fit = trained(data, name, friction)[2]
+    return consistent_fit(fit) if friction == "linear" else fit
 
 
 def nrms(fit, data, which):
@@ -70,7 +71,7 @@ def test_ur10e_with_linear_friction(data, which):
 
 
 @pytest.mark.parametrize("which", ["ptp", "50sec"])
-def test_ur10e_with_chosen_friction(data, which):
+def test_ur10e_with_smooth_friction(data, which):
     """Mean over joints within the bar and below that of linear friction; no joint worse by more than two percent.
 
     Joint 6 of ptp is 1.2 % worse, 0.06 points; over twelve blocks of that log the difference of its squared errors is
@@ -92,22 +93,21 @@ OTHER_WAY = [  # robot, training file, what it is judged by, cutoff of the low-p
 
 
 @pytest.mark.parametrize(("name", "train", "others", "low_pass_hz"), OTHER_WAY)
-def test_chosen_friction_is_not_worse_on_other_motion(data, name, train, others, low_pass_hz):
+def test_smooth_friction_is_not_worse_on_other_motion(data, name, train, others, low_pass_hz):
     """Whichever log of an arm is trained on, all others are predicted at least as well as with linear friction.
 
-    Judged by the relative error of all joints together, for the default of the command (a possible arm) and for least
-    squares, where one xmate7p pair is 0.02 % worse. Slow training (ptp) and fast others show what friction does beyond
-    the speeds it was chosen at.
+    Judged by the relative error of all joints together, against least squares and against the physically consistent
+    arm with linear friction. Slow training (ptp) and fast others show what friction does beyond the speeds of its data.
     """
     entry = public_log(name)
     robot = armid.load_robot(entry.robot_path(data))
     sets = process(read_log(data / name / train, entry.recipe), robot=robot)
     plain = WeightedLeastSquares().fit(robot, sets)
-    pairs = [(FrictionSearch().fit(robot, sets), plain, 1.001), (identify(robot, sets), consistent_fit(plain), 1.0)]
+    smooth = identify(robot, sets)
     for other in others:
         log = read_log(data / name / other, entry.recipe)
-        for chosen, linear, bar in pairs:
-            ours, theirs = (validate(fit, log, low_pass_hz=low_pass_hz, nominal=False) for fit in (chosen, linear))
+        for linear, bar in ((plain, 1.001), (consistent_fit(plain), 1.0)):
+            ours, theirs = (validate(fit, log, low_pass_hz=low_pass_hz, nominal=False) for fit in (smooth, linear))
             assert ours.relative_error <= bar * theirs.relative_error
             joints = [a.nrms_moving / b.nrms_moving for a, b in zip(ours.joints, theirs.joints, strict=True)]
             assert max(joints) < 1.1
@@ -124,10 +124,11 @@ def test_ur10e_physically_possible(data, friction):
 
 
 def test_ur10e_default_of_the_command(data):
-    """`armid identify` without options: friction chosen, arm possible, all linear bars kept."""
+    """`armid identify` without options: smooth friction, a consistent arm, all linear bars kept."""
     robot, sets, _ = trained(data, "ur10e", "linear")
     fit = identify(robot, sets)
-    assert fit.method == "feasible"
+    assert fit.method == "mixed"
+    assert links_are_possible(fit)
     for which, bar in UR10E_BARS.items():
         assert np.all(nrms(fit, data, which) <= bar)
 
@@ -223,10 +224,10 @@ def test_tx40_needs_its_coupling(data):
 
 
 @pytest.mark.prove
-def test_tx40_with_chosen_friction(data):
-    """Chosen friction predicts held-out blocks clearly better than linear friction."""
+def test_tx40_with_smooth_friction(data):
+    """Smooth friction predicts held-out blocks clearly better than linear friction."""
     robot = trained(data, "tx40", "linear")[0]
-    assert tx40_held_out(tx40_motion(data), robot, FrictionSearch()) <= 0.047
+    assert tx40_held_out(tx40_motion(data), robot, MixedEffects()) <= 0.047
 
 
 @pytest.mark.parametrize(("friction", "bar"), [("linear", 0.025), ("auto", 0.0246)])
@@ -241,7 +242,7 @@ def test_xmate7p(data, friction, bar):
 
 
 def test_xmate7p_default_of_the_command(data):
-    """Chosen friction and a possible arm keep the bar, and predict better than the possible arm of linear friction."""
+    """Smooth friction and a consistent arm keep the bar, and predict better than that of linear friction."""
     robot, sets, _ = trained(data, "xmate7p", "linear")
     other = read_log(data / "xmate7p" / "traj2.csv", "xmate7p")
     fit = identify(robot, sets)

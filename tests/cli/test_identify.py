@@ -18,13 +18,13 @@ def files(tmp_path):
 
 
 def test_identify_with_defaults(armid, files):
-    """It says what it chose, writes a fit that is possible, and finds the truth."""
+    """It says what it found, writes a fit that is possible, and finds the truth."""
     result = armid("identify", files / "planar.yaml", files / "train.csv", "-o", files / "fit.json")
     assert result.code == 0, result.err
     assert "friction auto" in result.out
     assert "low-pass" in result.out.lower() or "averag" in result.out.lower()
     fit = load_fit(files / "fit.json")
-    assert fit.method == "feasible"
+    assert fit.method == "mixed"
     assert fit.standard_parameters is not None
     assert fit.options["friction"] == "auto"
     assert len(fit.history["files_sha256"]) == 2
@@ -53,14 +53,14 @@ def test_options_change_the_estimate(armid, files):
     result = armid(
         "identify", files / "planar.yaml", files / "train.csv", "-o", files / "fit.json",
         "--fix", "fo1=0.5", "fo2=-0.2", "--signals", files / "steps.yaml", "--method", "wls",
-        "--friction", "stribeck-excess",
+        "--friction", "stribeck",
     )  # fmt: skip
     assert result.code == 0, result.err
     fit = load_fit(files / "fit.json")
     assert fit.robot.known == {"fo1": 0.5, "fo2": -0.2}
     assert "fo1" not in fit.names
     assert fit.pipeline[-1]["cutoff_hz"] == 3.0
-    assert {term.law for term in fit.terms} <= {"stribeck-excess"}
+    assert [term.law for term in fit.terms] == ["stribeck", "stribeck"]
     inline = armid(
         "identify", files / "planar.yaml", files / "train.csv", "--signals", "{step: LowPass, cutoff_hz: 3.0}",
         "--friction", "linear", "--json",
@@ -116,6 +116,9 @@ def test_notes_of_several_logs_name_them(armid, files):
     [
         (("--method", "wsl"), "did you mean 'wls'"),
         (("--friction", "stribek"), "did you mean 'stribeck'"),
+        (("--friction", "stribeck,load"), "friction"),
+        (("--friction", "auto", "--method", "wls"), "use mixed, or name a law"),
+        (("--friction", "linear", "--method", "mixed"), "finds the form of friction itself"),
         (("--fix", "fc1"), "NAME=VALUE"),
         (("--fix", "fc1=1", "fc1=2"), "twice"),
         (("--fix", "fx9=1"), "fx9"),

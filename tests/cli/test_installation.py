@@ -15,7 +15,6 @@ from armid.cli.arguments import commands_of, offered
 from armid.cli.main import parser
 from armid.registry import friction_laws
 from armid.run import installation
-from armid.torque.friction.added import ADDED
 
 PROGRAM = [sys.executable, "-c", "import sys; from armid.cli import main; sys.exit(main())"]
 
@@ -127,8 +126,8 @@ def test_unknown_shell_is_refused(capsys):
 
 
 VALUES = {  # what is typed, what is offered
-    "identify a b --method": "feasible mixed wls ols svd ml robust tls iv abc de",
-    "identify a b --friction": " ".join(("auto", "linear", *friction_laws, *ADDED)),
+    "identify a b --method": "mixed feasible wls ols svd ml robust tls iv abc de",
+    "identify a b --friction": " ".join(("auto", "linear", *friction_laws)),
     "design pa10 --criterion": "d-optimal a-optimal e-optimal condition condition-raw condition-and-sigma",
     "design pa10 --to": "csv ros urscript",
     "design pa10 --seed": "",

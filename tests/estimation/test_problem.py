@@ -224,7 +224,11 @@ def test_torque_equals_the_product_with_the_regressor(arm):
     """Without making the regressor: base parameters, every kind of term, filtered and decimated rows."""
     robot, model, values = arm
     named = dict(zip(model.base.kept, values, strict=True))
-    terms = (FrictionTerm("smooth", 0, (0.05,)), FrictionTerm("rest", 1, (0.1,)), FrictionTerm("smooth-even", 2, (0.05,)))
+    terms = (
+        FrictionTerm("smooth", 0, (0.05,)),
+        FrictionTerm("rest", 1, (0.1,)),
+        FrictionTerm("smooth-even", 2, (0.05,)),
+    )
     terms += (FrictionTerm("load", 1), FrictionTerm("gain", 2))
     kernel = low_pass_kernel(100.0, 6.0)
     data = dataset(robot, linear_torque(model, values), kernel=kernel, step=4)

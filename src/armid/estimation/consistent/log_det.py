@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import null_space
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
@@ -31,6 +32,7 @@ STRONGEST = 1.0  # lambda at most: what one observation of each link would say
 MASS = 1.0  # kappa: a mass is within a factor of about three of its guess
 ROTOR, OTHER = 0.3, 1e-3  # weight of the logarithms of rotor inertias and of other inequalities, times lambda
 ROTOR_SHARE = 0.05  # of a link's second moments that its reflected rotor typically has
+GROUPED = 1e-9  # of a direction in which no torque changes, from which a parameter is part of a group
 STEPS, DONE = 200, 1e-6  # of Newton's method, at most; expected decrease of the cost at which it stops [nats]
 MARGIN = 1e-3  # of a start inside bounds and known values that the plausible arm breaks, as a share of typical sizes
 
@@ -48,7 +50,8 @@ class ConsistentEstimate:
         x: their values.
         covariance: of x, by the curvature of the cost (Laplace): data and regularisation.
         values: base parameters.
-        share: of each of x that the data tell: 1 all, 0 nothing (the rest is regularisation or prior).
+        share: of each of x that the data tell: 1 all, 0 nothing (the rest is regularisation or prior), as of what shows
+            in groups only.
         strength: lambda.
         mass_factor: by which the plausible arm is multiplied [kg of a mean link].
     """
@@ -111,6 +114,7 @@ def consistent_estimate(
         covariance = _inverse(hessian)
         told = np.einsum("ij,jk,ki->i", covariance, cost.data, covariance)
         share = np.clip(told / np.maximum(np.diag(covariance), 1e-300), 0.0, 1.0)
+        share[np.abs(null_space(unknowns.matrix)).max(axis=1, initial=0.0) > GROUPED] = 0.0
     values = unknowns.matrix @ x
     return ConsistentEstimate(unknowns.names, x, covariance, values, share, float(strength), cost.mass_factor)
 
