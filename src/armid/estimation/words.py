@@ -151,5 +151,9 @@ WORDS: dict[str, Any] = {
         "What the data leave open is settled by an arm of the description's geometry or nominal inertias (strength "
         "{strength:.2g}, mean link of {mass_factor:.3g} kg)."
     ),
+    "silent_masses": lambda links: (
+        f"No torque shows the mass of link{'s' if len(links) > 1 else ''} {', '.join(map(str, links))}: what is given "
+        "there is that of a plausible arm."
+    ),
     "not_consistent": "No physically consistent arm was sought or found ({reason}): method wls.",
 }  # fmt: skip

@@ -24,6 +24,7 @@ from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 
 RANK = 1e-9  # singular values below this share of the largest leave their direction to prior and plausible arm
+SILENT = 0.1  # share below which no torque shows a mass
 HALF = 0.5  # share from which a parameter counts as determined by the data
 
 
@@ -112,9 +113,12 @@ def shares(found: ConsistentEstimate) -> dict[str, float]:
 def consistency_notes(found: ConsistentEstimate, prior: Prior | None) -> list[Note]:
     """What regularisation and prior did."""
     others = [name for name, share in zip(found.names, found.share, strict=True) if share < HALF]
+    silent = [name[1:] for name, share in zip(found.names, found.share, strict=True) if share < SILENT]
+    silent = [int(name) for name in silent if name.isdigit()]
     return [
         *([] if prior is None else [prior.note()]),
         note("estimation.regularised", strength=found.strength, mass_factor=found.mass_factor),
+        *([note("estimation.silent_masses", links=silent)] if silent and prior is None else []),
         note("estimation.determined", total=len(found.names), others=others, prior=prior is not None),
     ]
 

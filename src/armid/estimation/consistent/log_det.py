@@ -29,10 +29,11 @@ from armid.robot.robot import Robot, inertial_names
 WEAKEST, STEP = 1e-8, 10.0**-0.5  # lambda at the end of the path from the plausible arm to the data, and its steps
 FELT = 0.25  # rise of the data's cost [nats] from which they feel the regularisation
 STRONGEST = 1.0  # lambda at most: what one observation of each link would say
-MASS = 1.0  # kappa: a mass is within a factor of about three of its guess
+MASS = 2.0  # kappa: a mass is within a factor of about three of its guess
 ROTOR, OTHER = 0.3, 1e-3  # weight of the logarithms of rotor inertias and of other inequalities, times lambda
 ROTOR_SHARE = 0.05  # of a link's second moments that its reflected rotor typically has
 GROUPED = 1e-9  # of a direction in which no torque changes, from which a parameter is part of a group
+DETERMINED = 0.3  # standard deviation of a first moment, as a share of the largest, up to which it tells the mass
 STEPS, DONE = 200, 1e-6  # of Newton's method, at most; expected decrease of the cost at which it stops [nats]
 MARGIN = 1e-3  # of a start inside bounds and known values that the plausible arm breaks, as a share of typical sizes
 
@@ -136,8 +137,7 @@ class _Cost:
             for name, value in zip(inertial_names(index + 1), from_pseudo_inertia(bodies[index]), strict=True):
                 if name in place:
                     start[place[name]] = value
-        power = float(start @ self.matrix @ start)
-        self.mass_factor = max(float(self.right @ start) / power, 1e-9) if power > 0.0 else 1.0
+        self.mass_factor = self._mass_factor(unknowns, start, information, right)
         start *= self.mass_factor
         kinds = {parameter.name: parameter for parameter in unknowns.model.parameters}
         self.linear = np.zeros(len(start))
@@ -173,6 +173,21 @@ class _Cost:
             if not len(rotors) or start[rotors].max() < 1e-30:
                 break
         self.start = start if np.isfinite(self.value(start, 1.0)) else _inside(unknowns, start)
+
+    def _mass_factor(self, unknowns: Unknowns, arm: Array, information: Array, right: Array) -> float:
+        """By what to multiply an arm so that its first moments are of the size that the data show.
+
+        Without gravity on any joint: so that its torque fits best, which takes rotors for links.
+        """
+        moments = [k for k, name in enumerate(unknowns.model.base.kept) if name.startswith(("mx", "my", "mz"))]
+        covariance = _inverse(information + 1e-12 * np.diag(np.diag(information)))
+        found, sigma = (covariance @ right)[moments], np.sqrt(np.diag(covariance))[moments]
+        own = (unknowns.matrix @ arm)[moments]
+        seen = sigma < DETERMINED * np.abs(found).max(initial=0.0)
+        if np.any(own[seen] != 0.0):
+            return float(np.linalg.norm(found[seen]) / np.linalg.norm(own[seen]))
+        power = float(arm @ self.matrix @ arm)
+        return max(float(self.right @ arm) / power, 1e-9) if power > 0.0 else 1.0
 
     def misfit(self, x: Array) -> float:
         """The data's cost, up to a constant."""
