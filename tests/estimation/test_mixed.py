@@ -71,7 +71,7 @@ class Stand:
         return np.linalg.lstsq(columns, rigid, rcond=None)[0]
 
     def other_motion(self, rng):
-        """Instants of several smooth motions, none of them the one that was recorded, of a third to all of its speed."""
+        """Instants of several smooth motions, none of them the recorded one, of a third to all of its speed."""
         n, parts = self.robot.n_joints, []
         speed = np.abs(np.gradient(self.log["position"], self.log.time, axis=0))
         for _ in range(8):
