@@ -106,7 +106,7 @@ class MixedEffects(Estimator):
         notes = [
             note("estimation.random_effects", shares=kinds),
             note("estimation.recordings", spread=list(between), count=len(problem.data)),
-            *consistency_notes(found, self.prior),
+            *consistency_notes(found, state.unknowns, self.prior),
         ]
         fit = self.finished(
             problem,

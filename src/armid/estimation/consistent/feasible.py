@@ -24,7 +24,6 @@ from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 
 RANK = 1e-9  # singular values below this share of the largest leave their direction to prior and plausible arm
-SILENT = 0.1  # share below which no torque shows a mass
 HALF = 0.5  # share from which a parameter counts as determined by the data
 
 
@@ -95,7 +94,7 @@ def consistent_fit(fit: Fit, *, prior: Prior | None = None, bounds: Bounds | Non
         standard_parameters=standard_parameters(fit.torque_model.model.names, unknowns, found),
         method=ConsistentLeastSquares.name,
         options={**fit.options, **own, "data_share": shares(found)},
-        notes=(*fit.notes, *_growth(fit, squares), *consistency_notes(found, prior)),
+        notes=(*fit.notes, *_growth(fit, squares), *consistency_notes(found, unknowns, prior)),
     )
 
 
@@ -110,15 +109,15 @@ def shares(found: ConsistentEstimate) -> dict[str, float]:
     return dict(zip(found.names, found.share.round(4).tolist(), strict=True))
 
 
-def consistency_notes(found: ConsistentEstimate, prior: Prior | None) -> list[Note]:
+def consistency_notes(found: ConsistentEstimate, unknowns: Unknowns, prior: Prior | None) -> list[Note]:
     """What regularisation and prior did."""
     others = [name for name, share in zip(found.names, found.share, strict=True) if share < HALF]
-    silent = [name[1:] for name, share in zip(found.names, found.share, strict=True) if share < SILENT]
-    silent = [int(name) for name in silent if name.isdigit()]
+    silent = [name[1:] for name, column in zip(found.names, unknowns.matrix.T, strict=True) if not column.any()]
+    numbers = [int(name) for name in silent if name.isdigit()]
     return [
         *([] if prior is None else [prior.note()]),
         note("estimation.regularised", strength=found.strength, mass_factor=found.mass_factor),
-        *([note("estimation.silent_masses", links=silent)] if silent and prior is None else []),
+        *([note("estimation.silent_masses", links=numbers)] if numbers and prior is None else []),
         note("estimation.determined", total=len(found.names), others=others, prior=prior is not None),
     ]
 

@@ -179,10 +179,12 @@ class _Cost:
 
         Without gravity on any joint: so that its torque fits best, which takes rotors for links.
         """
-        moments = [k for k, name in enumerate(unknowns.model.base.kept) if name.startswith(("mx", "my", "mz"))]
-        covariance = _inverse(information + 1e-12 * np.diag(np.diag(information)))
-        found, sigma = (covariance @ right)[moments], np.sqrt(np.diag(covariance))[moments]
-        own = (unknowns.matrix @ arm)[moments]
+        shown = np.flatnonzero(np.diag(information) > 0.0)
+        covariance = _inverse(information[np.ix_(shown, shown)] * (1.0 + 1e-12 * np.eye(len(shown))))
+        names = [*unknowns.model.base.kept, *unknowns.names[len(unknowns.model.unknown) :]]
+        moments = [k for k, place in enumerate(shown) if names[place].startswith(("mx", "my", "mz"))]
+        found, sigma = (covariance @ right[shown])[moments], np.sqrt(np.diag(covariance))[moments]
+        own = (unknowns.matrix @ arm)[shown][moments]
         seen = sigma < DETERMINED * np.abs(found).max(initial=0.0)
         if np.any(own[seen] != 0.0):
             return float(np.linalg.norm(found[seen]) / np.linalg.norm(own[seen]))
