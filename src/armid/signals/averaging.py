@@ -255,7 +255,7 @@ def select_harmonics(averaged: Averaged, *, false_alarm: float = 0.01, highest: 
     Test: without signal, M |X̄(k)|² over the noise power at harmonic k (spread between periods, per degree of freedom,
     pooled over k ± 5) follows F(2, ν) with ν = 2 (M - 1) times the number of pooled harmonics. A harmonic is kept
     where this exceeds the quantile at which noise alone would make a joint keep any wrong harmonic with the
-    probability `false_alarm`. The noise is never taken as smaller than the rounding of a quantised channel (q² / 12
+    probability `false_alarm`, shared out as 1 / k², since the harm that noise does to accelerations grows so. The noise is never taken as smaller than the rounding of a quantised channel (q² / 12
     per sample), which repeats from period to period and so does not show in the spread.
 
     Args:
@@ -276,13 +276,14 @@ def select_harmonics(averaged: Averaged, *, false_alarm: float = 0.01, highest: 
     cap = default_cap(np.where(statistic > 20.0, power, 0.0)) if highest is None else highest
     if cap < 1 or cap > top:
         raise SignalError("harmonics", f"the cap is {cap}; use 1 to {top}, the harmonics {samples} samples can hold")
-    limits = f_limit(false_alarm / cap, 2 * (count - 1) * pooled)
+    share = 1.0 / np.maximum(np.arange(top + 1.0), 1.0) ** 2
+    limits = f_limit(false_alarm * share / share[1:].sum(), 2 * (count - 1) * pooled)
     selected = np.asarray(statistic > limits[:, None])
     selected[0] = True
     return selected[: cap + 1]
 
 
-def f_limit(chance: float, freedom: Array | float) -> Array:
+def f_limit(chance: Array | float, freedom: Array | float) -> Array:
     """Value that F(2, ν) exceeds with the given chance: ν / 2 (chance^(-2 / ν) - 1), exact."""
     freedom = np.asarray(freedom, dtype=np.float64)
     return np.asarray(0.5 * freedom * np.expm1(-2.0 / freedom * np.log(chance)))
