@@ -1,13 +1,14 @@
 """Single checks of the log doctor on signals made by hand: broken logs, and numbers that are known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from armid.logs.log import Log, LogInfo
 from armid.signals.doctor import examine
 from armid.signals.doctor.channels import noise_level, quantum, spikes
-from armid.signals.doctor.fit import Mistake
-from armid.signals.doctor.robot import mistaken
+from armid.signals.doctor.mistakes import Mistake, mistaken
 
 RATE = 200.0
 
@@ -160,8 +161,9 @@ def test_half_a_sample_of_lag_is_no_fault():
 )
 def test_wiring_is_told_in_plain_words(kind, of, words):
     """Singular, plural, and no powers of ten: exp(2 * 5.48 / 2) is 240."""
-    mistake = Mistake(kind, (0,) if kind == "flip" else (0, 1), of, np.zeros(2))
-    first = next(mistaken(mistake, 2.0 * 5.48, ("a", "b")))
+    mistake = Mistake(kind, (0,) if kind == "flip" else (0, 1), of)
+    arm = SimpleNamespace(robot=SimpleNamespace(joint_names=("a", "b")))
+    first = next(mistaken(mistake, 2.0 * 5.48, arm))
     assert "fits 240 times better" in first.what
     assert first.what.endswith(f"if {words}.")
 

@@ -121,7 +121,7 @@ def test_torque_in_another_unit_is_named(factor, word):
     robot, log = recorded()
     report = examine(log.with_channels({"effort": factor * log["effort"]}), robot)
     (finding,) = report.at_least("warning")
-    assert (finding.code, finding.severity, finding.joint) == ("effort-scale", "warning", None)
+    assert (finding.code, finding.severity, finding.joint) == ("effort-scale", "error", None)
     assert 0.3 < finding.values["factor"] / factor < 3.0  # as well as masses are known
     assert word in finding.what
     assert "unit" in finding.advice

@@ -255,8 +255,9 @@ def select_harmonics(averaged: Averaged, *, false_alarm: float = 0.01, highest: 
     Test: without signal, M |X̄(k)|² over the noise power at harmonic k (spread between periods, per degree of freedom,
     pooled over k ± 5) follows F(2, ν) with ν = 2 (M - 1) times the number of pooled harmonics. A harmonic is kept
     where this exceeds the quantile at which noise alone would make a joint keep any wrong harmonic with the
-    probability `false_alarm`, shared out as 1 / k², since the harm that noise does to accelerations grows so. The noise is never taken as smaller than the rounding of a quantised channel (q² / 12
-    per sample), which repeats from period to period and so does not show in the spread.
+    probability `false_alarm`, shared out as 1 / k², since the harm that noise does to accelerations grows so. The
+    noise is never taken as smaller than the rounding of a quantised channel (q² / 12 per sample), which repeats from
+    period to period and so does not show in the spread.
 
     Args:
         averaged: positions.

@@ -17,11 +17,12 @@ SHOWN = 10  # numbers of periods that a note lists
 
 
 class _Words(Formatter):
-    """`str.format` with five more kinds of fields, for sentences about numbers.
+    """`str.format` with more kinds of fields, for sentences about numbers.
 
     ``{x:n sample}`` is "1 sample" or "3 samples"; ``{x:is|are}`` the first word for 1 and true, else the second;
     ``{x:ms.3g}`` the magnitude in milliseconds; ``{x:plain}`` three digits (``plain2``: two) without powers of ten;
-    ``{x:list}`` items with commas between them; ``{x:told}`` the sentence of a note.
+    ``{x:list}`` items with commas between them, ``{x:vector}`` numbers with blanks; ``{x:told}`` the sentence of a
+    note.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -36,6 +37,8 @@ class _Words(Formatter):
             return f"{float(format(value, f'.{format_spec[5:] or 3}g')):.12g}"
         if format_spec == "list":
             return ", ".join(map(str, value))
+        if format_spec == "vector":
+            return " ".join(f"{number:g}" for number in value)
         return _told(value) if format_spec == "told" else str(super().format_field(value, format_spec))
 
 

@@ -171,14 +171,21 @@ def _dropouts(log: Log, clock: TimeColumn, channel: str, joint: int, x: Array) -
         zero = zero & (np.abs(np.gradient(position)) > 0.0) if len(x) > 2 else zero
     elif channel in EFFORTS:
         values = x[~zero & np.isfinite(x)]
-        if quantum(values) == 0.0 and noise_level(values) > _NOISY * float(np.std(values)):
+        step = quantum(values)
+        if step == 0.0 and noise_level(values) > _NOISY * float(np.std(values)):
             return zero
+        if zero.mean() > _MOSTLY and float(np.median(np.abs(values))) > 3.0 * step and _moves(log, joint):
+            return zero  # no motor is without torque for most of a motion, unless its torque is below one step
     change = np.abs(np.diff(x))
     inside = change[~zero[1:] & ~zero[:-1] & (change > 0.0)]
     across = change[zero[1:] != zero[:-1]]
     usual = float(np.nanmedian(inside)) if len(inside) else float(np.nanmedian(np.abs(x[~zero])))
     jumps = len(across) > 0 and float(np.nanmedian(across)) > _JUMP * usual
     return zero if jumps else np.zeros(len(x), dtype=bool)
+
+
+def _moves(log: Log, joint: int) -> bool:
+    return "position" in log and bool(np.nanstd(log["position"][:, joint]) > _TRAVEL)
 
 
 def _travelled(position: Array, zero: Mask) -> float:

@@ -94,7 +94,7 @@ def examine(log: Log, robot: Robot | None = None) -> Examination:
 
 
 def _spoiled(findings: Iterable[Finding]) -> bool:
-    return any(finding.code in _ROOTS for finding in findings)
+    return any(finding.code in _ROOTS and finding.severity == "error" for finding in findings)
 
 
 def _of_rest(finding: Finding, held: set[str]) -> bool:

@@ -1,12 +1,11 @@
-"""Quick fits of a robot's model to motion and effort: delays with their uncertainty, joints exchanged or reversed."""
+"""Quick fits of a robot's model to motion and effort, and delays with their uncertainty."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import combinations
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -27,9 +26,6 @@ _REVERSAL = 0.1  # rows with less than this much of a joint's usual speed are le
 _REACH = 0.7  # and those around, as far as the low-pass smears, in units of its inverse cut-off
 _ROUNDS, _FARTHEST_S = 3, 0.05  # of the search for delays, and how far each goes
 _WEAK = 1e-9  # directions of the scaled normal matrix below this are not excited
-_FEW = 2000  # rows of each trial fit
-
-Trial = tuple[str, tuple[int, ...], str, Indices, Array]  # kind, joints, of, order and signs of the efforts
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +95,15 @@ def friction_columns(qd: Array) -> Array:
     return np.stack([np.ones_like(speed), direction, speed, direction * np.sqrt(np.abs(speed))], axis=2)
 
 
-def model_columns(model: Model, rows: FitRows) -> Array:
-    """Regressor of the robot's base parameters without friction, (rows, joints, columns)."""
+def column_names(model: Model, *, base: bool = True) -> list[str]:
+    """The robot's base parameters, or all its unknown ones, without friction."""
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
-    names = [name for name in model.base.kept if kinds[name] != FRICTION]
-    return model.regressor(rows.q, rows.qd, rows.qdd, names)
+    return [name for name in (model.base.kept if base else model.unknown) if kinds[name] != FRICTION]
+
+
+def model_columns(model: Model, rows: FitRows, *, base: bool = True) -> Array:
+    """Regressor of `column_names`, (rows, joints, columns)."""
+    return model.regressor(rows.q, rows.qd, rows.qdd, column_names(model, base=base))
 
 
 def known_torque(model: Model, rows: FitRows) -> Array:
@@ -227,20 +227,20 @@ def fit(rows: FitRows, columns: Array, known: Array, *, shared: bool) -> EffortF
         found, squares = solve(whole)
         step = np.clip(found[:, -1] / scale, -_FARTHEST_S, _FARTHEST_S)
         delay = delay + step
-        effort = _moved(rows, effort, step)
+        effort = moved(rows, effort, step)
     without = [solve(total(part for part in parts if part is not left))[0] for left in parts]
     power = partial(_friction_power, friction, rows, slice(count + 1, count + FRICTION_TERMS))
     return EffortFit(
         squares / variance(whole, count),
         delay,
-        _jackknife(np.stack([coefficients[:, -1] / scale for coefficients in without])),
+        jackknife(np.stack([coefficients[:, -1] / scale for coefficients in without])),
         _doubt(whole, squares) / scale,
         power(found),
-        _jackknife(np.stack([power(coefficients) for coefficients in without])),
+        jackknife(np.stack([power(coefficients) for coefficients in without])),
     )
 
 
-def _jackknife(estimates: Array) -> Array:
+def jackknife(estimates: Array) -> Array:
     """Standard error from estimates that leave out one block each."""
     blocks = len(estimates)
     return np.asarray(np.sqrt((blocks - 1.0) * np.mean((estimates - estimates.mean(axis=0)) ** 2, axis=0)))
@@ -265,7 +265,7 @@ def _derivative(rows: FitRows, x: Array) -> Array:
     return np.concatenate([central_differences(x[piece], 1.0 / rows.step) for piece in rows.pieces])
 
 
-def _moved(rows: FitRows, effort: Array, delay: Array) -> Array:
+def moved(rows: FitRows, effort: Array, delay: Array) -> Array:
     """Effort read `delay` later [s], by cubic interpolation."""
     result = np.empty_like(effort)
     for piece in rows.pieces:
@@ -273,81 +273,3 @@ def _moved(rows: FitRows, effort: Array, delay: Array) -> Array:
         for j in range(effort.shape[1]):
             result[piece, j] = CubicSpline(time, effort[piece, j])(np.clip(time + delay[j], 0.0, time[-1]))
     return result
-
-
-@dataclass(frozen=True, eq=False)
-class Mistake:
-    """A way to get the columns wrong, and how well the model fits once it is undone.
-
-    Attributes:
-        kind: ``none``, ``swap`` or ``flip``.
-        joints: indices of the joints concerned.
-        of: ``motion``, ``effort`` or ``both``.
-        misfit: log of the mean square residual over the variance of the effort, by joint.
-    """
-
-    kind: str
-    joints: tuple[int, ...]
-    of: str
-    misfit: Array
-
-    @property
-    def score(self) -> float:
-        """Sum of the misfits."""
-        return float(self.misfit.sum())
-
-
-def trials(model: Model, rows: FitRows, moving: Mask) -> Iterator[Mistake]:
-    """Fit the model to the rows as they are, and with each pair of moving joints exchanged and each reversed."""
-    few = rows.thinned(_FEW)
-    joints = few.q.shape[1]
-    motion = np.stack([few.q, few.qd, few.qdd])
-    one = np.arange(joints)
-
-    def fitted(order: Indices, sign: Array, mistakes: list[Trial]) -> list[Mistake]:
-        q, qd, qdd = motion[:, :, order] * sign
-        changed = replace(few, q=q, qd=qd, qdd=qdd, keep=few.keep[:, order])
-        columns, friction, known = model_columns(model, changed), friction_columns(qd), known_torque(model, changed)
-        found = []
-        for kind, pair, of, efforts, signs in mistakes:
-            whole = total(factors(columns, friction, few.effort[:, efforts] * signs - known, changed, shared=True))
-            misfit = np.log(np.maximum(solve(whole)[1] / variance(whole, columns.shape[2]), 1e-12))
-            found.append(Mistake(kind, pair, of, misfit))
-        return found
-
-    movers = [int(j) for j in np.flatnonzero(moving)]
-    pairs = list(combinations(movers, 2))
-    orders = [_exchanged(joints, *pair) for pair in pairs]
-    flips, plus = [_reversed(joints, j) for j in movers], np.ones(joints)
-    as_is: list[Trial] = [("none", (), "", one, plus)]
-    as_is += [("flip", (j,), "effort", one, sign) for j, sign in zip(movers, flips, strict=True)]
-    as_is += [("swap", pair, "effort", order, plus) for pair, order in zip(pairs, orders, strict=True)]
-    yield from fitted(one, plus, as_is)
-    for j, sign in zip(movers, flips, strict=True):
-        yield from fitted(one, sign, [("flip", (j,), "motion", one, plus), ("flip", (j,), "both", one, sign)])
-    for pair, order in zip(pairs, orders, strict=True):
-        yield from fitted(order, plus, [("swap", pair, "motion", one, plus), ("swap", pair, "both", order, plus)])
-
-
-def undone(rows: FitRows, mistake: Mistake) -> FitRows:
-    """The rows with a mistake corrected."""
-    joints = rows.q.shape[1]
-    swap = mistake.kind == "swap"
-    order = _exchanged(joints, *mistake.joints) if swap else np.arange(joints)
-    sign = np.ones(joints) if swap else _reversed(joints, *mistake.joints)
-    if mistake.of != "effort":
-        q, qd, qdd = (x[:, order] * sign for x in (rows.q, rows.qd, rows.qdd))
-        rows = replace(rows, q=q, qd=qd, qdd=qdd, keep=rows.keep[:, order])
-    return rows if mistake.of == "motion" else replace(rows, effort=rows.effort[:, order] * sign)
-
-
-def _exchanged(joints: int, a: int, b: int) -> Indices:
-    order = np.arange(joints)
-    order[[a, b]] = b, a
-    return order
-
-
-def _reversed(joints: int, joint: int) -> Array:
-    sign = np.ones(joints)
-    sign[joint] = -1.0
-    return sign

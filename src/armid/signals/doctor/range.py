@@ -48,16 +48,19 @@ _DOMINANT = 0.25
 def examine_units(travel: Travel, joints: Sequence[str], limits: Limits | None, side: str) -> Iterator[Finding]:
     """Angles in degrees: far beyond the limits of the arm, or of any arm, but not if divided by 180/pi.
 
-    Without limits a joint is taken to turn by less than two turns and more slowly than 15 rad/s. A joint that moves
-    little may stay inside even in degrees, so that one such joint is enough if all joints come from one source; it is
-    reported for the whole log if at least half of the moving joints say so.
+    Without limits a joint is taken to turn by less than two turns and more slowly than 15 rad/s; more turns alone are
+    a warning, since a pendulum may well go round and round. A joint that moves little may stay inside even in degrees,
+    so that one such joint is enough if all joints come from one source; it is reported for the whole log if at least
+    half of the moving joints say so.
     """
     if side == "motor":
         return
     room, fast = bounds(len(joints), limits)
     # Zero and sign may be wrong, so that only the travel counts.
     far = travel.moving & ((travel.distance > BEYOND * room) & (travel.distance < DEGREES * room))
-    far |= travel.moving & (travel.speed > fast)
+    quick = travel.moving & (travel.speed > fast)
+    limited = quick if limits is None else quick | np.isfinite(limits.upper - limits.lower)
+    far |= quick
     suspects = np.flatnonzero(far)
     everywhere = len(suspects) >= 0.5 * travel.moving.sum()
     for joint in suspects[:1] if everywhere else suspects:
@@ -65,7 +68,8 @@ def examine_units(travel: Travel, joints: Sequence[str], limits: Limits | None, 
         yield found(
             "degrees",
             None if everywhere else joints[worst],
-            confidence=0.95 if everywhere else 0.8,
+            confidence=0.5 if not limited[worst] else 0.95 if everywhere else 0.8,
+            severity="" if limited[worst] else "warning",
             variant="everywhere" if everywhere else "",
             channel="position",
             lower=float(travel.lower[worst]),

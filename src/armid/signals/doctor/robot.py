@@ -20,23 +20,17 @@ from armid.signals.doctor.finding import Finding, found
 from armid.signals.doctor.fit import (
     EffortFit,
     FitRows,
-    Mistake,
     fit,
     friction_columns,
     known_torque,
     model_columns,
     rows_of,
-    trials,
-    undone,
 )
+from armid.signals.doctor.mistakes import examine_mistakes
 from armid.signals.doctor.motion import Track, Travel
 
 _OUTSIDE = 0.02  # of the range, beyond the limits
 _STRONG = 1.5  # times the torque limit
-# Undoing a mistake must divide the product of all joints' mean square residuals by at least exp(1.5). On clean logs
-# the best of a hundred trials gains 0.3; exchanged efforts gain 10 and more.
-_GAIN = 1.5
-_ROUNDS = 3  # mistakes that are looked for, one after the other
 # Friction that feeds power: this share of the effort's own, and this many standard errors.
 _FEEDS, _SIGMAS = 0.1, 5.0
 _POOR = 0.16  # mean square residual over variance, from which on the model does not explain the effort
@@ -128,12 +122,8 @@ def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iter
     shared = channel == "effort"
     names = robot.joint_names
     if shared:
-        for _ in range(_ROUNDS):
-            best, gain = _best(list(trials(model, rows, moving)))
-            if best is None:
-                break
-            yield from mistaken(best, gain, names)
-            rows = undone(rows, best)
+        wrong, model, rows = examine_mistakes(model, rows, moving)
+        yield from wrong
         yield from examine_scale(model, rows, moving)
     found_fit = fit(rows, model_columns(model, rows), known_torque(model, rows), shared=shared)
     flipped = shared & moving & (found_fit.friction_power < -_FEEDS)
@@ -152,31 +142,6 @@ def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iter
 def _model(robot: Robot) -> Model:
     """The model, kept for the next log of the same robot: its base parameters take a second to find."""
     return Model(robot)
-
-
-def _best(tried: list[Mistake]) -> tuple[Mistake | None, float]:
-    as_is = tried[0]
-    best = min(tried, key=lambda mistake: mistake.score)
-    gain = as_is.score - best.score
-    return (best, gain) if gain > _GAIN and best.kind != "none" else (None, 0.0)
-
-
-def mistaken(mistake: Mistake, gain: float, names: tuple[str, ...]) -> Iterator[Finding]:
-    """What to say of a mistake whose undoing lowers the score by `gain`."""
-    values: dict[str, Any] = {
-        "of": mistake.of,
-        "gain": gain,
-        "words": {"both": "all channels", "motion": "position and velocity", "effort": "the effort"}[mistake.of],
-        "one": mistake.of == "effort",
-        "better": float(np.exp(gain / len(names))),
-    }
-    sure = float(np.clip(1.0 - np.exp(-gain), 0.5, 0.99))
-    if mistake.kind == "flip":
-        yield found("sign-flipped", names[mistake.joints[0]], confidence=sure, variant="model", **values)
-        return
-    for first, second in (mistake.joints, mistake.joints[::-1]):
-        other = values | {"with": names[second]}
-        yield found("swapped-joints", names[first], confidence=sure, variant="model", **other)
 
 
 def _poor(names: tuple[str, ...], fitted: EffortFit, moving: Mask) -> Iterator[Finding]:
