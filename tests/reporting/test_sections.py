@@ -195,7 +195,7 @@ def test_files_that_were_not_kept_are_named(whole):
 def test_a_poor_verdict_is_said_first(whole):
     """Where the validation says poor, so does the page, with reasons and advice among the warnings."""
     poor = replace(
-        whole.check, good=False, reasons=(as_note("Joint joint1: too large."),), advice=(as_note("Warm it up."),)
+        whole.check, verdict="poor", reasons=(as_note("Joint joint1: too large."),), advice=(as_note("Warm it up."),)
     )
     bad = replace(whole, check=poor)
     assert 'class="stamp poor"' in section(bad, "verdict").body

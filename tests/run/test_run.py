@@ -64,7 +64,7 @@ def test_everything_is_there(finished):
     made = {name for stage in stages_of(make_settings(SMALL)) for name in stage.writes}
     assert made >= {"plan.json", "fit.json", "validation.json", "audit.json", "report.html", "exports"}
     assert all((folder / name).exists() for name in made)
-    assert outcome.good
+    assert outcome.check.good
     assert len(list(in_words(outcome.numbers))) == 5
     assert outcome.numbers["worst_nrms_moving"] == max(
         joint.nrms_moving for joint in load_validation(folder / "validation.json").joints

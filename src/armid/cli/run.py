@@ -42,7 +42,7 @@ def _flag(choice: Choice) -> Argument:
     "the whole procedure, from the model to the report",
     "Model, design, warm-up, excitation, inspection, identification, validation on another motion, audit, export and "
     "report: on the virtual robot, or with --log on your own recordings. Run it again to go on after an interruption; "
-    "stages whose inputs have not changed are not repeated. Exit code 1 if the validation fails.",
+    "stages whose inputs have not changed are not repeated. Exit code 1 for a poor verdict.",
     arg("robot [ROBOT]", "library name or a .yaml, .urdf, .xml file", values=ROBOTS),
     output_folder("folder of the run (default: run-ROBOT)"),
     arg("--settings FILE", "YAML file with any of the options below; flags count more"),
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         outcome = run(settings, folder, progress=shown, tell=ended)
     said = dict(in_words(outcome.numbers))
     width = max(len(name) for name in said)
-    verdict = "good" if outcome.good else "poor: the report says what to change"
-    lines = [f"validation: {verdict}", *(f"  {name:<{width}}  {value}" for name, value in said.items())]
+    lines = [*map(str, outcome.check.reasons), f"validation: {outcome.check.in_words}"]
+    lines += [f"  {name:<{width}}  {value}" for name, value in said.items()]
     lines += [*(f"  {line}" for line in outcome.note.splitlines()), f"report: {outcome.report}"]
-    return finish(options, outcome.to_data(), lines, good=outcome.good)
+    return finish(options, outcome.to_data(), lines, good=outcome.check.verdict != "poor")

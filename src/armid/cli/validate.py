@@ -13,8 +13,8 @@ from armid.progress import progress_part
 @command(
     "validate",
     "compare a fit with data it has not seen",
-    "Predict the torque of logs that the fit was not made from, processed with the fit's own signal pipeline; say how "
-    "good it is and what to change next. Exit code 1 for a poor verdict.",
+    "Predict the torque of logs that the fit was not made from, processed with the fit's own signal pipeline; say what "
+    "speaks against it, what it can be used for and what to change next. Exit code 1 for a poor verdict.",
     FIT,
     *LOGS,
     output("validation to write (JSON)"),
@@ -22,7 +22,6 @@ from armid.progress import progress_part
     arg("--allow-training", "accept the fit's own training data"),
     arg("--nrms SHARE", "largest error over torque's spread (0.1)", float),
     arg("--noise-ratio X", "or largest error over the noise (2)", float),
-    arg("--relative-error SHARE", "largest error of all joints together", float),
 )
 def validate(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -30,10 +29,9 @@ def validate(options: argparse.Namespace) -> int:
     from armid.validation import Thresholds, validate
 
     fit = load_fit(options.fit)
-    given = {"nrms": options.nrms, "noise_ratio": options.noise_ratio, "relative_error": options.relative_error}
-    for name, value in given.items():
-        positive(f"--{name.replace('_', '-')}", value)
-    given["nrms_moving"] = given.pop("nrms")
+    positive("--nrms", options.nrms)
+    positive("--noise-ratio", options.noise_ratio)
+    given = {"nrms_moving": options.nrms, "noise_ratio": options.noise_ratio}
     thresholds = Thresholds(**{name: value for name, value in given.items() if value is not None})
     with progress_part(0.0, 0.3):
         logs = logs_from(options)
@@ -48,4 +46,5 @@ def validate(options: argparse.Namespace) -> int:
     if options.output:
         check.save(options.output)
     data = {key: value for key, value in check.to_data().items() if key != "series"}
-    return finish(options, data, check.summary(), [options.output] if options.output else [], good=check.good)
+    written = [options.output] if options.output else []
+    return finish(options, data, check.summary(), written, good=check.verdict != "poor")

@@ -245,10 +245,3 @@ def reach_of(robot: Robot) -> float:
     """How far an arm can reach at most: the sum of the distances between neighbouring frames [m]."""
     parts = [np.linalg.norm(j.placement[:3, 3]) + np.linalg.norm(j.link_frame[:3, 3]) for j in robot.joints]
     return float(sum(parts) + np.linalg.norm(robot.tool[:3, 3])) or 1.0
-
-
-def friction_columns(fit: Fit, *, load: bool = True) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of a fit's parameters are friction; without those in proportion to the load, if `load` is not wanted."""
-    kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    loads = set() if load else {name for term in fit.terms if term.loaded for name in term.names}
-    return np.array([kinds.get(name, "friction") == "friction" and name not in loads for name in fit.columns])

@@ -25,7 +25,7 @@ from armid.experiment.excite import excite
 from armid.experiment.settings import Thermal
 from armid.experiment.warm_up import warm_up
 from armid.exporting import export, exporters
-from armid.files import file_hash, write_text
+from armid.files import file_hash, plain, write_text
 from armid.logs import Log, Recipe, read_logs, write_log
 from armid.logs.read import log_groups
 from armid.progress import Progress, report_progress
@@ -36,7 +36,7 @@ from armid.run.settings import Settings
 from armid.run.stages import Done, Stage, Workplace, carry_out
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
-from armid.validation import audit, load_validation, validate
+from armid.validation import Validation, audit, load_validation, validate
 
 _NOT_EXPORTED = "NOT-EXPORTED.txt"
 KEPT_SHARE = 0.3  # of a log, for validation where no other log is given
@@ -51,7 +51,7 @@ class Outcome:
     Attributes:
         folder: where everything lies.
         stages: what was done or kept.
-        good: the validation's verdict.
+        check: the validation, with its verdict and reasons.
         numbers: those that matter, by stable names; shares are fractions, lengths in m.
         report: the page to open.
         note: warnings of the log doctor, and what could not be exported and why; empty if there are none.
@@ -59,7 +59,7 @@ class Outcome:
 
     folder: Path
     stages: tuple[Done, ...]
-    good: bool
+    check: Validation
     numbers: dict[str, Any]
     report: Path
     note: str = ""
@@ -69,7 +69,7 @@ class Outcome:
         return {
             "folder": str(self.folder),
             "report": str(self.report),
-            "good": self.good,
+            **{name: plain(getattr(self.check, name)) for name in ("verdict", "good", "usable_for", "reasons")},
             "numbers": self.numbers,
             "note": self.note,
             "stages": [{"stage": d.stage, "kept": d.kept, "seconds": round(d.seconds, 2)} for d in self.stages],
@@ -100,8 +100,8 @@ def run(
     _prepare(folder)
     place = Workplace(folder, settings, progress or (lambda text, share: None), robot_digest(robot))
     done = carry_out(stages_of(settings), place, tell or (lambda stage: None))
-    good, numbers = _numbers(folder)
-    outcome = Outcome(folder, tuple(done), good, numbers, folder / "report.html", _notes(folder))
+    check = load_validation(folder / "validation.json")
+    outcome = Outcome(folder, tuple(done), check, _numbers(folder, check), folder / "report.html", _notes(folder))
     _write(folder / "run.json", {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()})
     return outcome
 
@@ -382,9 +382,8 @@ def _notes(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _numbers(folder: Path) -> tuple[bool, dict[str, Any]]:
-    """The verdict, and what a reader wants to know first; taken from the results, never computed again."""
-    check = load_validation(folder / "validation.json")
+def _numbers(folder: Path, check: Validation) -> dict[str, Any]:
+    """What a reader wants to know first; taken from the results, never computed again."""
     determined, parameters = load_fit(folder / "fit.json").identifiability.counts
     worst = max(check.joints, key=lambda joint: joint.nrms_moving)
     noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
@@ -394,7 +393,7 @@ def _numbers(folder: Path) -> tuple[bool, dict[str, Any]]:
     if path.exists():
         runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
         tracked = {run["controller"]: run["mean_cartesian_error"] for run in reversed(runs)}  # the first counts
-    return check.good, {
+    return {
         "parameters": parameters,
         "parameters_determined": determined,
         "relative_error": check.relative_error,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.model import Motion
 from armid.errors import DataShapeError
 from armid.estimation.fit import Fit
 from armid.estimation.problem import Problem
 from armid.signals.dataset import Dataset
+from armid.validation.metrics import MOVING
 
+REST = 1e-3  # speed whose friction holds a joint at rest [rad/s or m/s]
+BESIDE = 0.1  # as far from the positions of the training data that it makes no difference [rad or m]
 REVERSAL_S = 0.1  # around a change of direction [s], beside what the filter smears
 
 
@@ -27,9 +31,14 @@ class Comparison:
         measured: torque, filtered as the data set says [N m].
         predicted: torque of the fit, delayed and filtered alike [N m].
         sigma: its standard deviation that follows from the parameters' covariance [N m].
+        sample_sigma: standard deviation of a measured sample about it: the model's and what a sample adds [N m].
         slope: rate of change of the predicted torque [N m/s].
         load: torque of the fit without the friction that it knows of [N m].
+        beyond_rest: how far the measured torque is from the load by more than friction near rest can hold [N m].
         reversal: rows near a change of direction.
+        left_out: rows that the fit's own rule would leave out: the joint is slow.
+        standstill: rows around which the joint does not move at all.
+        outside: rows at positions of the joint that the training data do not have.
         use: rows whose torque can be trusted.
         raw_measured, raw_predicted: torque before any filter, at the rows [N m]; None if it was not kept.
         noise: standard deviation of the measured torque's noise per joint [N m]; None if it was not measured.
@@ -41,9 +50,14 @@ class Comparison:
     measured: Array
     predicted: Array
     sigma: Array
+    sample_sigma: Array
     slope: Array
     load: Array
+    beyond_rest: Array
     reversal: NDArray[np.bool_]
+    left_out: NDArray[np.bool_]
+    standstill: NDArray[np.bool_]
+    outside: NDArray[np.bool_]
     use: NDArray[np.bool_]
     raw_measured: Array | None
     raw_predicted: Array | None
@@ -62,23 +76,31 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
         raise DataShapeError(
             f"the data are of the joints {', '.join(data.joints)}; the fit is of {', '.join(fit.robot.joint_names)}"
         )
-    Problem(fit.robot, data)  # checks gravity
+    slow_share, slow_floor = (fit.options.get(name) for name in ("slow_share", "slow_floor"))
+    problem = Problem(fit.robot, data, slow_share=slow_share, slow_floor=slow_floor)  # checks gravity
     full = delayed(fit.predict(data.motion, sigma=False).torque, data, fit.delay_s)
     slope = np.gradient(full, axis=0) * data.rate_hz
     rows = data.rows
     velocity = data.qd[rows]
     measured = data.torque if data.kernel is None else data.measured
     raw = measured if measured is not None and len(measured) == len(data.time) else None
-    load = full - delayed(_friction(fit, data.motion), data, fit.delay_s)
+    friction = fit.torque_model.linear_torque(data.motion, np.where(friction_columns(fit), fit.values, 0.0))
+    load, sigma = data.at_rows(full - delayed(friction, data, fit.delay_s)), _sigma(fit, data)
+    holds = [float(friction_curve(fit, j, np.array([REST]))[0][0]) for j in range(fit.robot.n_joints)]
     return Comparison(
         time=data.time[rows],
         velocity=velocity,
         measured=data.torque,
         predicted=data.at_rows(full),
-        sigma=_sigma(fit, data),
+        sigma=sigma,
+        sample_sigma=np.hypot(sigma, _of_a_sample(fit, data)),
         slope=data.at_rows(slope),
-        load=data.at_rows(load),
+        load=load,
+        beyond_rest=np.maximum(np.abs(data.torque - load) - np.abs(holds), 0.0),
         reversal=_reversals(data),
+        standstill=_near(data, np.abs(data.qd)) <= MOVING,
+        outside=_outside(fit, data.q[rows]),
+        left_out=~problem.used(replace(data, use=None)),
         use=np.ones(velocity.shape, dtype=bool) if data.use is None else _trusted(data),
         raw_measured=None if raw is None else raw[rows],
         raw_predicted=None if raw is None else full[rows],
@@ -97,11 +119,37 @@ def delayed(torque: Array, data: Dataset, delay_s: Array) -> Array:
     return np.column_stack(columns)
 
 
-def _friction(fit: Fit, motion: Motion) -> Array:
-    """Torque of the linear friction and the terms of a fit."""
-    kinds = {p.name: p.kind for p in fit.torque_model.model.parameters}
-    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.columns])
-    return fit.torque_model.linear_torque(motion, np.where(friction, fit.values, 0.0))
+def friction_columns(fit: Fit, *, load: bool = True) -> Mask:
+    """Which of a fit's columns are friction; without those in proportion to the load, if `load` is not wanted."""
+    kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
+    others = {n for t in fit.terms if t.formula.weighted or (t.loaded and not load) for n in t.names}
+    return np.array([kinds.get(name, "friction") == "friction" and name not in others for name in fit.columns])
+
+
+def friction_curve(fit: Fit, joint: int, speeds: Array) -> tuple[Array, Array]:
+    """Friction torque of a joint against its motion, the mean of both directions and without what depends on the load.
+
+    Returns:
+        Torque [N m] at the speeds [rad/s or m/s], and its standard deviation.
+    """
+    moving = np.zeros((2 * len(speeds), fit.robot.n_joints))
+    moving[:, joint] = np.concatenate([speeds, -speeds])
+    still = np.zeros_like(moving)
+    both = fit.torque_model.regressor(Motion(still, moving, still))[:, joint]
+    columns = 0.5 * (both[: len(speeds)] - both[len(speeds) :]) * friction_columns(fit, load=False)
+    torque = columns @ fit.values
+    if fit.known_torque is not None and (known := fit.known_torque.friction[joint]) is not None:
+        forth, back = np.split(known[0].torque(moving[:, joint], known[1]), 2)
+        torque = torque + 0.5 * (forth - back)
+    return torque, np.sqrt(np.maximum(np.einsum("tp,pq,tq->t", columns, fit.covariance, columns), 0.0))
+
+
+def _of_a_sample(fit: Fit, data: Dataset) -> Array:
+    """What a sample adds to the model's deviation, per joint [N m]: training residuals, and noise beyond theirs."""
+    if fit.noise is None or data.torque_noise is None:
+        return fit.residual_rms
+    more = np.maximum(np.asarray(data.torque_noise) ** 2 - fit.noise**2, 0.0)
+    return np.asarray(np.sqrt(fit.residual_rms**2 + more))
 
 
 def _sigma(fit: Fit, data: Dataset) -> Array:
@@ -114,19 +162,29 @@ def _sigma(fit: Fit, data: Dataset) -> Array:
     return result
 
 
-def _reversals(data: Dataset) -> NDArray[np.bool_]:
-    """Rows within the filter's main part, and a tenth of a second, of a change of direction."""
+def _near(data: Dataset, values: Array) -> Array:
+    """Largest of some values of the samples within the filter's main part, and a tenth of a second, of each row."""
     reach = REVERSAL_S * data.rate_hz
     if data.kernel is not None:
         half = len(data.kernel) // 2
         spread = np.sqrt(np.sum(np.abs(data.kernel) * np.arange(-half, half + 1) ** 2) / np.abs(data.kernel).sum())
         reach += float(spread)
-    flips = np.zeros(data.qd.shape, dtype=np.int64)
+    return np.asarray(maximum_filter1d(values, 2 * int(np.ceil(reach)) + 1, axis=0, mode="nearest")[data.rows])
+
+
+def _reversals(data: Dataset) -> Mask:
+    """Rows near a change of direction."""
+    flips = np.zeros(data.qd.shape)
     flips[1:] = np.signbit(data.qd[1:]) != np.signbit(data.qd[:-1])
-    total = np.concatenate([np.zeros((1, data.qd.shape[1]), dtype=np.int64), np.cumsum(flips, axis=0)])
-    width = int(np.ceil(reach))
-    last, first = np.minimum(data.rows + width + 1, len(flips)), np.maximum(data.rows - width, 0)
-    return np.asarray(total[last] > total[first])
+    return np.asarray(_near(data, flips) > 0)
+
+
+def _outside(fit: Fit, q: Array) -> Mask:
+    """Which positions lie beyond those of the training data; none where the fit does not say."""
+    if "range" not in fit.history:
+        return np.zeros(q.shape, dtype=bool)
+    low, high = np.array(fit.history["range"]["position"]).T
+    return np.asarray((q < low - BESIDE) | (q > high + BESIDE))
 
 
 def _trusted(data: Dataset) -> NDArray[np.bool_]:

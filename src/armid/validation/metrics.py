@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from armid.arrays import Array
 from armid.files import MaybeNaN
 
+REACH = float(norm.ppf(0.975))  # of a 95 % interval, in standard deviations
 MOVING = 0.02  # a joint moves above this speed [rad/s or m/s]
 
 
@@ -30,6 +32,11 @@ class JointMetrics:
         noise: standard deviation of the measured torque's noise [N m].
         noise_ratio: rms_moving over noise, Swevers Table 1.
         nominal_nrms_moving: nrms_moving of the nominal (CAD, URDF) inertia with the friction that suits it best.
+        coverage: share of the moving rows that lie within the stated 95 % interval of a sample.
+        rms_reversals: of the error over the slow rows around changes of direction that a fit leaves out [N m].
+        rms_standstill: of the torque that friction cannot hold, over the rows at rest [N m].
+        reversal_rows, standstill_rows: shares of those rows.
+        outside: share of the rows at positions beyond those of the training data.
     """
 
     name: str
@@ -44,6 +51,17 @@ class JointMetrics:
     noise: MaybeNaN
     noise_ratio: MaybeNaN
     nominal_nrms_moving: MaybeNaN = float("nan")
+    coverage: MaybeNaN = float("nan")
+    rms_reversals: MaybeNaN = float("nan")
+    rms_standstill: MaybeNaN = float("nan")
+    reversal_rows: MaybeNaN = float("nan")
+    standstill_rows: MaybeNaN = float("nan")
+    outside: MaybeNaN = float("nan")
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the measured torque while moving [N m]."""
+        return ratio(self.rms_moving, self.nrms_moving)
 
 
 def joint_metrics(

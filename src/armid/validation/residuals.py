@@ -39,6 +39,8 @@ class ResidualAnalysis:
         reversal_rows: share of the rows that do.
         delay_s: delay of the measured torque, beyond the fit's, that would explain the error best [s].
         delay_share: share that it explains.
+        gain: part of the predicted load that the error is.
+        gain_share: share that it explains.
         parameter_share: share expected from the uncertainty of the parameters.
         autocorrelation: at lags of 0, 1, ... rows.
         memory_s: lag at which it has fallen to 0.2 [s].
@@ -66,6 +68,8 @@ class ResidualAnalysis:
     reversal_rows: MaybeNaN
     delay_s: MaybeNaN
     delay_share: MaybeNaN
+    gain: MaybeNaN
+    gain_share: MaybeNaN
     parameter_share: MaybeNaN
     autocorrelation: Array
     memory_s: MaybeNaN
@@ -89,6 +93,7 @@ def analyse(
     power = float(np.mean(e**2))
     along, direction = e * np.sign(v), np.sign(v)
     warm = _temperature(parts, joint, temperatures, direction, along, moving)
+    gain, gain_share = _regressed(e, load[moving], power)
     rate, late_share = _regressed(e, -slope[moving], power)
     drift, drift_share = _drift(along, _elapsed(whole)[moving], power)
     centres, means, spreads, by_velocity = _binned(v, e, power)
@@ -113,6 +118,8 @@ def analyse(
         reversal_rows=float(np.mean(near)),
         delay_s=rate,
         delay_share=late_share,
+        gain=gain,
+        gain_share=gain_share,
         parameter_share=min(ratio(float(np.mean(sigma[moving] ** 2)), power), 1.0),
         autocorrelation=acf,
         memory_s=memory,

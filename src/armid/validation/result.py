@@ -31,12 +31,27 @@ class Thresholds:
     Attributes:
         nrms_moving: largest rms error over the torque's standard deviation, moving.
         noise_ratio: largest rms error over the noise; a joint needs one of the two.
-        relative_error: largest error of all joints together over all torque, moving; None for no such limit.
+        coverage: least share of the moving rows inside the stated 95 % interval of a sample.
+        left_out: how many times the limits above the error may be around changes of direction, where the slowest
+            friction is granted too, and at rest.
+        nominal: share by which the nominal inertia may be better, which knows the friction of these very data.
+        friction_growth: largest friction towards rest over that of the slowest data.
+        links: factor by which a link's mass may differ from that of a plausible arm, half of it for the nominal mass of
+            the whole; and its radius of gyration, and the distance of its centre of mass from the link's middle, over
+            the largest plausible radius of gyration.
+        faster: largest speed over the fastest of the training data.
+        outside: largest share of rows at positions beyond those of the training data.
     """
 
     nrms_moving: float = 0.10
     noise_ratio: float = 2.0
-    relative_error: float | None = None
+    coverage: float = 0.75
+    left_out: float = 2.0
+    nominal: float = 0.05
+    friction_growth: float = 1.5
+    links: float = 6.0
+    faster: float = 2.0
+    outside: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +106,6 @@ class Validation:
         relative_error_moving: the same over the rows at which each joint moves.
         relative_error_raw: the same over all rows, before any filter; NaN if that torque was not kept.
         same_as_training: whether some of the data are those the fit was made from; then it proves nothing.
-        good: the verdict.
-        reasons: for the verdict.
-        advice: what to change next.
         thresholds: by which it was judged.
         references: estimates beside reference values.
         series: the compared torques.
@@ -102,6 +114,10 @@ class Validation:
         sources: files of the data.
         fit_sha256: hashes of the data the fit was made from.
         options: of the command that made it.
+        verdict: ``good``, ``usable`` (within the limits of `usable_for`) or ``poor``.
+        usable_for: what a usable model is good for, in a few words each.
+        reasons: for the verdict, the worst first.
+        advice: what to change next.
     """
 
     robot: str
@@ -111,9 +127,6 @@ class Validation:
     relative_error_moving: MaybeNaN
     relative_error_raw: MaybeNaN
     same_as_training: bool
-    good: bool
-    reasons: tuple[Note, ...]
-    advice: tuple[Note, ...]
     thresholds: Thresholds
     references: tuple[ReferenceRow, ...]
     series: Series
@@ -122,11 +135,42 @@ class Validation:
     sources: tuple[str, ...] = ()
     fit_sha256: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    verdict: str = "poor"
+    usable_for: tuple[str, ...] = ()
+    reasons: tuple[Note, ...] = ()
+    advice: tuple[Note, ...] = ()
 
     @property
-    def verdict(self) -> str:
-        """``good`` or ``poor``."""
-        return "good" if self.good else "poor"
+    def moving(self) -> list[int]:
+        """Joints that move and whose torque varies."""
+        return [j for j, joint in enumerate(self.joints) if np.isfinite(joint.nrms_moving)]
+
+    @property
+    def failing(self) -> list[int]:
+        """Joints whose error while moving misses both limits."""
+        limits, joints = self.thresholds, self.joints
+        above = [j for j in self.moving if joints[j].nrms_moving > limits.nrms_moving]
+        return [j for j in above if not joints[j].noise_ratio <= limits.noise_ratio]
+
+    @property
+    def uncovered(self) -> list[int]:
+        """Joints whose error leaves the stated interval of a sample too often."""
+        return [j for j in self.moving if self.joints[j].coverage < self.thresholds.coverage]
+
+    @property
+    def bad(self) -> list[int]:
+        """Joints whose torque is not predicted as it should be."""
+        return sorted({*self.failing, *self.uncovered})
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing speaks against the model."""
+        return self.verdict == "good"
+
+    @property
+    def in_words(self) -> str:
+        """The verdict with what the model is usable for."""
+        return f"usable for {', '.join(self.usable_for)}" if self.usable_for else self.verdict
 
     @property
     def within_2_sigma(self) -> tuple[int, int]:
@@ -135,8 +179,9 @@ class Validation:
 
     def summary(self) -> str:
         """A table and sentences for people."""
-        head = f"{self.robot}: {self.verdict}; error {self.relative_error_moving:.2%} of the torque while moving"
+        head = f"{self.robot}: {self.in_words}; error {self.relative_error_moving:.2%} of the torque while moving"
         lines = [f"{head}, {self.relative_error:.2%} on all rows{_percent(', {} unfiltered', self.relative_error_raw)}"]
+        lines += map(str, self.reasons)
         if self.same_as_training:
             lines.append("THESE ARE TRAINING DATA: the figures prove nothing about other motion.")
         rows = self._rows()
@@ -149,7 +194,7 @@ class Validation:
             good = [row.accuracy for row in self.references if np.isfinite(row.accuracy)]
             middle = f"; median accuracy {np.median(good):.1f} %" if good else ""
             lines.append(f"{inside} of {count} reference values lie within two standard deviations{middle}")
-        return "\n".join([*lines, *map(str, self.reasons), *map(str, self.advice)])
+        return "\n".join([*lines, *map(str, self.advice)])
 
     def _rows(self) -> list[list[str]]:
         """The table of joints, its header first."""
@@ -160,12 +205,12 @@ class Validation:
     def __repr__(self) -> str:
         """One line."""
         error = f"error {self.relative_error_moving:.2%} of the torque while moving"
-        return short(self, self.robot, self.verdict, error)
+        return short(self, self.robot, self.in_words, error)
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
         rows = self._rows()
-        return html_table(f"{self.robot}: {self.verdict}", rows[0], rows[1:], [*self.reasons, *self.advice])
+        return html_table(f"{self.robot}: {self.in_words}", rows[0], rows[1:], [*self.reasons, *self.advice])
 
     def plot(self) -> Any:
         """Measured and predicted torque of each joint, the error below the torque; a matplotlib figure."""
@@ -182,7 +227,7 @@ class Validation:
 
     def to_data(self) -> dict[str, Any]:
         """Everything, for JSON; ratios and errors are fractions."""
-        return {**plain(self), "verdict": self.verdict, "within_2_sigma": list(self.within_2_sigma)}
+        return {**plain(self), "good": self.good, "within_2_sigma": list(self.within_2_sigma)}
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file."""

@@ -27,54 +27,37 @@ from armid.signals.pipeline import Pipeline, process
 from armid.signals.problems import SignalError
 from armid.signals.steps import Step
 from armid.validation.comparison import Comparison, compare
-from armid.validation.metrics import MOVING, JointMetrics, joint_metrics, percentage_accuracy, relative_error
+from armid.validation.judging import judge
+from armid.validation.metrics import (
+    MOVING,
+    REACH,
+    JointMetrics,
+    joint_metrics,
+    percentage_accuracy,
+    ratio,
+    relative_error,
+    root_mean_square,
+)
 from armid.validation.residuals import ResidualAnalysis, analyse, payload_in_error
 from armid.validation.result import ReferenceRow, Series, Thresholds, Validation
 
+SCORED = (
+    "measured", "predicted", "velocity", "sample_sigma", "beyond_rest", "left_out", "standstill", "outside",
+)  # fmt: skip
 TELLING = 0.15  # share of the squared error from which a cause is named
 Cause = tuple[float, str, dict[str, Any]]  # how much it counts, the name of its note, the note's values
 WARMING_S = 60.0  # a shorter record cannot show that grease warms up
 
 
-def failing(joints: Sequence[JointMetrics], limits: Thresholds) -> list[int]:
-    """Indices of the joints that miss both limits; a joint that never moves is not judged."""
-    return [
-        index
-        for index, joint in enumerate(joints)
-        if np.isfinite(joint.nrms_moving)
-        and joint.nrms_moving > limits.nrms_moving
-        and not joint.noise_ratio <= limits.noise_ratio
-    ]
-
-
-def reasons_for(joints: Sequence[JointMetrics], limits: Thresholds, relative: float) -> list[Note]:
-    """Why the verdict is what it is."""
-    result = []
-    for index in failing(joints, limits):
-        joint = joints[index]
-        noise = joint.noise_ratio if np.isfinite(joint.noise_ratio) else None
-        given = {"nrms_moving": joint.nrms_moving, "limit": limits.nrms_moving, "noise_ratio": noise}
-        result.append(note("validation.poor_joint", joint=joint.name, **given))
-    if limits.relative_error is not None and not relative <= limits.relative_error:
-        result.append(note("validation.poor_arm", relative_error=relative, limit=limits.relative_error))
-    if not result:
-        largest = max((joint.nrms_moving for joint in joints if np.isfinite(joint.nrms_moving)), default=None)
-        given = {"limit": limits.nrms_moving, "noise_ratio": limits.noise_ratio, "largest": largest}
-        result.append(note("validation.good", **given))
-    return result
-
-
-def advice_for(
-    fit: Fit, joints: Sequence[JointMetrics], looks: Sequence[ResidualAnalysis], bad: Sequence[int]
-) -> list[Note]:
+def advice_for(fit: Fit, check: Validation) -> list[Note]:
     """What to change next (Swevers Fig. 2), the most telling cause of each failing joint first."""
     advice: list[Note] = []
-    for index in bad:
-        look = looks[index]
-        causes = sorted(_causes(fit, joints[index], look, index), key=lambda cause: -cause[0])
+    for index in check.bad:
+        look = check.residuals[index]
+        causes = sorted(_causes(fit, check.joints[index], look, index), key=lambda cause: -cause[0])
         found = telling(causes) or [(0.0, "unexplained", {"memory_s": look.memory_s})]
         advice += [note(f"validation.{name}", joint=look.name, **values) for _, name, values in found]
-    if bad and fit.identifiability.poor:
+    if check.bad and fit.identifiability.poor:
         advice.append(note("validation.poor_training", condition=fit.identifiability.condition))
     return advice
 
@@ -170,7 +153,6 @@ def validate(
         sets = [item if isinstance(item, Dataset) else process(item, steps, robot=fit.robot) for item in given]
     report_progress("comparing torques", 0.5)
     parts = [compare(fit, item) for item in sets]
-    limits = Thresholds() if thresholds is None else thresholds
     joints = _joints(fit, parts)
     if nominal and (other := nominal_fit(fit)) is not None:
         beside = _joints(other, [compare(other, item) for item in sets])
@@ -184,21 +166,15 @@ def validate(
         for j, name in enumerate(names)
     ]
     error, torque, velocity, use = _stacked(parts, "error", "measured", "velocity", "use")
-    relative_moving = relative_error(error, torque, (np.abs(velocity) > MOVING) & use)
-    bad = failing(joints, limits)
-    good = not bad and (limits.relative_error is None or relative_moving <= limits.relative_error)
-    return Validation(
+    draft = Validation(
         robot=fit.robot.name,
         joints=tuple(joints),
         residuals=tuple(looks),
         relative_error=relative_error(error, torque, use),
-        relative_error_moving=relative_moving,
+        relative_error_moving=relative_error(error, torque, (np.abs(velocity) > MOVING) & use),
         relative_error_raw=_raw(parts, use),
         same_as_training=bool(trained),
-        good=good,
-        reasons=tuple(reasons_for(joints, limits, relative_moving)),
-        advice=tuple(advice_for(fit, joints, looks, bad)),
-        thresholds=limits,
+        thresholds=Thresholds() if thresholds is None else thresholds,
         references=() if reference is None else against_reference(fit, reference),
         series=_series(parts),
         pipeline=tuple(dict(step) for step in sets[0].pipeline),
@@ -206,6 +182,7 @@ def validate(
         sources=tuple(_source(item) for item in given),
         fit_sha256=tuple(fit.history.get("data_sha256", ())),
     )
+    return replace(judge(fit, draft), advice=tuple(advice_for(fit, draft)))
 
 
 def _training(fit: Fit, given: Sequence[Data], sets: Sequence[Dataset]) -> list[str]:
@@ -247,15 +224,26 @@ def own_pipeline(fit: Fit, low_pass_hz: float | None = None) -> Pipeline:
 def _joints(fit: Fit, parts: Sequence[Comparison]) -> list[JointMetrics]:
     result = []
     for j, name in enumerate(fit.robot.joint_names):
-        measured, predicted, velocity = (
-            np.concatenate([getattr(part, key)[part.use[:, j], j] for part in parts])
-            for key in ("measured", "predicted", "velocity")
+        measured, predicted, velocity, sigma, beyond, left_out, still, outside = (
+            np.concatenate([getattr(part, key)[part.use[:, j], j] for part in parts]) for key in SCORED
         )
+        error, moving, turning = measured - predicted, (np.abs(velocity) > MOVING) & ~left_out, left_out & ~still
         noises = [part.noise[j] for part in parts if part.noise is not None]
         if len(noises) < len(parts):
             noises = [] if fit.noise is None else [fit.noise[j]]
         noise = float(np.sqrt(np.mean(np.square(noises)))) if noises else float("nan")
-        result.append(joint_metrics(name, measured, predicted, velocity, noise))
+        rows = max(len(error), 1)
+        found = joint_metrics(name, measured, predicted, velocity, noise)
+        found = replace(
+            found,
+            coverage=ratio(float(np.sum(np.abs(error[moving]) <= REACH * sigma[moving])), float(moving.sum())),
+            rms_reversals=root_mean_square(error[turning]),
+            rms_standstill=root_mean_square(beyond[still]),
+            reversal_rows=float(turning.sum()) / rows,
+            standstill_rows=float(still.sum()) / rows,
+            outside=float(np.sum(outside)) / rows,
+        )
+        result.append(found)
     return result
 
 

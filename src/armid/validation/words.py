@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from armid.signals.problems import plural
@@ -62,9 +63,45 @@ def _left_out(samples: int, start: int, end: int, inside: int, holes: int, reach
     return f"Left out {samples} samples ({', '.join(parts)}): {why}."
 
 
+def _nominal(joints: Sequence[tuple[str, float, float]]) -> str:
+    each = ", ".join(f"{name} ({theirs:.1%} against {ours:.1%})" for name, ours, theirs in joints)
+    return f"The nominal inertia, with the friction that suits it best here, predicts {each} better than the model."
+
+
+def _other_payload(mass: float | None, share: float) -> str:
+    what = "another payload" if mass is None else f"a payload of {mass:+.2g} kg"
+    return f"At least {share:.0%} of each failing joint's error is {what}: the arm carried something else in training."
+
+
 WORDS: dict[str, Any] = {
     "poor_joint": _poor_joint,
-    "poor_arm": "The error of all joints is {relative_error:.1%} of their torque, above {limit:.1%}.",
+    "training_data": "The model was made from some of these data, so that they prove nothing about other motion.",
+    "unmoved": lambda joints: f"Nothing is proved of {', '.join(joints)}, which did not move.",
+    "at_reversals": _joint("around changes of direction the error is {rms:.3g} N m, above {limit:.2g} N m."),
+    "at_standstill": _joint("at rest, {rms:.3g} N m are beyond what friction can hold, above {limit:.2g} N m."),
+    "coverage": _joint(
+        "{coverage:.0%} of the moving rows lie within the stated 95 % interval of a sample, below {limit:.0%}."
+    ),
+    "other_payload": _other_payload,
+    "other_gain": _joint(
+        "the measured torque is {gain:.2f} times the model's ({share:.0%} of the error): gains of the torque differ."
+    ),
+    "weight_gain": _joint(
+        "its torque is {gain:.2f} ± {half:.2f} times what the other joints say of the weight: check the torque's gain."
+    ),
+    "reference": "{name}: the reference {reference:.4g} lies outside of {value:.4g} ± {half:.2g}.",
+    "nominal": _nominal,
+    "friction_power": _joint("friction drives the joint ({torque:.2g} N m at {speed:.2g} rad/s), beyond its interval."),
+    "friction_growth": _joint(
+        "friction grows to {torque:.3g} N m towards rest; the slowest data ({slowest:.2g} rad/s) show {there:.2g} N m."
+    ),
+    "link_mass": "{link}: a mass of {value:.3g} kg is implausible for this arm; {plausible:.2g} kg would be usual.",
+    "link_centre": "{link}: its centre of mass is {value:.2g} m from the link's middle; it may be {plausible:.2g} m.",
+    "link_radius": "{link}: a radius of gyration of {value:.2g} m is implausible; it may be {plausible:.2g} m.",
+    "total_mass": "The links weigh {mass:.3g} kg together, {nominal:.3g} kg by the description.",
+    "outside": _joint("{share:.0%} of the rows are at positions that the training data do not have."),
+    "faster": _joint("moves at up to {speed:.2g} rad/s here, but at {trained:.2g} rad/s in the training data."),
+    "poor_arm": "The error of all joints is {relative_error:.1%} of their torque.",
     "good": _good,
     "velocity": _velocity,
     "load": _joint(

@@ -10,9 +10,10 @@ from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
 from armid.figures import Block, Figure, Panel, band, line, span, thinned
-from armid.reporting.evidence import Evidence, friction_columns, units_of
+from armid.reporting.evidence import Evidence, units_of
 from armid.reporting.html import Section, lacking, paragraph
 from armid.reporting.numbers import short
+from armid.validation.comparison import friction_columns
 
 TITLE = "Friction"
 POINTS = 500

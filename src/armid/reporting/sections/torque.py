@@ -15,7 +15,7 @@ from armid.validation.comparison import compare
 from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
 from armid.validation.result import Validation
-from armid.validation.validating import failing, nominal_fit
+from armid.validation.validating import nominal_fit
 
 ROWS, POINTS = 1800, 700  # of curves, of dots
 QUIET = 1.1  # multiples of the noise up to which a joint counts as predicted as well as it can be
@@ -166,7 +166,6 @@ def _error_columns(unit: str, nominal: bool) -> list[Column]:
 
 
 def _error_rows(check: Validation, nominal: bool) -> list[Row]:
-    bad = set(failing(check.joints, check.thresholds))
     most = max((j.noise_ratio for j in check.joints if np.isfinite(j.noise_ratio)), default=np.nan)
     widest = max((j.nrms_moving for j in check.joints if np.isfinite(j.nrms_moving)), default=np.nan)
 
@@ -184,7 +183,9 @@ def _error_rows(check: Validation, nominal: bool) -> list[Row]:
             *(Cell(digits(value, 4), value) for value in (joint.r2, joint.correlation)),
         ]
         cells += [Cell(percent(joint.nominal_nrms_moving), joint.nominal_nrms_moving)] if nominal else []
-        mark = "misses the limits" if index in bad else "the worst joint" if joint.nrms_moving == widest else ""
+        mark = (
+            "misses the limits" if index in check.failing else "the worst joint" if joint.nrms_moving == widest else ""
+        )
         rows.append(Row(tuple(cells), mark))
     return rows
 

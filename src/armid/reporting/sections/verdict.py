@@ -10,7 +10,7 @@ import numpy as np
 from armid._version import __version__
 from armid.estimation.fit import Fit
 from armid.reporting.evidence import Evidence
-from armid.reporting.html import Section, bullets, facts, tiles
+from armid.reporting.html import Section, bullets, facts, text, tiles
 from armid.reporting.numbers import percent, share, short, spaced
 from armid.validation.result import Validation
 
@@ -20,7 +20,7 @@ LIMITS = "estimation.limits_active"  # note of a fit that stands among the warni
 def verdict(evidence: Evidence) -> Section:
     """The first section."""
     fit, check = evidence.fit, evidence.check
-    body = f"{_stamp(check)}{tiles(_numbers(fit, check))}{_why(evidence)}{_provenance(evidence)}"
+    body = f"{_why(evidence)}{_stamp(check)}{tiles(_numbers(fit, check))}{_provenance(evidence)}"
     return Section("verdict", "Verdict", _sentence(fit, check), body)
 
 
@@ -38,8 +38,8 @@ def _sentence(fit: Fit, check: Validation | None) -> str:
     tail = "" if worst is None else f"; {worst.name} is the worst, {percent(worst.nrms_moving)} of its torque’s spread"
     if worst is not None and np.isfinite(worst.noise_ratio):
         tail += f" and {worst.noise_ratio:.1f}× the noise"
-    start = "The model predicts" if check.good else "The model does not predict well enough"
-    return f"{start} the torque of motion it has not seen: the error is {error} of the torque while moving{tail}."
+    start = f"The model is {check.in_words}: on motion it has not seen"
+    return f"{start} the error is {error} of the torque while moving{tail}."
 
 
 def _stamp(check: Validation | None) -> str:
@@ -47,7 +47,7 @@ def _stamp(check: Validation | None) -> str:
         return '<p class="stamp open">not validated</p>'
     if check.same_as_training:
         return '<p class="stamp poor">training data: no proof</p>'
-    return f'<p class="stamp {check.verdict}">{check.verdict}</p>'
+    return f'<p class="stamp {check.verdict}">{text(check.in_words)}</p>'
 
 
 def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
