@@ -67,9 +67,10 @@ def identifiability(
     free = np.sum(solution.directions[solution.rank :] ** 2, axis=0) > 0.1
     weak = solution.singular_values < WEAK * solution.singular_values[0]
     words = free_combinations(names, solution.directions[weak][::-1][:5])
-    poor = _condition_without_friction(names, solution) > POOR_CONDITION or solution.rank < len(names)
     curves = {name for term in terms if term.law in (ODD.name, EVEN.name, REST.name) for name in term.names}
-    classes = _classes(free, np.array([name in curves for name in names]), solution.values, sigma)
+    curve = np.array([name in curves for name in names])
+    poor = _condition_without_friction(names, curve, solution) > POOR_CONDITION or solution.rank < len(names)
+    classes = _classes(free, curve, solution.values, sigma)
     return Identifiability(solution.singular_values, classes, tuple(words), poor)
 
 
@@ -86,12 +87,12 @@ def _classes(free: Mask, curve: Mask, values: Array, sigma: Array) -> tuple[str,
     return tuple(classes.tolist())
 
 
-def _condition_without_friction(names: Sequence[str], solution: Solution) -> float:
+def _condition_without_friction(names: Sequence[str], curve: Mask, solution: Solution) -> float:
     """Condition number without directions that trade friction coefficients of the same joints against each other.
 
     Their sum, the friction torque, is well known all the same.
     """
-    friction = np.array([name.startswith("f") for name in names])
+    friction = curve | np.array([name.startswith("f") for name in names])
     share = np.sum(solution.directions[:, friction] ** 2, axis=1)
     counted = solution.singular_values[share < FRICTION_ONLY]
     return float(solution.singular_values[0] / max(counted.min(initial=solution.singular_values[0]), 1e-300))

@@ -22,6 +22,7 @@ from armid.logs.read import read_log
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline, process
+from armid.validation.judging import judge
 from armid.validation.result import Validation, load_validation
 
 _log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Evidence:
         if self.check is not None:
             _refuse_other_fit(self.check, self.fit, self.fit_file_sha256)
             if not self.check.same_as_training and _on_training_data(self.check, self.fit):
-                object.__setattr__(self, "check", replace(self.check, same_as_training=True))
+                object.__setattr__(self, "check", judge(self.fit, replace(self.check, same_as_training=True)))
 
     @cached_property
     def datasets(self) -> tuple[tuple[Log, Dataset], ...]:

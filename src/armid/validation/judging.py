@@ -17,9 +17,18 @@ from armid.robot.robot import inertial_names
 from armid.validation.comparison import friction_curve
 from armid.validation.metrics import REACH, ratio
 from armid.validation.residuals import ResidualAnalysis
-from armid.validation.result import Validation
+from armid.validation.result import COVERAGE, Validation
 
 POOR = 0.3  # error of all torque of an arm with failing joints from which it is of no use
+LEFT_OUT = 2.0  # times the limits while moving that the error may be around changes of direction and at rest
+GROWTH = 1.5  # largest friction towards rest over that of the slowest data
+LINK = (
+    6.0  # factor to a plausible link: of its mass (half for all of the nominal mass), of the largest radius of gyration
+)
+BETTER = (
+    0.95  # error of the nominal inertia over ours from which it is better; it knows the friction of these very data
+)
+FASTER, OUTSIDE = 2.0, 0.5  # speed over that of the training data; share of rows at positions that they do not have
 STRUCTURE = 0.5  # share of the squared error from which it has one cause
 QUIET = 1.5  # times the noise up to which an error leaves nothing to be better at
 GAIN = 0.02  # difference of the torque's gain from which it contradicts the model
@@ -40,8 +49,9 @@ class Finding:
 
 def judge(fit: Fit, check: Validation) -> Validation:
     """The validation with a verdict: everything that speaks against the model, and what it can be used for."""
-    checks = (_errors, _left_out_rows, _coverage, _contradictions, _nominal, _friction, _links, _range)
-    found = sorted((f for one in checks for f in one(fit, check)), key=lambda f: (f.use != "", -f.times))
+    checks = (_errors, _left_out_rows, _coverage, _contradictions, _nominal, _friction, _range)
+    against = [*implausible_links(fit), *(f for one in checks for f in one(fit, check))]
+    found = sorted(against, key=lambda f: (f.use != "", -f.times))
     if not found:
         limits, largest = check.thresholds, max((check.joints[j].nrms_moving for j in check.moving), default=None)
         given = {"limit": limits.nrms_moving, "noise_ratio": limits.noise_ratio, "largest": largest}
@@ -100,7 +110,7 @@ def _left_out_rows(fit: Fit, check: Validation) -> Iterator[Finding]:
     for j in check.moving:
         joint = check.joints[j]
         noise = joint.noise if np.isfinite(joint.noise) else 0.0
-        limit = limits.left_out * max(limits.nrms_moving * joint.spread, limits.noise_ratio * noise)
+        limit = LEFT_OUT * max(limits.nrms_moving * joint.spread, limits.noise_ratio * noise)
         presliding = abs(float(friction_curve(fit, j, _speeds(fit, check, j)[:1])[0][0]))
         for name, rms, most, use in (
             ("reversals", joint.rms_reversals, max(limit, presliding), ONE_WAY),
@@ -119,10 +129,9 @@ def _speeds(fit: Fit, check: Validation, j: int) -> Array:
 
 def _coverage(fit: Fit, check: Validation) -> Iterator[Finding]:
     """Whether the stated interval of a sample holds the measured torque."""
-    limit = check.thresholds.coverage
     for joint in (check.joints[j] for j in check.uncovered):
-        said = note("validation.coverage", joint=joint.name, coverage=joint.coverage, limit=limit)
-        yield Finding(said, (1.0 - joint.coverage) / (1.0 - limit), "torque without its intervals")
+        said = note("validation.coverage", joint=joint.name, coverage=joint.coverage, limit=COVERAGE)
+        yield Finding(said, (1.0 - joint.coverage) / (1.0 - COVERAGE), "torque without its intervals")
 
 
 def _contradictions(fit: Fit, check: Validation) -> Iterator[Finding]:
@@ -156,7 +165,7 @@ def _nominal(fit: Fit, check: Validation) -> Iterator[Finding]:
     """Joints that the file's own inertia predicts better, unless noise leaves nothing to be better at."""
     loud = [j for j in check.moving if not check.joints[j].noise_ratio <= QUIET]
     errors = {j: (check.joints[j].nrms_moving, check.joints[j].nominal_nrms_moving) for j in loud}
-    better = [j for j, (ours, theirs) in errors.items() if theirs < (1.0 - check.thresholds.nominal) * ours]
+    better = [j for j, (ours, theirs) in errors.items() if theirs < BETTER * ours]
     if better:
         told = [(check.joints[j].name, *errors[j]) for j in better]
         others = _names(check, [j for j in check.moving if j not in better])
@@ -178,19 +187,19 @@ def _friction(fit: Fit, check: Validation) -> Iterator[Finding]:
         there = float(np.abs(np.interp([slowest, 2.0 * slowest], speeds, torque)).max())
         near = speeds < slowest
         grown = float((np.abs(torque) - REACH * sigma)[near].max(initial=0.0))
-        limit = max(check.thresholds.friction_growth * there, float(fit.residual_rms[j]))
+        limit = max(GROWTH * there, float(fit.residual_rms[j]))
         if grown > limit:
             given = {"torque": float(np.abs(torque[near]).max()), "there": there, "slowest": float(slowest)}
             yield Finding(note("validation.friction_growth", joint=joint.name, **given), ratio(grown, limit), ONE_WAY)
 
 
-def _links(fit: Fit, check: Validation) -> Iterator[Finding]:
+def implausible_links(fit: Fit) -> Iterator[Finding]:
     """Mass, centre of mass and radius of gyration of each link beside those of a plausible arm; the mass of all."""
-    factor, values = check.thresholds.links, fit.standard_parameters
+    values = fit.standard_parameters
     if values is None:
         return
     plausible = [_body(body) for body in plausible_arm(fit.robot)]
-    most = factor * max(radius for *_, radius in plausible)
+    most = LINK * max(radius for *_, radius in plausible)
     bodies, fixed = {}, {*fit.robot.known, *fit.robot.zero}
     for i in range(fit.robot.n_joints):
         names = inertial_names(i + 1)
@@ -200,7 +209,7 @@ def _links(fit: Fit, check: Validation) -> Iterator[Finding]:
     for i, (mass, centre, radius) in bodies.items():
         usual, away = scale * plausible[i][0], float(np.linalg.norm(centre - plausible[i][1]))
         for what, value, expected, times in (
-            ("mass", mass, usual, max(mass / usual, usual / max(mass, 1e-9 * usual)) / factor),
+            ("mass", mass, usual, max(mass / usual, usual / max(mass, 1e-9 * usual)) / LINK),
             ("centre", away, most, away / most),
             ("radius", radius, most, radius / most),
         ):
@@ -210,7 +219,7 @@ def _links(fit: Fit, check: Validation) -> Iterator[Finding]:
     if fit.robot.nominal_inertia is not None:
         total = sum(mass for mass, *_ in bodies.values())
         stated = sum(float(fit.robot.nominal_inertia[i, 0]) for i in bodies)
-        times = 2.0 * max(ratio(total, stated), ratio(stated, total)) / factor
+        times = 2.0 * max(ratio(total, stated), ratio(stated, total)) / LINK
         if times > 1.0:
             yield Finding(note("validation.total_mass", mass=total, nominal=stated), times, TORQUE)
 
@@ -229,9 +238,9 @@ def _range(fit: Fit, check: Validation) -> Iterator[Finding]:
     for j, joint in enumerate(check.joints if "range" in fit.history else ()):
         trained = float(_speeds(fit, check, j)[1])
         speed = float(np.quantile(np.abs(check.series.velocity[:, j]), 0.995))
-        if speed > check.thresholds.faster * trained:
+        if speed > FASTER * trained:
             said = note("validation.faster", joint=joint.name, speed=speed, trained=trained)
             yield Finding(said, speed / trained, "motion no faster than the training data")
-        if check.bad and joint.outside > check.thresholds.outside:
+        if check.bad and joint.outside > OUTSIDE:
             said = note("validation.outside", joint=joint.name, share=joint.outside)
-            yield Finding(said, joint.outside / check.thresholds.outside, "postures of the training data")
+            yield Finding(said, joint.outside / OUTSIDE, "postures of the training data")

@@ -18,11 +18,12 @@ from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
 
 FORMAT = "armid validation 1"
+COVERAGE = 0.75  # least share of moving rows inside the 95 % interval of a sample: five times as many outside as stated
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """What counts as good.
+    """What counts as a good prediction.
 
     A joint is good when its error while moving is at most a tenth of the torque's spread (computed torque then leaves
     the feedback a tenth of the work), or at most twice the noise (where torque is small, noise is all one can ask for;
@@ -31,27 +32,10 @@ class Thresholds:
     Attributes:
         nrms_moving: largest rms error over the torque's standard deviation, moving.
         noise_ratio: largest rms error over the noise; a joint needs one of the two.
-        coverage: least share of the moving rows inside the stated 95 % interval of a sample.
-        left_out: how many times the limits above the error may be around changes of direction, where the slowest
-            friction is granted too, and at rest.
-        nominal: share by which the nominal inertia may be better, which knows the friction of these very data.
-        friction_growth: largest friction towards rest over that of the slowest data.
-        links: factor by which a link's mass may differ from that of a plausible arm, half of it for the nominal mass of
-            the whole; and its radius of gyration, and the distance of its centre of mass from the link's middle, over
-            the largest plausible radius of gyration.
-        faster: largest speed over the fastest of the training data.
-        outside: largest share of rows at positions beyond those of the training data.
     """
 
     nrms_moving: float = 0.10
     noise_ratio: float = 2.0
-    coverage: float = 0.75
-    left_out: float = 2.0
-    nominal: float = 0.05
-    friction_growth: float = 1.5
-    links: float = 6.0
-    faster: float = 2.0
-    outside: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +139,7 @@ class Validation:
     @property
     def uncovered(self) -> list[int]:
         """Joints whose error leaves the stated interval of a sample too often."""
-        return [j for j in self.moving if self.joints[j].coverage < self.thresholds.coverage]
+        return [j for j in self.moving if self.joints[j].coverage < COVERAGE]
 
     @property
     def bad(self) -> list[int]:

@@ -20,8 +20,8 @@ def _poor_joint(joint: str, nrms_moving: float, limit: float, noise_ratio: float
 
 def _good(limit: float, noise_ratio: float, largest: float | None) -> str:
     worst = "" if largest is None else f"; the largest is {largest:.1%}"
-    head = f"The error of every joint is at most {limit:.0%} of its torque's spread while moving"
-    return f"{head}, or {noise_ratio:g}× the noise{worst}."
+    head = f"Nothing speaks against the model; every joint's error is at most {limit:.0%} of its torque's spread"
+    return f"{head} while moving, or {noise_ratio:g}× the noise{worst}."
 
 
 def _velocity(joint: str, share: float, richer: bool) -> str:
@@ -95,7 +95,7 @@ WORDS: dict[str, Any] = {
     "friction_growth": _joint(
         "friction grows to {torque:.3g} N m towards rest; the slowest data ({slowest:.2g} rad/s) show {there:.2g} N m."
     ),
-    "link_mass": "{link}: a mass of {value:.3g} kg is implausible for this arm; {plausible:.2g} kg would be usual.",
+    "link_mass": "{link}: a mass of {value:.4g} kg is implausible for this arm; {plausible:.2g} kg would be usual.",
     "link_centre": "{link}: its centre of mass is {value:.2g} m from the link's middle; it may be {plausible:.2g} m.",
     "link_radius": "{link}: a radius of gyration of {value:.2g} m is implausible; it may be {plausible:.2g} m.",
     "total_mass": "The links weigh {mass:.3g} kg together, {nominal:.3g} kg by the description.",

@@ -10,15 +10,15 @@ from armid.arrays import Array, Mask
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import DETERMINED
 from armid.figures import Block, Figure, Panel, line
-from armid.reporting.evidence import Evidence, reach_of
+from armid.reporting.evidence import Evidence
 from armid.reporting.html import Cell, Column, Row, Section, bullets, lacking, paragraph, table, text
 from armid.reporting.numbers import listed, percent, plus_minus, pretty, short
 from armid.robot.inertia import pseudo_inertia, to_com
 from armid.robot.robot import inertial_names
+from armid.validation.judging import implausible_links
 
 PLANES = ((0, 1, "x", "y"), (0, 2, "x", "z"), (1, 2, "y", "z"))
 SIDE = 104.0  # of a picture [px of the view box]
-HUGE = 2.0  # reach of a body, over that of the arm, from which it is called implausible
 
 
 def parameters(evidence: Evidence) -> Section:
@@ -140,14 +140,7 @@ def links(evidence: Evidence) -> Section:
         "data do not determine is one choice that agrees with them, not a measurement.",
         "remark",
     )
-    odd = [fit.robot.joints[k].link_name for k, body in enumerate(bodies) if _oddness(fit, body)]
-    if odd:
-        verb = "has" if len(odd) == 1 else "have"
-        body += paragraph(
-            f"Marked: {listed(odd)} {verb} an inertia that only a body much larger than the arm could have. It is "
-            "physically consistent but not plausible; torque is predicted all the same; a prior (--prior) mends it.",
-            "remark",
-        )
+    body += bullets(str(finding.note) for finding in implausible_links(fit))
     return Section("links", "Links", _links_sentence(fit, bodies), body)
 
 
@@ -188,6 +181,7 @@ def _link_columns(nominal: bool) -> list[Column]:
 
 def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
     rows, nominal = [], fit.robot.nominal_inertia
+    odd = {finding.note.values.get("link", ""): str(finding.note) for finding in implausible_links(fit)}
     for index, body in enumerate(bodies):
         mass, centre, about = to_com(body)
         moments = np.linalg.eigvalsh(about)
@@ -198,18 +192,8 @@ def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
         cells.append(Cell(" · ".join(short(1e3 * float(value), 2) for value in moments), float(moments[-1])))
         determined = _determined(fit, index + 1)
         cells.append(Cell(", ".join(determined) or "none", code=bool(determined)))
-        rows.append(Row(tuple(cells), _oddness(fit, body)))
+        rows.append(Row(tuple(cells), odd.get(fit.robot.joints[index].link_name, "")))
     return rows
-
-
-def _oddness(fit: Fit, body: Array) -> str:
-    """Why a link is to be looked at: a body with its inertia would be much larger than the arm."""
-    reach, arm = _reach(body), reach_of(fit.robot)
-    return (
-        f"a body with this inertia would reach {short(reach, 2)} m, the arm {short(arm, 2)} m"
-        if reach > HUGE * arm
-        else ""
-    )
 
 
 def _millimetres(metres: float) -> str:

@@ -12,16 +12,19 @@ from armid.estimation.fit import Fit
 from armid.reporting.evidence import Evidence
 from armid.reporting.html import Section, bullets, facts, text, tiles
 from armid.reporting.numbers import percent, share, short, spaced
+from armid.validation.metrics import JointMetrics
 from armid.validation.result import Validation
 
 LIMITS = "estimation.limits_active"  # note of a fit that stands among the warnings
 
 
 def verdict(evidence: Evidence) -> Section:
-    """The first section."""
+    """The first section: what speaks against the model stands before the word."""
     fit, check = evidence.fit, evidence.check
-    body = f"{_why(evidence)}{_stamp(check)}{tiles(_numbers(fit, check))}{_provenance(evidence)}"
-    return Section("verdict", "Verdict", _sentence(fit, check), body)
+    reasons = () if check is None else check.reasons
+    kind = "" if check is None or check.good else "warnings"
+    body = bullets((spaced(str(one)) for one in reasons), kind) + _stamp(check) + tiles(_numbers(fit, check))
+    return Section("verdict", "Verdict", _sentence(fit, check), body + _next(evidence) + _provenance(evidence))
 
 
 def _sentence(fit: Fit, check: Validation | None) -> str:
@@ -33,13 +36,15 @@ def _sentence(fit: Fit, check: Validation | None) -> str:
     error = percent(check.relative_error_moving)
     if check.same_as_training:
         return f"The error is {error} of the torque, but on training data: this proves nothing about other motion."
-    moving = [joint for joint in check.joints if np.isfinite(joint.nrms_moving)]
-    worst = max(moving, key=lambda joint: joint.nrms_moving, default=None)
+    worst = _worst(check)
     tail = "" if worst is None else f"; {worst.name} is the worst, {percent(worst.nrms_moving)} of its torque’s spread"
     if worst is not None and np.isfinite(worst.noise_ratio):
         tail += f" and {worst.noise_ratio:.1f}× the noise"
-    start = f"The model is {check.in_words}: on motion it has not seen"
-    return f"{start} the error is {error} of the torque while moving{tail}."
+    return f"On motion that the model has not seen its error is {error} of the torque while moving{tail}."
+
+
+def _worst(check: Validation) -> JointMetrics | None:
+    return max((check.joints[j] for j in check.moving), key=lambda joint: joint.nrms_moving, default=None)
 
 
 def _stamp(check: Validation | None) -> str:
@@ -47,49 +52,43 @@ def _stamp(check: Validation | None) -> str:
         return '<p class="stamp open">not validated</p>'
     if check.same_as_training:
         return '<p class="stamp poor">training data: no proof</p>'
-    return f'<p class="stamp {check.verdict}">{text(check.in_words)}</p>'
+    use = f" for {', '.join(check.usable_for)}" if check.usable_for else ""
+    return f'<p class="stamp {check.verdict}">{check.verdict}<span>{text(use)}</span></p>'
 
 
 def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
-    judged = fit.identifiability
-    count, total = judged.counts
-    found = []
+    judged, found = fit.identifiability, []
     if check is not None:
-        moving = [joint for joint in check.joints if np.isfinite(joint.nrms_moving)]
-        found.append(
-            (
-                percent(check.relative_error_moving),
-                "error while moving",
-                f"of the torque, all joints; {percent(check.relative_error)} on all rows",
-            )
-        )
-        if moving:
-            worst = max(moving, key=lambda joint: joint.nrms_moving)
+        found.append((percent(check.relative_error_moving), "error while moving", "of the torque, all joints"))
+        found.append((percent(check.relative_error), "error on all rows", _rows(check)))
+        if (worst := _worst(check)) is not None:
             limit = f"limit {share(check.thresholds.nrms_moving)}"
             found.append((percent(worst.nrms_moving), f"NRMS of {worst.name}", f"the worst joint, moving; {limit}"))
-        noisy = [joint for joint in check.joints if np.isfinite(joint.noise_ratio)]
-        if noisy:
-            loud = max(noisy, key=lambda joint: joint.noise_ratio)
-            found.append((f"{loud.noise_ratio:.1f}×", f"the noise, {loud.name}", "1× cannot be improved"))
-        nominal = [joint.nominal_nrms_moving for joint in check.joints if np.isfinite(joint.nominal_nrms_moving)]
-        if nominal:
-            found.append((percent(max(nominal)), "worst NRMS, nominal", "the file’s own inertia, best friction"))
+        covered = [joint for joint in check.joints if np.isfinite(joint.coverage)]
+        if covered:
+            least = min(covered, key=lambda joint: joint.coverage)
+            told = f"of {least.name}, the least; 95 % is stated"
+            found.append((percent(least.coverage), "rows inside the interval", told))
+    count, total = judged.counts
     found.append((f"{count} of {total}", "parameters determined", "to 30 % of their value or better"))
     found.append((short(judged.condition), "condition number", "poor data" if judged.poor else "columns scaled"))
     return found
 
 
-def _why(evidence: Evidence) -> str:
-    check = evidence.check
-    sentences: list[str] = [] if check is None else [str(one) for one in (*check.reasons, *check.advice)]
+def _rows(check: Validation) -> str:
+    """How many rows are slow or at rest, which a fit leaves out."""
+    turning, still = np.mean([(joint.reversal_rows, joint.standstill_rows) for joint in check.joints], axis=0)
+    return f"{100 * turning:.0f}\u00a0% around changes of direction, {100 * still:.0f}\u00a0% at rest"
+
+
+def _next(evidence: Evidence) -> str:
+    """What to change next, and whether the parameters are physically consistent."""
+    sentences = [str(one) for one in evidence.check.advice] if evidence.check is not None else []
     audit = evidence.audit
     if audit is not None and "possible" in audit:
-        certificates = [str(words) for words in audit.get("certificates", ())]
-        sentences += (
-            ["The parameters are physically consistent (audit)."]
-            if audit["possible"]
-            else ["The parameters are not physically consistent (audit).", *certificates]
-        )
+        word = "are" if audit["possible"] else "are not"
+        certificates = [] if audit["possible"] else [str(words) for words in audit.get("certificates", ())]
+        sentences += [f"The parameters {word} physically consistent (audit).", *certificates]
     elif evidence.fit.standard_parameters is not None:
         sentences.append("The parameters are physically consistent: the method enforces it for every link.")
     else:
