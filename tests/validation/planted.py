@@ -63,18 +63,19 @@ def spiky_friction(fit, joint=1):
     """Friction of one joint that grows to four times its size below the slowest speed of the data."""
     slowest = fit.history["range"]["speed"][joint][0]
     level = max(friction_curve(fit, joint, np.array([slowest]))[0][0], 2.0 * fit.residual_rms[joint])
-    return with_term(fit, FrictionTerm("stribeck-excess", joint, (0.3 * slowest,)), 3.0 * level)
-
-
-def with_term(fit, term, value):
-    """A fit with one more friction term, whose value is known exactly."""
-    covariance = np.zeros((len(fit.values) + 1,) * 2)
-    covariance[:-1, :-1] = fit.covariance
-    judged = replace(fit.identifiability, classes=(*fit.identifiability.classes, "determined"))
-    return replace(
-        fit, terms=(*fit.terms, term), columns=(*fit.columns, *term.names), values=np.append(fit.values, value),
-        covariance=covariance, identifiability=judged,
-    )  # fmt: skip
+    term = FrictionTerm("rest", joint, (0.3 * slowest,))
+    rest = [one for one in fit.terms if (one.law, one.joint) == ("rest", joint)]
+    if not rest:
+        covariance = np.pad(fit.covariance, (0, 1))
+        judged = replace(fit.identifiability, classes=(*fit.identifiability.classes, "curve"))
+        fit = replace(
+            fit, terms=(*fit.terms, term), columns=(*fit.columns, *term.names), values=np.append(fit.values, 0.0),
+            covariance=covariance, identifiability=judged,
+        )  # fmt: skip
+    column = np.array([name in term.names for name in fit.columns])
+    terms = tuple(term if one in rest else one for one in fit.terms)
+    values, known = np.where(column, 3.0 * level, fit.values), np.where(column, 0.0, 1.0)
+    return replace(fit, terms=terms, values=values, covariance=fit.covariance * np.outer(known, known))
 
 
 def with_gain(log, joint, gain):

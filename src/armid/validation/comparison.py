@@ -31,7 +31,7 @@ class Comparison:
         measured: torque, filtered as the data set says [N m].
         predicted: torque of the fit, delayed and filtered alike [N m].
         sigma: its standard deviation that follows from the parameters' covariance [N m].
-        sample_sigma: standard deviation of a measured sample about it: the model's and what a sample adds [N m].
+        sample_sigma: standard deviation of a sample about it: the model's, of a recording, of a sample alone [N m].
         slope: rate of change of the predicted torque [N m/s].
         load: torque of the fit without the friction that it knows of [N m].
         beyond_rest: how far the measured torque is from the load by more than friction near rest can hold [N m].
@@ -93,7 +93,7 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
         measured=data.torque,
         predicted=data.at_rows(full),
         sigma=sigma,
-        sample_sigma=np.hypot(sigma, _of_a_sample(fit, data)),
+        sample_sigma=np.sqrt(sigma**2 + fit.recording_sigma(velocity) ** 2 + _of_a_sample(fit, data) ** 2),
         slope=data.at_rows(slope),
         load=load,
         beyond_rest=np.maximum(np.abs(data.torque - load) - np.abs(holds), 0.0),

@@ -22,12 +22,8 @@ from armid.validation.result import COVERAGE, Validation
 POOR = 0.3  # error of all torque of an arm with failing joints from which it is of no use
 LEFT_OUT = 2.0  # times the limits while moving that the error may be around changes of direction and at rest
 GROWTH = 1.5  # largest friction towards rest over that of the slowest data
-LINK = (
-    6.0  # factor to a plausible link: of its mass (half for all of the nominal mass), of the largest radius of gyration
-)
-BETTER = (
-    0.95  # error of the nominal inertia over ours from which it is better; it knows the friction of these very data
-)
+LINK = 6.0  # factor to a plausible mass (half for all of the nominal mass), and to the largest radius of gyration
+BETTER = 0.95  # error of the nominal inertia, with friction of the same training data, over ours
 FASTER, OUTSIDE = 2.0, 0.5  # speed over that of the training data; share of rows at positions that they do not have
 STRUCTURE = 0.5  # share of the squared error from which it has one cause
 QUIET = 1.5  # times the noise up to which an error leaves nothing to be better at
@@ -39,7 +35,7 @@ TORQUE, ONE_WAY = "torque prediction", "motion without changes of direction"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """What speaks against a model: how many times a limit is exceeded, and what it is of use for all the same."""
 
     note: Note
@@ -61,7 +57,7 @@ def judge(fit: Fit, check: Validation) -> Validation:
     return replace(check, verdict=verdict, usable_for=uses, reasons=tuple(f.note for f in found))
 
 
-def _errors(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _errors(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Error while moving, per joint and of the arm; joints that never moved; training data."""
     bad, limit, error = check.failing, check.thresholds.nrms_moving, check.relative_error_moving
     for j in bad:
@@ -69,14 +65,14 @@ def _errors(fit: Fit, check: Validation) -> Iterator[Finding]:
         noise = joint.noise_ratio if np.isfinite(joint.noise_ratio) else None
         given = {"nrms_moving": joint.nrms_moving, "limit": limit, "noise_ratio": noise}
         said = note("validation.poor_joint", joint=joint.name, **given)
-        yield Finding(said, joint.nrms_moving / limit, _left_to_use(check, bad))
+        yield Objection(said, joint.nrms_moving / limit, _left_to_use(check, bad))
     if bad and error > POOR:
-        yield Finding(note("validation.poor_arm", relative_error=error), error / POOR)
+        yield Objection(note("validation.poor_arm", relative_error=error), error / POOR)
     if check.same_as_training:
-        yield Finding(note("validation.training_data"), 1.0, "the motion of the training data")
+        yield Objection(note("validation.training_data"), 1.0, "the motion of the training data")
     still = [joint.name for j, joint in enumerate(check.joints) if j not in check.moving]
     if still:
-        yield Finding(note("validation.unmoved", joints=still), 1.0, _names(check, check.moving))
+        yield Objection(note("validation.unmoved", joints=still), 1.0, _names(check, check.moving))
 
 
 def _left_to_use(check: Validation, bad: Sequence[int]) -> str:
@@ -104,7 +100,7 @@ def _names(check: Validation, joints: Sequence[int]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def _left_out_rows(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _left_out_rows(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Rows that a fit leaves out: around changes of direction, where presliding friction is granted, and at rest."""
     limits = check.thresholds
     for j in check.moving:
@@ -117,7 +113,7 @@ def _left_out_rows(fit: Fit, check: Validation) -> Iterator[Finding]:
             ("standstill", joint.rms_standstill, limit, "moving joints"),
         ):
             if rms > most:
-                yield Finding(note(f"validation.at_{name}", joint=joint.name, rms=rms, limit=most), rms / most, use)
+                yield Objection(note(f"validation.at_{name}", joint=joint.name, rms=rms, limit=most), rms / most, use)
 
 
 def _speeds(fit: Fit, check: Validation, j: int) -> Array:
@@ -127,14 +123,14 @@ def _speeds(fit: Fit, check: Validation, j: int) -> Array:
     return np.array([slowest, max(fastest, 2.0 * slowest)])
 
 
-def _coverage(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _coverage(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Whether the stated interval of a sample holds the measured torque."""
     for joint in (check.joints[j] for j in check.uncovered):
         said = note("validation.coverage", joint=joint.name, coverage=joint.coverage, limit=COVERAGE)
-        yield Finding(said, (1.0 - joint.coverage) / (1.0 - COVERAGE), "torque without its intervals")
+        yield Objection(said, (1.0 - joint.coverage) / (1.0 - COVERAGE), "torque without its intervals")
 
 
-def _contradictions(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _contradictions(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Another payload or gain than in the training data, where the error is no chance; gains, references outside."""
     looks = {j: check.residuals[j] for j in check.bad}
     share = min((look.payload_share for look in looks.values()), default=0.0)
@@ -142,26 +138,26 @@ def _contradictions(fit: Fit, check: Validation) -> Iterator[Finding]:
     if share >= STRUCTURE and (len(looks) > 1 or not gains):
         mass, *_ = (look.payload_mass for look in looks.values())
         said = note("validation.other_payload", mass=mass if np.isfinite(mass) else None, share=share)
-        yield Finding(said, 10.0, "" if check.failing else "the payload of the training data")
+        yield Objection(said, 10.0, "" if check.failing else "the payload of the training data")
         gains = set()
     for j in gains:
         given = {"joint": looks[j].name, "gain": 1.0 + looks[j].gain, "share": looks[j].gain_share}
-        yield Finding(note("validation.other_gain", **given), 5.0, "" if j in check.failing else TORQUE)
+        yield Objection(note("validation.other_gain", **given), 5.0, "" if j in check.failing else TORQUE)
     for term in (term for term in fit.terms if term.formula.weighted):
         k = fit.columns.index(term.names[0])
         value, half = float(fit.values[k]), REACH * float(fit.sigma[k])
         if abs(value) - half > WEIGHT_GAIN:
             said = note("validation.weight_gain", joint=check.joints[term.joint].name, gain=1.0 + value, half=half)
-            yield Finding(said, abs(value) / WEIGHT_GAIN, TORQUE)
+            yield Objection(said, abs(value) / WEIGHT_GAIN, TORQUE)
     reach = float(norm.ppf(1.0 - 0.025 / max(len(check.references), 1)))  # one of many may be outside by chance
     for row in check.references:
         away, half = abs(row.value - row.reference), reach * row.sigma
         if away > half:
             said = note("validation.reference", name=row.name, value=row.value, half=half, reference=row.reference)
-            yield Finding(said, ratio(away, half))
+            yield Objection(said, ratio(away, half))
 
 
-def _nominal(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _nominal(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Joints that the file's own inertia predicts better, unless noise leaves nothing to be better at."""
     loud = [j for j in check.moving if not check.joints[j].noise_ratio <= QUIET]
     errors = {j: (check.joints[j].nrms_moving, check.joints[j].nominal_nrms_moving) for j in loud}
@@ -169,10 +165,10 @@ def _nominal(fit: Fit, check: Validation) -> Iterator[Finding]:
     if better:
         told = [(check.joints[j].name, *errors[j]) for j in better]
         others = _names(check, [j for j in check.moving if j not in better])
-        yield Finding(note("validation.nominal", joints=told), max(ours / theirs for _, ours, theirs in told), others)
+        yield Objection(note("validation.nominal", joints=told), max(ours / theirs for _, ours, theirs in told), others)
 
 
-def _friction(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _friction(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Friction takes energy at every speed, and towards rest it stays near what the slowest data show."""
     for j, joint in enumerate(check.joints):
         slowest, fastest = _speeds(fit, check, j)
@@ -183,17 +179,17 @@ def _friction(fit: Fit, check: Validation) -> Iterator[Finding]:
             worst = int(np.argmin(np.where(low, torque, 0.0)))
             given = {"speed": float(speeds[worst]), "torque": float(torque[worst])}
             said = note("validation.friction_power", joint=joint.name, **given)
-            yield Finding(said, 1.0 - float(torque[worst]) / size, TORQUE)
+            yield Objection(said, 1.0 - float(torque[worst]) / size, TORQUE)
         there = float(np.abs(np.interp([slowest, 2.0 * slowest], speeds, torque)).max())
         near = speeds < slowest
         grown = float((np.abs(torque) - REACH * sigma)[near].max(initial=0.0))
         limit = max(GROWTH * there, float(fit.residual_rms[j]))
         if grown > limit:
             given = {"torque": float(np.abs(torque[near]).max()), "there": there, "slowest": float(slowest)}
-            yield Finding(note("validation.friction_growth", joint=joint.name, **given), ratio(grown, limit), ONE_WAY)
+            yield Objection(note("validation.friction_growth", joint=joint.name, **given), ratio(grown, limit), ONE_WAY)
 
 
-def implausible_links(fit: Fit) -> Iterator[Finding]:
+def implausible_links(fit: Fit) -> Iterator[Objection]:
     """Mass, centre of mass and radius of gyration of each link beside those of a plausible arm; the mass of all."""
     values = fit.standard_parameters
     if values is None:
@@ -215,13 +211,13 @@ def implausible_links(fit: Fit) -> Iterator[Finding]:
         ):
             if times > 1.0:
                 given = {"link": fit.robot.joints[i].link_name, "value": value, "plausible": expected}
-                yield Finding(note(f"validation.link_{what}", **given), times, TORQUE)
+                yield Objection(note(f"validation.link_{what}", **given), times, TORQUE)
     if fit.robot.nominal_inertia is not None:
         total = sum(mass for mass, *_ in bodies.values())
         stated = sum(float(fit.robot.nominal_inertia[i, 0]) for i in bodies)
         times = 2.0 * max(ratio(total, stated), ratio(stated, total)) / LINK
         if times > 1.0:
-            yield Finding(note("validation.total_mass", mass=total, nominal=stated), times, TORQUE)
+            yield Objection(note("validation.total_mass", mass=total, nominal=stated), times, TORQUE)
 
 
 def _body(moments: Array) -> tuple[float, Array, float]:
@@ -233,14 +229,14 @@ def _body(moments: Array) -> tuple[float, Array, float]:
     return mass, centre, float(np.sqrt(max(np.trace(moments[:3, :3]) / mass - centre @ centre, 0.0)))
 
 
-def _range(fit: Fit, check: Validation) -> Iterator[Finding]:
+def _range(fit: Fit, check: Validation) -> Iterator[Objection]:
     """Speeds beyond those of the training data; positions, where some joint is not predicted as it should be."""
     for j, joint in enumerate(check.joints if "range" in fit.history else ()):
         trained = float(_speeds(fit, check, j)[1])
         speed = float(np.quantile(np.abs(check.series.velocity[:, j]), 0.995))
         if speed > FASTER * trained:
             said = note("validation.faster", joint=joint.name, speed=speed, trained=trained)
-            yield Finding(said, speed / trained, "motion no faster than the training data")
+            yield Objection(said, speed / trained, "motion no faster than the training data")
         if check.bad and joint.outside > OUTSIDE:
             said = note("validation.outside", joint=joint.name, share=joint.outside)
-            yield Finding(said, joint.outside / OUTSIDE, "postures of the training data")
+            yield Objection(said, joint.outside / OUTSIDE, "postures of the training data")

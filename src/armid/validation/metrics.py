@@ -31,7 +31,7 @@ class JointMetrics:
         relative_error: length of the error over length of the torque, all rows.
         noise: standard deviation of the measured torque's noise [N m].
         noise_ratio: rms_moving over noise, Swevers Table 1.
-        nominal_nrms_moving: nrms_moving of the nominal (CAD, URDF) inertia with the friction that suits it best.
+        nominal_nrms_moving: nrms_moving of the nominal (CAD, URDF) inertia with friction of the training data.
         coverage: share of the moving rows that lie within the stated 95 % interval of a sample.
         rms_reversals: of the error over the slow rows around changes of direction that a fit leaves out [N m].
         rms_standstill: of the torque that friction cannot hold, over the rows at rest [N m].

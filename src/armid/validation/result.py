@@ -172,7 +172,7 @@ class Validation:
         widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
         lines += ["  " + "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
         if "nominal" in rows[0]:
-            lines.append("nominal: NRMS moving of the file's own inertia with the friction that suits it best here")
+            lines.append("nominal: NRMS moving of the file's own inertia with friction of the same training data")
         if self.references:
             inside, count = self.within_2_sigma
             good = [row.accuracy for row in self.references if np.isfinite(row.accuracy)]

@@ -65,7 +65,7 @@ def _left_out(samples: int, start: int, end: int, inside: int, holes: int, reach
 
 def _nominal(joints: Sequence[tuple[str, float, float]]) -> str:
     each = ", ".join(f"{name} ({theirs:.1%} against {ours:.1%})" for name, ours, theirs in joints)
-    return f"The nominal inertia, with the friction that suits it best here, predicts {each} better than the model."
+    return f"The nominal inertia, with friction of the same training data, predicts {each} better than the model."
 
 
 def _other_payload(mass: float | None, share: float) -> str:

@@ -140,7 +140,7 @@ def links(evidence: Evidence) -> Section:
         "data do not determine is one choice that agrees with them, not a measurement.",
         "remark",
     )
-    body += bullets(str(finding.note) for finding in implausible_links(fit))
+    body += bullets(str(objection.note) for objection in implausible_links(fit))
     return Section("links", "Links", _links_sentence(fit, bodies), body)
 
 
@@ -181,7 +181,7 @@ def _link_columns(nominal: bool) -> list[Column]:
 
 def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
     rows, nominal = [], fit.robot.nominal_inertia
-    odd = {finding.note.values.get("link", ""): str(finding.note) for finding in implausible_links(fit)}
+    odd = {objection.note.values.get("link", ""): str(objection.note) for objection in implausible_links(fit)}
     for index, body in enumerate(bodies):
         mass, centre, about = to_com(body)
         moments = np.linalg.eigvalsh(about)

@@ -36,7 +36,7 @@ def torque(evidence: Evidence) -> Section:
         legend={
             "measured": "measured",
             "predicted": "predicted, with its 95 % interval",
-            **({} if nominal is None else {"nominal": "nominal inertia with the friction that suits it best"}),
+            **({} if nominal is None else {"nominal": "nominal inertia with friction of the training data"}),
             "residual": "residual",
         },
         held_out=not check.same_as_training,
@@ -161,7 +161,7 @@ def _error_columns(unit: str, nominal: bool) -> list[Column]:
         Column("R²", "", "coefficient of determination"),
         Column("correlation", "", "of measured and predicted torque"),
     ]
-    hint = "the file's own inertia with the best friction for it"
+    hint = "the file's own inertia with friction of the same training data"
     return [*columns, Column("nominal", "NRMS moving", hint)] if nominal else columns
 
 
