@@ -222,7 +222,7 @@ def test_what_cannot_be_exported_does_not_cost_the_report(finished, tmp_path):
         (["run", "ir361", "--track", "nowhere.csv"], "nowhere.csv"),
         (["run", "ir361", "--prior", "nowhere.yaml:0.1"], "nowhere.yaml"),
         (["run", "ir361", "--signals", "LowPas"], "LowPass"),
-        (["run", "ir361", "--signals", "bad.yaml"], "bad.yaml: is not YAML"),
+        (["run", "ir361", "--signals", "bad.yaml"], "bad.yaml: line 1, column 6: is not valid YAML"),
         (["run", "ir361", "--signals", "empty.yaml"], "empty.yaml: names no steps"),
         (["run", "ir361", "-o", "file/below"], "cannot be a folder"),
     ],
