@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.dynamics import Model
 from armid.estimation.consistent.conditions import Unknowns
-from armid.estimation.consistent.log_det import consistent_estimate, plausible_arm
+from armid.estimation.consistent.log_det import MASS, consistent_estimate, plausible_arm
 from armid.estimation.consistent.semidefinite import Condition, minimise, upper_triangle
 from armid.robot.friction import Friction
 from armid.robot.inertia import from_pseudo_inertia
@@ -80,6 +80,6 @@ def test_log_det_estimate_agrees_with_cvxpy():
         matrix = sum(x[j] * slopes[j] for j in range(len(slopes)) if slopes[j].any())
         cost += found.strength * (cvxpy.trace(np.linalg.inv(body) @ matrix) - cvxpy.log_det(matrix))
         mass = x[unknowns.names.index(f"m{number}")] / body[3, 3]
-        cost += mass - cvxpy.log(mass)
+        cost += MASS * (mass - cvxpy.log(mass))
     cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver=cvxpy.CLARABEL)
     np.testing.assert_allclose(found.x, x.value, atol=1e-3 * np.abs(x.value).max())

@@ -158,9 +158,9 @@ def rich_fit():
     )
     fit = fitted(robot)
     terms = (
-        FrictionTerm("root", 0),
-        FrictionTerm("stribeck-excess", 0, (0.2,)),
-        FrictionTerm("asymmetry", 3),
+        FrictionTerm("smooth", 0, (0.05,)),
+        FrictionTerm("rest", 0, (0.2,)),
+        FrictionTerm("smooth-even", 3, (0.05,)),
         FrictionTerm("load", 4),
     )
     inertial = [
@@ -191,12 +191,14 @@ def rich_fit():
         weight={name: fit.standard_parameters[name] for name in ("m2", "mx2", "my2", "mx3", "m4")},
     )
     values = dict(zip(fit.columns, fit.values, strict=True))
-    extra = np.zeros((len(fit.names) + 4,) * 2)
-    extra[:-4, :-4] = fit.covariance
+    bells = np.linspace(1.1, 0.2, 10)
+    coefficients = np.concatenate([bells, [2.2], 0.1 * bells, [0.05]])
+    extra = np.zeros((len(fit.names) + len(coefficients),) * 2)
+    extra[: len(fit.names), : len(fit.names)] = fit.covariance
     return replace(
         fit,
         columns=(*fit.columns, *(name for term in terms for name in term.names)),
-        values=np.concatenate([fit.values, [1.1, 2.2, 0.3, 0.05]]),
+        values=np.concatenate([fit.values, coefficients]),
         covariance=extra,
         terms=terms,
         identifiability=replace(fit.identifiability, classes=(*fit.identifiability.classes, *["curve"] * 4)),

@@ -108,7 +108,7 @@ def test_nearest_linear_friction():
     arm = arm_of(rich_fit(), complete=True)
     found = linear_friction(arm, seed=4)
     motion = random_states(arm.robot, 2000, 4)
-    for joint, name in ((0, "root"), (1, "direction"), (2, "law")):
+    for joint, name in ((0, "smooth"), (1, "direction"), (2, "law")):
         ahead = arm.friction(motion)[:, joint]
         back = arm.friction(motion._replace(qd=-motion.qd))[:, joint]
         speed = np.abs(motion.qd[:, joint])

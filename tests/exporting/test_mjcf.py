@@ -82,7 +82,7 @@ def test_what_is_lost_and_held_make_the_whole(tmp_path):
     torque = inverse(tmp_path / "kr15.xml", fit.robot, motion) + sum(lost)
     assert range_error(torque, fit.predict(motion).torque) < 1e-9
     words = " ".join(row.sentence() for row in done.files[0].cannot_hold)
-    for cause in ("coupling of rotors", "offset", "counterbalance", "load", "root", "stribeck", "lags motion"):
+    for cause in ("coupling of rotors", "offset", "counterbalance", "load", "smooth", "rest", "lags motion"):
         assert cause in words
 
 

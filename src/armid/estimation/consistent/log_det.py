@@ -262,7 +262,8 @@ def _newton(cost: _Cost, x: Array, strength: float) -> tuple[Array, Array]:
 
 
 def _inverse(matrix: Array) -> Array:
-    """Inverse of a positive definite matrix, with its rows and columns scaled to a unit diagonal."""
-    size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    """Inverse of a positive definite matrix, with its rows and columns scaled to a unit diagonal; of zeros, 1e13."""
+    diagonal = np.diag(matrix)
+    size = np.sqrt(np.where(diagonal > 1e-200, diagonal, 1.0))
     scaled = matrix / np.outer(size, size) + 1e-13 * np.eye(len(matrix))
     return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
