@@ -200,8 +200,10 @@ def rich_fit():
         columns=(*fit.columns, *(name for term in terms for name in term.names)),
         values=np.concatenate([fit.values, coefficients]),
         covariance=extra,
+        identifiability=replace(
+            fit.identifiability, classes=(*fit.identifiability.classes, *["curve"] * len(coefficients))
+        ),
         terms=terms,
-        identifiability=replace(fit.identifiability, classes=(*fit.identifiability.classes, *["curve"] * 4)),
         load_values={name: values[name] for name in fit.torque_model.model.base.kept} if inertial else None,
         known_torque=known,
         delay_s=np.array([0.0, 0.002, 0.0, 0.001, 0.0, 0.0]),
