@@ -1,4 +1,4 @@
-"""C99: one header, no allocation, nothing but sin, cos, tanh and exp from the library."""
+"""C99: one header, no allocation, nothing but sin, cos, tanh, exp and log from the library."""
 
 from __future__ import annotations
 
