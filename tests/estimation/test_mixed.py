@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 import armid
 from armid.dynamics.model import Motion
 from armid.estimation.mixed import MixedEffects
-from armid.estimation.random_effects import Grams, variance_components
+from armid.estimation.random_effects import Grams, held_out_cost, variance_components
 from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.settings import DriveLoop, Sensors
 from armid.experiment.virtual import VirtualRobot, truth_of
@@ -15,6 +15,7 @@ from armid.robot.inertia import change_of_frame, impossibility
 from armid.robot.robot import inertial_names
 from armid.signals import process
 from armid.torque.friction.smooth import EVEN, ODD, REST, prior_covariance
+from armid.validation import compare
 from tests.random_arms import random_arm
 
 RATE_HZ = 150.0
@@ -191,6 +192,26 @@ def test_no_friction_is_invented(frictionless):
         assert fit.delay_s.max() < 1e-4
 
 
+def test_held_out_data_judge_between_linear_and_smooth():
+    """Folds are predicted better without an effect that is not there, and much worse without one that is."""
+    rng = np.random.default_rng(3)
+    costs = {}
+    for size in (0.0, 1.0):
+        folds = []
+        for _ in range(5):
+            columns = rng.normal(size=(60, 8))
+            grams = Grams.zero(1, 8)
+            grams.add(
+                0, columns, columns[:, 0] + size * columns[:, 1:] @ np.linspace(-1.0, 1.0, 7) + rng.normal(size=60)
+            )
+            folds.append(grams)
+        labels = ["", *["u"] * 7]
+        kept = np.arange(8) < 1
+        costs[size] = [held_out_cost(folds, labels, {"u": 1.0}, mask) for mask in (kept, np.ones_like(kept))]
+    assert costs[0.0][0] < costs[0.0][1] + 2.0
+    assert costs[1.0][0] > costs[1.0][1] + 100.0
+
+
 def test_torque_in_other_units_is_the_same_arm(frictionless):
     """Torque times 1e6 or 1e-6 changes no base parameter by more than a tenth of its standard deviation."""
     fit = MixedEffects().fit(frictionless.robot, frictionless.data(0))
@@ -246,3 +267,43 @@ def test_coverage(tmp_path, name, periods):
     assert shares[0] >= 0.92
     assert min(shares[1:]) >= 0.90
     assert max(widths) <= 2.0
+
+
+class Recordings:
+    """Recordings of one arm on several days: other motion, friction off by 5 %, ripple of the gears, noise."""
+
+    def __init__(self, robot, count, loop_hz=None, drift=0.05, ripple=0.01, seed=0):
+        rng = np.random.default_rng(seed)
+        self.robot, self.sets = robot, []
+        for number in range(count):
+            stand = Stand(robot, 1, loop_hz, seed=10 * seed + number + 1)
+            log, velocity = stand.log, np.gradient(stand.log["position"], stand.log.time, axis=0)
+            friction = stand.friction(velocity)
+            level = np.sqrt(np.mean(friction**2, axis=0))
+            more = drift * rng.normal(size=robot.n_joints) * friction
+            more += ripple * level * np.sin(50.0 * log["position"] + rng.uniform(0.0, 6.0, robot.n_joints))
+            stand.log = log.with_channels({"effort": log["effort"] + more})
+            self.sets.append(stand.data(100 * seed + number))
+
+    def inside(self, trained):
+        """Share of the rows of the last recording, moving ones, inside the interval of a sample."""
+        fit = MixedEffects().fit(self.robot, self.sets[:trained])
+        found = compare(fit, self.sets[-1])
+        moving = np.abs(found.velocity) > 0.05
+        return np.mean((np.abs(found.error) <= 1.96 * found.sample_sigma)[moving])
+
+
+def test_samples_of_another_day_small():
+    """Two recordings of an arm tell how its friction drifts: samples of a third are inside their intervals."""
+    assert Recordings(armid.load_robot("ir361"), 3).inside(2) > 0.85
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", ["ir361", "er16", "powerball", *range(120, 127)], ids=str)
+def test_samples_of_another_day(tmp_path, name):
+    """Friction outside the basis, ripple, 5 % of drift: 90 to 99 % of the samples of a third recording are inside."""
+    arm = random_arm(name, tmp_path) if isinstance(name, int) else None
+    robot, loop = (armid.load_robot(name), None) if arm is None else (arm.robot, arm.loop_hz)
+    shares = [Recordings(robot, 3, loop, seed=seed).inside(2) for seed in range(3)]
+    print(f"samples of another day {name}: {np.round(shares, 3)}")
+    assert 0.90 <= np.mean(shares) <= 0.995

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import Solution
 from armid.estimation.problem import Problem, Rows
-from armid.estimation.random_effects import Grams, VarianceComponents, variance_components
+from armid.estimation.random_effects import Grams, VarianceComponents, held_out_cost, variance_components
 from armid.notes import note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
@@ -46,6 +47,8 @@ SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 
 REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
+FOUND = ("smooth", "smooth-even", "load", "gain")  # kinds of friction beyond linear
+FOLDS, CLEARLY = 5, 2.0  # of neighbouring rows, by which it is judged; minus twice the log likelihood that tells
 VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
 USUAL_SPEED = 0.995  # quantile of a joint's speed that counts as its fastest
 MOST_LAGS, UNCORRELATED, MOST_CORRELATED = 400, 0.05, 30.0
@@ -80,7 +83,7 @@ class MixedEffects(Estimator):
         state = _Pass(problem, self.prior, self.bounds)
         for turn in range(PASSES + 1):
             report_progress(f"friction as random effects, pass {turn + 1}", turn / (PASSES + 1))
-            state.estimate()
+            state.estimate(judge=turn == PASSES)
             if turn < PASSES:
                 state.prepare(first=turn == 0)
         return self._fit(state)
@@ -151,11 +154,21 @@ class _Pass:
         delays = ["delay"] * joints if self.slope is not None else []
         return kinds + delays + [kind for _ in range(self.recordings * joints) for kind in LEVELS]
 
-    def estimate(self) -> None:
-        """Variances, then the consistent arm and the random effects."""
-        grams, labels = self._grams().tempered(self.correlated), self.labels
+    def estimate(self, *, judge: bool = False) -> None:
+        """Variances, then the consistent arm and the random effects.
+
+        Args:
+            judge: whether to drop friction beyond linear where held-out data are predicted better without.
+        """
+        labels = self.labels
         change = self._whitening(labels)
-        grams = grams.transformed(change)
+        folds = [grams.tempered(self.correlated).transformed(change) for grams in self._grams()]
+        grams = sum(folds[1:], folds[0])
+        if judge and self._linear_is_better(folds, labels):
+            self.problem = self.problem.with_terms([t for t in self.problem.torque_model.terms if t.law not in FOUND])
+            self.slope = self.search = None
+            self.estimate()
+            return
         self.components = variance_components(grams, labels, SIZES, self.search)
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
@@ -168,6 +181,14 @@ class _Pass:
         )
         self.mean = change @ self.mean
         self.covariance = change @ self.covariance @ change.T
+
+    def _linear_is_better(self, folds: Sequence[Grams], labels: list[str]) -> bool:
+        """Whether folds are predicted clearly better from the others without friction beyond linear."""
+        beyond = np.array([kind in FOUND for kind in labels])
+        if not beyond.any():
+            return False
+        costs = [held_out_cost(folds, labels, SIZES, kept) for kept in (~beyond, np.ones_like(beyond))]
+        return costs[0] < costs[1] - CLEARLY
 
     def _consistent(self, information: Array, right: Array, base: int, size: float) -> None:
         """The arm with random effects marginalised, then these given the arm."""
@@ -210,14 +231,19 @@ class _Pass:
     def _shows(self, law: str) -> bool:
         return law not in SIZES or np.sqrt(self.components.groups.get(law, 0.0)) > VANISHED
 
-    def _grams(self) -> Grams:
+    def _grams(self) -> list[Grams]:
+        """Of the rows, in folds of neighbouring ones."""
         problem, joints = self.problem, self.problem.robot.n_joints
         count, labels = len(problem.names), self.labels
-        grams, first = Grams.zero(joints, len(labels)), len(labels) - 3 * joints * self.recordings
+        grams, first = (
+            [Grams.zero(joints, len(labels)) for _ in range(FOLDS)],
+            len(labels) - 3 * joints * self.recordings,
+        )
         for block in problem.blocks():
             late = self._late(block)
             levels = self._levels(block) if self.recordings else None
             root = np.sqrt(self._weights(block))
+            fold = FOLDS * np.arange(block.which.start, block.which.stop) // len(problem.data[block.dataset])
             for joint, seen in enumerate(problem.torque_model.joint_columns):
                 use = block.use[:, joint]
                 columns, target = np.zeros((int(use.sum()), len(labels))), block.torque[use, joint]
@@ -228,7 +254,10 @@ class _Pass:
                 if levels is not None:
                     own = first + 3 * (block.dataset * joints + joint)
                     columns[:, own : own + 3] = levels[use, joint]
-                grams.add(joint, columns * root[use, joint, None], target * root[use, joint])
+                columns, target = columns * root[use, joint, None], target * root[use, joint]
+                edges = np.searchsorted(fold[use], np.arange(FOLDS + 1))
+                for own, (low, high) in enumerate(pairwise(edges)):
+                    grams[own].add(joint, columns[low:high], target[low:high])
         return grams
 
     def _late(self, block: Rows) -> Array | None:
