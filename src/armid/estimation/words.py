@@ -120,31 +120,12 @@ WORDS: dict[str, Any] = {
     ),
     "at_bounds": lambda names: f"At the edge of their bounds: {', '.join(names)}.",
     # friction
-    "friction_chosen": (
-        "{joint}: {what}. Its error on held-out data goes from {before:.3g} to {after:.3g} N m."
-    ),
-    "delay": lambda delay_s: (
-        f"Torque lags motion by {', '.join(f'{1e3 * delay:.1f}' for delay in delay_s)} ms; held-out data are predicted "
-        "better for it."
-    ),
     "friction_law": "{joint}: {law}.",
-    "friction_described": "No friction beyond the description's law is supported.",
-    "friction_too_poor": "The data are too poor to choose friction by; the description's law is used.",
     # physical consistency and priors
     "consistency_cost": lambda change: f"Physical consistency changes the weighted residual by {100.0 * change:.2g} %.",
-    "limits_inactive": "No physical limit is active.",
-    "limits_active": lambda names: f"At the edge of the physically consistent: {', '.join(names)}.",
-    "heavy_link": (
-        "Link {link} would have to weigh {mass:.3g} kg, {times:.2g} times what is plausible: no lighter one fits the "
-        "data as well, which are at the edge of the physically consistent."
-    ),
     "prior": _prior,
     "determined": _determined,
     "prior_determined": _prior_determined,
-    "limits_not_in_intervals": lambda prior: (
-        "Intervals do not know of physical limits: they are those of the unconstrained fit"
-        + (" with the prior." if prior else ".")
-    ),
     "random_effects": _random_effects,
     "recordings": _recordings,
     "regularised": (

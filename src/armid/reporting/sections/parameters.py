@@ -35,7 +35,6 @@ def parameters(evidence: Evidence) -> Section:
     size = np.abs(fit.values)
     relative = np.divide(fit.sigma, size, out=np.full(len(size), np.inf), where=size > 0.0)
     parts = [table(columns, _parameter_rows(fit, relative), caption="identified parameters", stacked=True)]
-    parts += [paragraph(str(note), "remark") for note in fit.notes if note.code == "estimation.limits_not_in_intervals"]
     order = [k for k in np.argsort(-np.where(np.isfinite(relative), relative, np.inf)) if _parameter(fit)[k]]
     least = [fit.names[k] for k in order if fit.names[k] not in fit.determined]
     count, total = fit.identifiability.counts

@@ -15,8 +15,6 @@ from armid.reporting.numbers import percent, share, short, spaced
 from armid.validation.metrics import JointMetrics
 from armid.validation.result import Validation
 
-LIMITS = "estimation.limits_active"  # note of a fit that stands among the warnings
-
 
 def verdict(evidence: Evidence) -> Section:
     """The first section: what speaks against the model stands before the word."""
@@ -139,7 +137,7 @@ def _with_hashes(words: str, hashes: Sequence[str]) -> str:
 def remarks(evidence: Evidence) -> Section:
     """Warnings first, then the notes of the fit."""
     warned = warnings(evidence)
-    notes = [str(note) for note in evidence.fit.notes if note.code != LIMITS]
+    notes = [str(note) for note in evidence.fit.notes]
     body = bullets(warned, "warnings")
     if notes:
         body += "<h3>What was found and chosen</h3>" + bullets(spaced(note) for note in notes)
@@ -164,7 +162,6 @@ def warnings(evidence: Evidence) -> list[str]:
     free = [n for n, kind in zip(fit.names, fit.identifiability.classes, strict=True) if kind == "undetermined"]
     if free:
         found.append(f"The data leave these parameters free, so their values mean nothing alone: {', '.join(free)}.")
-    found += [str(note) for note in fit.notes if note.code == LIMITS]
     if evidence.audit is not None and evidence.audit.get("possible") is False:
         found += ["The parameters are not physically consistent.", *map(str, evidence.audit.get("certificates", ()))]
     if plan is not None and not plan.certified:
