@@ -290,7 +290,8 @@ class Recordings:
         fit = MixedEffects().fit(self.robot, self.sets[:trained])
         found = compare(fit, self.sets[-1])
         moving = np.abs(found.velocity) > 0.05
-        return np.mean((np.abs(found.error) <= 1.96 * found.sample_sigma)[moving])
+        sigma = np.sqrt(found.sigma**2 + fit.recording_sigma(found.velocity) ** 2 + fit.residual_rms**2)
+        return np.mean((np.abs(found.error) <= 1.96 * sigma)[moving])
 
 
 def test_samples_of_another_day_small():
