@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from armid.progress import progress_part
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
 
+_POSITIVE = re.compile(r"(m|Im|Ixx|Iyy|Izz|fv|fc)\d+")  # masses, moments of inertia, friction
 HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
 
 
@@ -119,6 +121,8 @@ def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:
             equals = ""
         if not equals:
             raise ArmidError(f"--fix {pair}: write it as NAME=VALUE, such as Im1=0.012")
+        if number < 0.0 and _POSITIVE.fullmatch(name):
+            raise ArmidError(f"--fix {pair}: {name} cannot be negative; give 0 or more")
         if name in result and result[name] != number:
             raise ArmidError(f"--fix {name} is given twice, {result[name]:g} and {number:g}; keep one of them")
         result[name] = number

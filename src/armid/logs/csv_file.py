@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, TextIO
@@ -18,6 +19,7 @@ from armid.logs.recipe import CsvStyle, Recipe
 from armid.logs.table import READERS, Places, Table, checked_file
 
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
+_TAIL = 65_536  # bytes at the end of a file that are looked at
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
 
 
@@ -41,6 +43,12 @@ class CsvTable(Table):
         _refuse_binary(path)
         with self._open() as file:
             self._first_line = self._read_head(file)
+        self._cut = self._is_cut()
+        if self._cut:
+            self.history = {"cut_off": True}
+            self.info = (
+                None if self.info is None else replace(self.info, history={**self.info.history, "cut_off": True})
+            )
 
     def _open(self) -> TextIO:
         return self._path.open(encoding="utf-8-sig", errors="replace", newline="")
@@ -85,14 +93,22 @@ class CsvTable(Table):
         """See `Table.blocks`; empty cells are NaN."""
         with self._open() as file:
             number = sum(1 for _ in islice(file, self._first_line))
-            while lines := list(islice(file, size)):
-                if self.info and not lines[-1].endswith("\n"):
-                    where = f"line {number + len(lines)}"
-                    raise LogError(self.source, where, "is cut off; write the log again, or remove this line")
+            source = _all_but_last(file) if self._cut else file
+            while lines := list(islice(source, size)):
                 values = self._parse(lines, columns, number)
                 if len(values):
                     yield values
                 number += len(lines)
+
+    def _is_cut(self) -> bool:
+        """Whether the last line ends too early: in armid's own files without its end, else with columns missing."""
+        with self._path.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _TAIL))
+            lines = file.read().decode("utf-8", "replace").splitlines(keepends=True)
+        if len(lines) < 3 or lines[-1].endswith("\n"):
+            return False
+        last, before = (len(self._cells(line)) for line in (lines[-1], lines[-2]))
+        return bool(self.info) or last < before
 
     def _parse(self, lines: list[str], columns: Sequence[int], before: int) -> Array:
         if self._style.decimal != ".":
@@ -131,6 +147,14 @@ class CsvTable(Table):
                 raise LogError(self.source, where, f"{cells[column][:40]!r} is not a number; {_MEND}")
             row.append(value)
         return row
+
+
+def _all_but_last(lines: Iterable[str]) -> Iterator[str]:
+    before: str | None = None
+    for line in lines:
+        if before is not None:
+            yield before
+        before = line
 
 
 def _next_line(file: TextIO, number: int) -> tuple[str, int]:

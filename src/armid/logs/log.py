@@ -19,6 +19,7 @@ SIDES = ("joint", "motor")
 MODES = ("position", "velocity", "torque")
 
 BLOCK = 65_536  # samples of a stream that are read at a time
+MOST, MOST_TIME = 1e12, 1e20  # larger numbers are damage; time may be counted in nanoseconds
 RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
 
 
@@ -199,6 +200,16 @@ def concatenate(logs: Iterable[Log]) -> Log:
         _check_alike(part, first, part.info.source, first.info.source or "the first")
     channels = {name: np.concatenate([part[name] for part in parts]) for name in first.channels}
     return Log(np.concatenate([part.time for part in parts]), channels, first.info)
+
+
+def without_garbage(log: Log) -> Log:
+    """The log with numbers that nobody has measured, such as 1e282 of a damaged file, as missing values."""
+    parts = {"time": log.time, **log.channels}
+    bad = {name: np.abs(values) > (MOST_TIME if name == "time" else MOST) for name, values in parts.items()}
+    if not any(mask.any() for mask in bad.values()):
+        return log
+    time, *values = (np.where(bad[name], np.nan, part) for name, part in parts.items())
+    return Log(time, dict(zip(log.channels, values, strict=True)), log.info)
 
 
 def _read_only(array: Array) -> Array:

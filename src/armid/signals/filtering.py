@@ -245,8 +245,13 @@ def kernel_dataset(
     use = ~(spoilt | _near(~np.isfinite(effort), rows, half))
     dead = ~np.isfinite(effort).any(axis=0)
     torque = np.where(dead, 0.0, torque)
-    if not use.any():
-        raise LogError(log.info.source, "effort", "has no stretch without holes that is long enough to filter")
+    for joint in np.flatnonzero(~use.any(axis=0) & ~dead):
+        lost, gone = 1.0 - float(np.isfinite(effort[:, joint]).mean()), float(bad.mean())
+        what, share = ("effort", lost) if lost >= gone else ("position", gone)
+        problem = f"misses {share:.0%} of its values and has no stretch without holes that is long enough to filter"
+        raise LogError(log.info.source, f"{what}.{log.joints[joint]}", f"{problem}; record it again")
+    if dead.all():
+        raise LogError(log.info.source, "effort", "holds no number; check the recipe's columns")
     every = np.arange(half, len(log) - half)
     left_over = raw[every] - filtered(raw, kernel, every)
     square = float((kernel**2).sum())

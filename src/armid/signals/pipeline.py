@@ -13,7 +13,7 @@ import numpy as np
 
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import load_yaml, plain, read_text
-from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream
+from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream, without_garbage
 from armid.notes import Note, note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
@@ -174,7 +174,7 @@ def _key(steps: Pipeline, robot: Robot | None) -> str:
 
 def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
     _check_rate(log)
-    log, notes = _for_robot(log, steps, robot)
+    log, notes = _for_robot(without_garbage(log), steps, robot)
     applied: list[Step] = []
     for step in steps.steps:
         if isinstance(step, Preparation):

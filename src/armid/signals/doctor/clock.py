@@ -24,6 +24,7 @@ _SCATTER = 6.0
 _REPEATED = 1e-3
 # Rows out of order may be sorted if the steps between them then come this near to the median step.
 _MENDED = 0.3
+_FEW = 0.1  # of the rows, that may be left out without making the log useless
 # Nominal and actual rate may differ by this much: clocks do, by 1e-4.
 _RATE = 0.01
 
@@ -57,7 +58,10 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
     findings: list[Finding] = []
     if not finite.all():
         where = at_rows(time, np.flatnonzero(~finite))
-        findings.append(found("time-not-a-number", where=where, count=where.count, rows=len(time)))
+        few = "warning" if where.count < _FEW * len(time) else ""
+        findings.append(found("time-not-a-number", where=where, severity=few, count=where.count, rows=len(time)))
+    if log.info.history.get("cut_off"):
+        findings.append(found("cut-off"))
     rows = np.flatnonzero(finite)
     steps = np.diff(time[rows])
     positive = steps[steps > 0.0]
@@ -65,9 +69,9 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
         findings.append(found("no-time", rows=len(log)))
         return TimeColumn(time, 0.0, rows[:1], False), findings
     step = float(np.median(positive))
-    findings += _backward(time, rows, steps, step)
     findings += _repeated(log, rows, steps, step)
     kept = _in_order(time, rows, steps, step)
+    findings += _backward(time, rows, steps, step, "" if len(kept) < (1.0 - _FEW) * len(rows) else "warning")
     clean = np.diff(time[kept])
     findings += _gaps(time, kept, clean, step)
     findings += _irregular(clean, step)
@@ -91,11 +95,12 @@ def _in_order(time: Array, rows: Indices, steps: Array, step: float) -> Indices:
     return result
 
 
-def _backward(time: Array, rows: Indices, steps: Array, step: float) -> Iterator[Finding]:
+def _backward(time: Array, rows: Indices, steps: Array, step: float, severity: str) -> Iterator[Finding]:
     back = np.flatnonzero(steps < -_REPEATED * step)
     if len(back):
         where = at_rows(time, rows[back + 1])
-        yield found("time-runs-backward", where=where, count=len(back), worst_s=float(-steps[back].min()))
+        worst = float(-steps[back].min())
+        yield found("time-runs-backward", where=where, severity=severity, count=len(back), worst_s=worst)
 
 
 def _repeated(log: Log, rows: Indices, steps: Array, step: float) -> Iterator[Finding]:

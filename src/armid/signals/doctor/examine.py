@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armid.logs.log import Log
+from armid.logs.log import Log, without_garbage
 from armid.robot.robot import Robot
 from armid.signals.doctor.channels import Channels, examine_channels, noise_level
 from armid.signals.doctor.clock import TimeColumn, examine_clock
@@ -46,6 +46,7 @@ def examine(log: Log, robot: Robot | None = None) -> Examination:
         Facts and findings, the worst first.
     """
     findings: list[Finding] = []
+    log = without_garbage(log)
     if robot is not None:
         fitting, seen = matched(log, robot)
         findings += seen
