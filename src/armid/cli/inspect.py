@@ -10,6 +10,8 @@ from armid.cli.options import LOGS, ROBOTS, command, finish
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
+    from armid.logs import Log
+    from armid.robot import Robot
     from armid.signals.doctor import Examination
 
 
@@ -28,20 +30,41 @@ def inspect(options: argparse.Namespace) -> int:
     from armid.signals.doctor import examine
 
     robot = load_robot(options.robot) if options.robot else None
+    reports: list[tuple[Examination, dict[str, Any]]] = []
     sources: list[Any] = [options.logs] if options.recipe else list(options.logs)
-    reports = []
     for source in sources:
         log = read_log(source, options.recipe, effort=options.effort)
         if not len(log):
             raise ArmidError(f"{log.info.source or source}: is empty; there is nothing to inspect")
-        reports.append(examine(log, robot))
-    text = "\n".join(report.summary() for report in reports).removesuffix("\n")
-    return finish(options, _as_data(reports), text, good=all(report.usable for report in reports))
+        reports.append((examine(log, robot), _use(log, robot)))
+    text = "\n".join(report.summary() + _in_words(use) for report, use in reports).removesuffix("\n")
+    return finish(options, _as_data(reports), text, good=all(report.usable for report, _ in reports))
 
 
-def _as_data(reports: list[Examination]) -> dict[str, Any]:
+def _use(log: Log, robot: Robot | None) -> dict[str, Any]:
+    """What `armid identify` makes of a log: how many rows of each joint, by which steps and why."""
+    from armid.signals import process
+
+    try:
+        data = process(log, robot=robot)
+    except ArmidError as error:
+        return {"refused": str(error)}
+    used = [len(data)] * len(data.joints) if data.use is None else data.use.sum(axis=0).tolist()
+    rows = dict(zip(data.joints, used, strict=True))
+    return {"rows": rows, "pipeline": list(data.pipeline), "notes": [str(said) for said in data.notes]}
+
+
+def _in_words(use: dict[str, Any]) -> str:
+    if "refused" in use:
+        return f"\nidentify will refuse it: {use['refused']}\n"
+    rows = ", ".join(f"{name} {count}" for name, count in use["rows"].items())
+    lines = ["\nidentify will do this (a delay of the torque is estimated):", *use["notes"], f"Rows used: {rows}."]
+    return "\n  ".join(lines) + "\n"
+
+
+def _as_data(reports: list[tuple[Examination, dict[str, Any]]]) -> dict[str, Any]:
     """One report as it is; several as a list, with all findings together, each with its source."""
-    data = [report.as_data() for report in reports]
+    data = [{**report.as_data(), "identify": use} for report, use in reports]
     if len(data) == 1:
         return data[0]
     findings = [{"source": report["source"], **finding} for report in data for finding in report["findings"]]

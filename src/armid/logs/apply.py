@@ -44,7 +44,8 @@ def recipe_stream(groups: Sequence[Sequence[Table]], recipe: Recipe) -> LogStrea
     sides = [_sides(group, recipe) for group in groups]
     channels = [name for side in sides[0] for name in side.places if name != "time"]
     source = ", ".join(dict.fromkeys(table.source for group in groups for table in group))
-    info = replace(recipe.info, source=source, history={"recipe": recipe.source, **groups[0][0].history})
+    cut = {name: list(kept) for name in ("rows", "seconds") if (kept := getattr(recipe, name)) is not None}
+    info = replace(recipe.info, source=source, history={"recipe": recipe.source, **cut, **groups[0][0].history})
 
     def blocks(size: int) -> Iterator[Log]:
         raw = chain.from_iterable(_joined(group, size) for group in sides)

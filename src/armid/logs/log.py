@@ -167,6 +167,25 @@ class Log:
         """The samples with start <= time < stop [s]."""
         return self.rows((self.time >= start) & (self.time < stop))
 
+    def part(self, span: str) -> Log:
+        """The samples of a span of time from the start: ``0:60%``, ``10:25`` [s], ``60%:`` to the end.
+
+        Raises:
+            LogError: the span is none, or nothing lies in it.
+        """
+        words = list(enumerate(span.split(":")))
+        unit = [0.01 * self.duration if word.endswith("%") else 1.0 for _, word in words]
+        try:
+            start, stop = (float(word.rstrip("%")) * unit[k] if word else (0.0, np.inf)[k] for k, word in words)
+        except (ValueError, IndexError):
+            start = stop = np.nan
+        age = self.time - self.time[:1]
+        index = np.flatnonzero((age >= start) & ((age < stop) | (stop >= self.duration)))
+        if not len(index):
+            problem = f"{span!r} is no part of {self.duration:.4g} s; write it as 0:60% or 10:25, in seconds"
+            raise LogError(self.info.source, "part", problem)
+        return self.rows(index).with_channels({}, history={**self.info.history, "part": span})
+
     def for_joints(self, names: Sequence[str]) -> Log:
         """The log with the columns of the named joints, in that order.
 

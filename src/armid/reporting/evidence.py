@@ -215,7 +215,7 @@ def _on_training_data(check: Validation, fit: Fit) -> bool:
     """Whether a validation used data, or files, that the fit was made from."""
     known = fit.history.get("files_sha256")
     files = set(known.values()) if isinstance(known, Mapping) else set()
-    same = files & set(file_hashes({"options": check.options}).values())
+    same = not check.data_sha256 and files & set(file_hashes({"options": check.options}).values())
     return bool(same or set(check.data_sha256) & set(fit.history.get("data_sha256", ())))
 
 

@@ -128,7 +128,7 @@ def stages_of(settings: Settings) -> list[Stage]:
     plans = ("plan.json", "validation-plan.json")
     planned = ("criterion", "harmonics", "period", "starts", "rate", "seed")
     driven, estimated = ("periods", "rate", "seed"), ("signals", "method", "friction", "prior")
-    how = ("log", "validation", "recipe", "effort")
+    how = ("log", "validation", "train", "validate", "recipe", "effort")
     path = _path_to_track(s)
     poses = (path,) if path is not None and Path(path).is_file() else ()
     warm, exported = s.virtual and not s.no_warmup, s.to not in ((), ("none",))
@@ -267,7 +267,7 @@ def _read(place: Workplace) -> None:
     training, validation = _log_names(s)
     logs, others = (_named(read_logs(names, s.recipe, effort=s.effort), names) for names in (s.log, s.validation))
     if not others:
-        parts = [_split(log) for log in logs]
+        parts = [(log.part(s.train), log.part(s.validate)) if s.train and s.validate else _split(log) for log in logs]
         logs, others = [first for first, _ in parts], [rest for _, rest in parts]
     for log, name in zip((*logs, *others), (*training, *validation), strict=True):
         write_log(log, place / name)
@@ -286,7 +286,8 @@ def _split(log: Log) -> tuple[Log, Log]:
     rows = round((1.0 - KEPT_SHARE) * len(log))
     if log.info.period_s is not None:
         period = round(log.info.period_s * log.rate_hz)
-        rows = max(1, round(rows / period)) * period
+        whole = max(1, round(rows / period)) * period
+        rows = whole if whole + 0.5 * period < len(log) else rows  # one period and no other is split anywhere
     history = {**log.info.history, "part": f"{len(log) - rows} of {len(log)} rows are kept for validation"}
     first = log.rows(slice(0, rows)).with_channels({}, history=history)
     rest = log.rows(slice(rows, None)).with_channels({}, history=history, source=f"{log.info.source} (last part)")

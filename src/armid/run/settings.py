@@ -35,6 +35,8 @@ class Settings:
     validation: tuple[str, ...] = _choice(
         (), "other logs to validate with (without: the last part of each --log is kept for it)", "LOG"
     )
+    train: str | None = _choice(None, "part of each --log to identify from, such as 0:60% or 0:30 [s]", "FROM:TO")
+    validate: str | None = _choice(None, "part of each --log to validate with, such as 60%:100%", "FROM:TO")
     recipe: str | None = _choice(None, "what the columns of the logs mean: a recipe or its name", "FILE")
     effort: str | None = _choice(None, "what was measured, for logs that do not say it", "KIND")
     # Design and experiment on the virtual robot.
@@ -143,6 +145,8 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
             )
     if settings.validation and not settings.log:
         raise ArmidError("validation logs are given without logs to identify from; give those with --log")
+    if (settings.train is None) != (settings.validate is None) or (settings.train and settings.validation):
+        raise ArmidError("parts of logs: give both, --train and --validate, and no --validation")
     if settings.gravity is not None and len(settings.gravity) != 3:
         raise ArmidError(f"gravity has {len(settings.gravity)} numbers; give three")
     for name in ("harmonics", "starts", "periods", "period", "rate"):

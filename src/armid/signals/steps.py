@@ -141,8 +141,8 @@ def _check_torque(log: Log) -> None:
     for name, column, good, moves in zip(log.joints, torque.T, known.T, moving, strict=True):
         if moves and good.sum() > 1 and np.ptp(column[good]) == 0.0:
             problem = (
-                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, or the joint "
-                "has no motor, write null in its place in the recipe's columns, and its rows are left out"
+                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, or the "
+                "joint has no motor, write null in its place in the recipe's columns, and its rows are left out"
             )
             raise LogError(log.info.source, f"effort.{name}", problem)
 

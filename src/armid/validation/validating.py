@@ -193,9 +193,19 @@ def _training(fit: Fit, given: Sequence[Data], sets: Sequence[Dataset]) -> list[
     for number, (item, data) in enumerate(zip(given, sets, strict=True), start=1):
         source = _source(item)
         same = bool(files) and Path(source).is_file() and file_hash(Path(source)) in files
-        if same or fingerprint(data) in prints:
+        if (same and not _apart(fit, data)) or fingerprint(data) in prints:
             found.append(source or f"data set {number}")
     return found
+
+
+def _apart(fit: Fit, data: Dataset) -> bool:
+    """Whether data are of other rows or seconds of a file than all training data, as their recipes say."""
+    for name in ("rows", "seconds"):
+        spans = [history.get(name) for history in (data.history, *fit.history.get("data", ()))]
+        if all(spans):
+            (start, stop), *others = [(span[0], np.inf if span[1] is None else span[1]) for span in spans]
+            return all(stop <= first or last <= start for first, last in others)
+    return False
 
 
 def processed(fit: Fit, log: Log) -> Dataset:
