@@ -194,7 +194,7 @@ def test_wheel_holds_the_package_and_its_robots(wheel):
     wanted = {str(path.relative_to(tree)) for path in (tree / "armid").rglob("*") if path.suffix in kinds}
     assert sum(name.endswith(".yaml") for name in wanted) >= 6
     assert {name for name in inside if ".dist-info/" not in name} == wanted
-    assert "armid = armid.cli:main" in scripts
+    assert "armid = armid.__main__:main" in scripts
 
 
 @pytest.mark.prove

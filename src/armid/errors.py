@@ -4,9 +4,15 @@ import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from armid.escaping import one_line
+
 
 class ArmidError(Exception):
     """Base of all errors that a user can cause and mend."""
+
+    def __str__(self) -> str:
+        """One line, whatever the names in it are."""
+        return one_line(super().__str__())
 
 
 class DescriptionError(ArmidError):

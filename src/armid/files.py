@@ -51,6 +51,14 @@ def read_text(path: str | Path) -> str:
         raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; no for names that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` to `path` atomically: afterwards the file is complete, or as it was before."""
     write_bytes(path, text.encode("utf-8", errors="backslashreplace"))  # half a character, as in names of files
@@ -135,6 +143,8 @@ def checked(data: Any, kind: type[Kind], source: str) -> Kind:
         raise DescriptionError(source, *_field_and_problem(str(error), data, kind)) from None
     except RecursionError:
         raise DescriptionError(source, "", "is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise DescriptionError(source, "", "holds half of a character (a lone surrogate) in some text") from None
 
 
 def convert(data: Any, kind: type[Kind]) -> Kind:
@@ -245,6 +255,8 @@ def _expanded(node: yaml.Node, known: dict[int, float]) -> float:
 
 def _given(value: Any, done: dict[int, Any]) -> Any:
     """Mappings without entries that are null; shared parts stay shared, so that aliases cannot fill the memory."""
+    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        raise ValueError("it holds half of a character")
     if not isinstance(value, dict | list):
         return value
     if id(value) not in done:

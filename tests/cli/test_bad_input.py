@@ -114,6 +114,8 @@ OPTIONS = {
     "zero gravity": ("pa10 --gravity 0 0 0", ["gravity: has zero length", "`gravity: none`"]),
 }
 
+PAIRS = zip("abcdefg", "bcdefgh", strict=True)
+MERGED = "a: &a {x: 1}\n" + "\n".join(f"{x}: &{x} {{<<: [{', '.join([f'*{w}'] * 10)}]}}" for w, x in PAIRS)
 FORMULAS = [
     "Izz1 +",
     "Izz1*Izz2",
@@ -210,3 +212,20 @@ def test_alias_bomb(armid, tmp_path):
     result = armid("model", tmp_path / "arm.yaml")
     check(result, "aliases that stand for millions")
     assert len(result.err) < 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MERGED,
+        "a: &a [*a]",
+        "b: " + "[1, " * 300 + "1" + "]" * 300 + " " * 300_000,
+        "b: 1:" + ":".join(["59"] * 20_000),
+        'title: "a\\ud800"\n' + ARM,
+    ],
+    ids=["merged mappings", "itself", "length", "a number of 35 000 digits", "half a character"],
+)
+def test_other_bombs(armid, tmp_path, text):
+    """Merged mappings, an alias of itself, long files, long numbers, halves of characters."""
+    (tmp_path / "arm.yaml").write_text(text)
+    check(armid("model", tmp_path / "arm.yaml"))

@@ -10,8 +10,10 @@ from armid.estimation import FrictionTerm, OrdinaryLeastSquares, WeightedLeastSq
 from armid.estimation.mixed import MixedEffects
 from armid.excitation import FourierSeries
 from armid.experiment.virtual import VirtualRobot
+from armid.robot import load_robot
 from armid.signals import process
 from tests.estimation.test_problem import arm, dataset, linear_torque  # noqa: F401
+from tests.exporting.arms import fitted
 from tests.random_arms import random_arm
 
 
@@ -120,3 +122,25 @@ def test_coefficients_of_a_friction_curve_are_no_parameters(tmp_path):
     speeds = np.array(fit.history["range"]["speed"])
     assert np.all(speeds[:, 0] < speeds[:, 1])
     assert np.all(speeds[:, 1] <= np.abs(data.qd).max(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data.update(covariance=(-np.array(data["covariance"])).tolist()), "negative variances"),
+        (lambda data: data["covariance"][0].__setitem__(0, -1.0), "negative variances"),
+        (lambda data: data.update(weights=(-np.array(data["weights"])).tolist()), "weights holds negative values"),
+        (lambda data: data["parameters"][0].update(value=1e300), "larger than anything in mechanics"),
+        (lambda data: data["robot"].update(name="a\ud800"), "invisible characters"),
+        (lambda data: data["robot"]["joints"][0].update(name="a\nb"), "invisible characters"),
+    ],
+)
+def test_nonsense_in_a_file_is_refused(tmp_path, change, words):
+    """What no estimate has: negative variances and weights, sizes beyond mechanics, names that nobody can read."""
+    fit = fitted(load_robot("ir361"), possible=False)
+    fit.save(tmp_path / "fit.json")
+    data = json.loads((tmp_path / "fit.json").read_text())
+    change(data)
+    (tmp_path / "fit.json").write_text(json.dumps(data))
+    with pytest.raises(ArmidError, match=words):
+        load_fit(tmp_path / "fit.json")

@@ -163,3 +163,21 @@ def test_hints_offer_files_that_are_alike(tmp_path):
     (tmp_path / "run-other.csv").touch()
     with pytest.raises(LogError, match=r"there is no such file$"):
         read_log(tmp_path / "run-nosuch.csv")
+
+
+def test_parquet_bomb(tmp_path):
+    """A few kilobytes that say they hold a billion numbers."""
+    count = 5_000_000
+    table = pa.table({f"c{k}": np.zeros(count, dtype=np.float32) for k in range(40)})
+    pq.write_table(table, tmp_path / "x.parquet", compression="zstd")
+    assert (tmp_path / "x.parquet").stat().st_size < 1_000_000
+    with pytest.raises(LogError, match="far more than its size"):
+        open_log(tmp_path / "x.parquet", recipe("{time: c0, position: c1}"))
+
+
+def test_a_field_of_a_hundred_thousand_characters(tmp_path):
+    """In the header or below it: the limit of the csv module is a sentence."""
+    for text in ("time,position.a\n0," + "1" * 140_000 + "x\n", "time,position." + "a" * 140_000 + "\n0,1\n"):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(LogError, match="field larger than field limit"):
+            read_log(tmp_path / "x.csv")

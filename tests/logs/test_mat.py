@@ -1,5 +1,8 @@
 """MATLAB files: fields of structs, lying or standing, and files that cannot be used."""
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
 from scipy.io import savemat
@@ -141,3 +144,32 @@ def test_a_byte_that_crashes_scipy(tmp_path):
     (tmp_path / "m.mat").write_bytes(content)
     with pytest.raises(LogError, match="cut off or damaged"):
         read_log(tmp_path / "m.mat", recipe("{position: q}", "rate: 1", "none"))
+
+
+def element(kind, data):
+    return struct.pack("<II", kind, len(data)) + data + b"\0" * (-len(data) % 8)
+
+
+def zeros(name, kind, stored, count):
+    """A matrix of zeros, compressed a thousandfold."""
+    parts = (element(6, struct.pack("<II", kind, 0)), element(5, struct.pack("<ii", count, 1)), element(1, name))
+    return element(14, b"".join(parts) + element(stored, bytes(count)))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        zeros(b"a", 9, 2, 60_000_000),  # bytes that become doubles: 480 MB
+        b"".join(zeros(b"a%d" % k, 9, 9, 80_000_000) for k in range(4)),
+        element(2, b"") * 1_000_000,  # a million empty elements
+    ],
+    ids=["bytes as doubles", "many", "elements"],
+)
+def test_bombs_are_refused_before_the_work(tmp_path, inside):
+    """Files below a megabyte that would take gigabytes or minutes."""
+    packed = zlib.compress(inside, 9)
+    head = b"MATLAB 5.0".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
+    (tmp_path / "m.mat").write_bytes(head + struct.pack("<II", 15, len(packed)) + packed)
+    assert (tmp_path / "m.mat").stat().st_size < 1_000_000
+    with pytest.raises(LogError, match=r"far more than its size|damaged"):
+        open_log(tmp_path / "m.mat", recipe("{position: [a, null, null]}", "rate: 10", effort="none"))

@@ -65,6 +65,7 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run armid with `arguments` (default: the process's own); returns the exit code."""
+    os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is rendered: MuJoCo need not start a process to look around
     options = parser().parse_args(arguments)
     _speak(options.quiet)
     silent = options.quiet or getattr(options, "json", False)

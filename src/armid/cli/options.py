@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armid.cli.arguments import Argument, Parser, arg
 from armid.errors import ArmidError
+from armid.escaping import lines
 from armid.progress import report_progress
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ def finish(
     if options.json:
         print_json(dict(data) if files is None else {**data, "files": [str(file) for file in files]})
     else:
-        lines = [text] if isinstance(text, str) else list(text)
-        sys.stdout.write("\n".join([*lines, *(f"wrote {file}" for file in files or ())]) + "\n")
+        said = [text] if isinstance(text, str) else list(text)
+        sys.stdout.write(lines("\n".join([*said, *(f"wrote {file}" for file in files or ())])) + "\n")
     return 0 if good else 1
 
 

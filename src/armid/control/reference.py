@@ -82,7 +82,7 @@ def read_tool_poses(path: str | Path) -> ToolPoses:
     rows = [(number, line) for number, line in enumerate(lines, start=1) if line and not line.startswith("#")]
     header = tuple(cell.strip() for cell in rows[0][1].split(",")) if rows else ()
     if header not in (POSITION, POSITION + ORIENTATION):
-        given = ",".join(header[:12]) or "nothing"
+        given = ",".join(header[:12])[:200] or "nothing"
         wanted = ",".join(POSITION + ORIENTATION)
         raise ControlError(f"{path}: the header is {given!r}; it must be {wanted}, or {','.join(POSITION)} alone")
     table = np.array([_numbers(path, number, line, header) for number, line in rows[1:]]).reshape(-1, len(header))

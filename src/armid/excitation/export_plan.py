@@ -14,7 +14,7 @@ import yaml
 
 from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
-from armid.escaping import comment
+from armid.escaping import comment, one_line
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
 from armid.excitation.sequence import RUN_IN_TRIALS_S, Programme, Ramp, Repeated
@@ -62,7 +62,9 @@ def to_csv(plan: Plan, rate_hz: float | None = None) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     quantities = ("position", "velocity", "acceleration")
-    writer.writerow(["time", *(f"{quantity}.{name}" for quantity in quantities for name in plan.joint_names)])
+    writer.writerow(
+        ["time", *(f"{quantity}.{name}" for quantity in quantities for name in map(one_line, plan.joint_names))]
+    )
     writer.writerows([f"{value:.17g}" for value in row] for row in np.hstack([times[:, None], *motion]))
     return out.getvalue()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from multiprocessing.synchronize import Event
 from types import FrameType
 from typing import Any
@@ -40,8 +40,8 @@ def workers(count: int, compile_first: Callable[[], None]) -> Iterator[RunAll]:
         return
     compile_first()
     context = multiprocessing.get_context("spawn")
-    stop = context.Event()  # also starts Python's resource tracker, which would end the holding
-    with _main_module_hidden(), _interruptions_held():
+    stop = context.Event()
+    with _main_module_hidden(), interruptions_held():
         pool = ProcessPoolExecutor(count, context, initializer=_prepare_worker, initargs=(stop,))
         for _ in range(count):
             pool.submit(int)  # starts the processes while the main module is hidden
@@ -57,15 +57,20 @@ def _prepare_worker(stop: Event) -> None:
     set_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_when(stop.is_set)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
-    """A parent that was killed can stop nobody: wait for its end, which closes the pipe that it held, and go too."""
+def end_with_parent() -> None:
+    """Let this process go when its parent has gone: a killed one can stop nobody, but the pipe it held is closed."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
+
+    def watch() -> None:
+        assert parent is not None
         connection.wait([parent.sentinel])
         os._exit(1)
+
+    if parent is not None:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_here(jobs: Sequence[Job], first: int, deadline: float, take: Take) -> None:
@@ -101,11 +106,12 @@ def _run_in_pool(
 
 
 @contextmanager
-def _interruptions_held() -> Iterator[None]:
+def interruptions_held() -> Iterator[None]:
     """Interruptions wait until the end of this; processes started here never see any, not even while they start."""
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
+    resource_tracker.ensure_running()  # its own start would end the holding
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -16,7 +16,7 @@ from armid.escaping import xml_attribute
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
 from armid.exporting.xml_edit import Document, Node
-from armid.files import read_text
+from armid.files import is_file, read_text
 from armid.notes import Note, note
 from armid.robot.description import read_description
 from armid.robot.inertia import change_of_frame, tensor, to_com
@@ -89,7 +89,7 @@ def source_urdf(robot: Robot, given: str | Path | None) -> Path | None:
     if robot.nominal_inertia is None or robot.nominal_rotors is not None:
         return None
     path = _stated_source(robot)
-    if not path.is_file():
+    if not is_file(path):
         raise ExportError(
             f"{path}: the URDF that {robot.name} was read from is not there; name it with --urdf FILE, so that it can "
             "be completed"
@@ -103,7 +103,7 @@ def source_urdf(robot: Robot, given: str | Path | None) -> Path | None:
 def _stated_source(robot: Robot) -> Path:
     """The URDF behind a robot, directly or through its robot file."""
     path = Path(robot.source)
-    if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file():
+    if path.suffix.lower() not in (".yaml", ".yml") or not is_file(path):
         return path
     try:
         return path.parent / str(getattr(read_description(read_text(path), str(path)).kinematics, "file", ""))

@@ -16,7 +16,7 @@ import msgspec
 from armid._version import __version__
 from armid.errors import ArmidError, DescriptionError
 from armid.estimation.fit import Fit, load_fit
-from armid.files import checked, code_hash, parse_yaml, read_text, shown
+from armid.files import checked, code_hash, is_file, parse_yaml, read_text, shown
 from armid.logs.log import EFFORTS
 from armid.logs.recipe import Recipe
 from armid.robot import load_robot
@@ -154,7 +154,7 @@ def _about(path: Path, key: str) -> Iterator[None]:
 def _beside(path: Path, name: str) -> str:
     """A file named relative to the fleet file, without detours; names of the library and of recipes stay."""
     candidate = path.parent / name
-    if not candidate.is_file():
+    if not is_file(candidate):
         return name
     short = Path(os.path.normpath(candidate))
     return str(short if short.is_file() and short.samefile(candidate) else candidate.resolve())

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from itertools import islice
-from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from armid._version import __version__
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError, MissingExtraError
+from armid.excitation.pool import interruptions_held
 from armid.fleet.day import ArmDay, Store
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition
@@ -24,6 +23,7 @@ FAILURES = 20  # times a task may lose its worker before it is given up
 MISSING_S = 20.0  # how long a worker may be missing before another is started
 WAIT_S = 0.02  # between looks for results
 CONNECT_S = 10.0
+HERE = "127.0.0.1"  # nothing listens to the network; pages of Dask come with a scheduler of your own
 MEMORY = "1.5GB"  # limit per worker process at which Dask starts it anew; the work itself needs far less
 #: Dask lets workers give memory back after every array; to take it again each time costs a third of the work.
 ALLOCATION = {"MALLOC_TRIM_THRESHOLD_": 512 << 20, "MALLOC_MMAP_THRESHOLD_": 256 << 20}
@@ -134,29 +134,19 @@ def engine(workers: int = 0, scheduler: str | None = None) -> Iterator[Engine]:
             with _connected(Client, scheduler) as client:
                 yield Engine(client)
             return
-        with uninterrupted():
+        with interruptions_held():
             cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=1, memory_limit=MEMORY, dashboard_address=":0", silence_logs=50
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=MEMORY,
+                silence_logs=50,
+                host=HERE,
+                dashboard_address=f"{HERE}:0",
+                worker_dashboard_address=f"{HERE}:0",
+                scheduler_kwargs={"dashboard": False},
             )
         with cluster, Client(cluster) as client:
             yield Engine(client, cluster)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Processes that are started here never see Ctrl-C: whoever started them ends them, without a word from each.
-
-    They inherit that the signal is blocked; here, one that comes meanwhile is felt at the end.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # its own start would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def arm_days(fleet: Fleet, partitions: Sequence[Partition], store: Store, place: Engine) -> tuple[list[str], int]:

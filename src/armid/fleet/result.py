@@ -14,7 +14,7 @@ import numpy as np
 
 from armid._version import __version__
 from armid.arrays import Array
-from armid.files import plain, read_result, write_text
+from armid.files import FieldError, plain, read_result, write_text
 from armid.fleet.day import ALL, UnusedRecording
 from armid.fleet.words import counted, when
 from armid.notes import Note
@@ -221,6 +221,18 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
     parameters: tuple[TypeParameter, ...]
     watched: tuple[WatchedQuantity, ...]
     arms: tuple[ArmResult, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse lists of arms that do not fit the days, parameters and watched quantities: a file can be damaged."""
+        for number, arm in enumerate(self.arms, start=1):
+            lists = [(getattr(arm, name), len(self.parameters)) for name in ("values", "sigma", "own", "deviation")]
+            if (course := arm.series) is not None:
+                parts = (course.deviation.get, course.deviation_sigma.get)
+                daily = [course.temperature, *(part(one.name, np.empty(0)) for part in parts for one in self.watched)]
+                lists += [(array, len(course.days)) for array in daily]
+                lists += [(np.empty(int(0 <= day < len(self.dates))), 1) for day in course.days]
+            if any(array is not None and array.shape != (length,) for array, length in lists):
+                raise FieldError(f"arms[{number}]", "has lists that do not fit the fleet's days or parameters")
 
     @property
     def good(self) -> bool:

@@ -18,11 +18,12 @@ import numpy as np
 from armid._version import __version__
 from armid.arrays import Array
 from armid.errors import ArmidError
+from armid.excitation.pool import end_with_parent, interruptions_held
 from armid.experiment.excite import point_to_point
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import parse_json, read_text, write_text
 from armid.fleet.day import Store
-from armid.fleet.engine import tell_part, uninterrupted
+from armid.fleet.engine import tell_part
 from armid.logs import Log, write_log
 from armid.notes import Note, note
 from armid.progress import watch_progress
@@ -261,11 +262,10 @@ def _recorded(record: Callable[[Todo], Path], todo: Sequence[Todo], workers: int
                 path = record(one)
             yield path
         return
-    size = max(1, min(2, len(todo) // 16))  # what is begun is finished even if the work is interrupted
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         try:
-            with uninterrupted():
-                made = pool.map(record, todo, chunksize=size)
+            with interruptions_held():
+                made = pool.map(record, todo)  # what is begun is finished even if the work is interrupted
             yield from made
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -114,7 +114,7 @@ def _named(table: Table, effort: str | None) -> LogStream:
     """A table with columns named as ours are, or joint states of a ROS bag: all is known but the effort."""
     joints, channels = split_names(table.names)
     if not joints or "time" not in table.names:
-        there = ", ".join(table.names[:40]) or "none that is numeric"
+        there = ", ".join(name[:80] for name in table.names[:40]) or "none that is numeric"
         problem = f"needs a recipe that says which {table.part} is what; its {table.part}s are: {there}"
         raise LogError(table.source, "", problem)
     if effort is None and "effort" in channels:

@@ -90,7 +90,7 @@ class Table(ABC):
 
     def fail_missing(self, name: str, field: str) -> NoReturn:
         """Raise the error about a column that is not there."""
-        there = ", ".join(self.names[:_LISTED]) + (", ..." if len(self.names) > _LISTED else "")
+        there = ", ".join(name[:80] for name in self.names[:_LISTED]) + (", ..." if len(self.names) > _LISTED else "")
         hint = nearest(name[:80], self.names)
         listing = f"it has: {there}" if self.names else "it has none"
         link = f"{hint} " if hint else "; "

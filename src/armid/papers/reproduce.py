@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing.managers import SyncManager
 from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
 from armid.errors import ArmidError
+from armid.excitation.pool import end_with_parent, interruptions_held
 from armid.files import code_hash, write_text
 from armid.papers.bench import (
     VERDICTS,
@@ -127,10 +129,14 @@ def _run_in_processes(
     papers: Sequence[str], folder: Path, seed: int, as_printed: bool, processes: int, tell: Callable[[News], None]
 ) -> dict[str, dict[str, PaperOutcome]]:
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, ProcessPoolExecutor(processes, mp_context=context) as pool:
+    manager = SyncManager(ctx=context)
+    with interruptions_held():
+        manager.start(end_with_parent)
+    with manager, ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
         news = manager.Queue()
         order = sorted(papers, key=lambda paper: -sum(one.about.seconds for one in experiments_of(paper)))
-        running = {paper: pool.submit(run_paper, paper, folder, seed, as_printed, news.put) for paper in order}
+        with interruptions_held():
+            running = {paper: pool.submit(run_paper, paper, folder, seed, as_printed, news.put) for paper in order}
         try:
             for item in _hear(news, running.values()):
                 tell(item)

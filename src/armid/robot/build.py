@@ -12,7 +12,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.errors import DescriptionError, nearest
-from armid.files import FieldError, shown
+from armid.files import FieldError, is_file, shown
 from armid.registry import friction_laws
 from armid.robot.description import (
     Description,
@@ -118,7 +118,7 @@ def _kinematics(entries: Description, source: str, folder: Path) -> Robot:
         return Robot(name="", source=source, joints=joints, lengths=lengths, gravity=np.array(STANDARD_GRAVITY))
     assert isinstance(kinematics, UrdfFile | MjcfFile)
     path = folder / kinematics.file
-    if not path.is_file():
+    if not is_file(path):
         problem = f"names {shown(str(path))}, which is not there; paths are relative to the robot file"
         raise FieldError("kinematics.file", problem)
     return read_urdf(path) if isinstance(kinematics, UrdfFile) else read_mjcf(path)

@@ -76,7 +76,10 @@ def impossibility(phi: ArrayLike, tolerance: float = 1e-6) -> str | None:
         return f"its mass is negative ({phi[0]:.4g} kg)"
     if phi[0] == 0.0:
         return "it has inertia but no mass" if np.any(phi != 0.0) else None
-    moments = np.linalg.eigvalsh(to_com(phi)[2])
+    about = to_com(phi)[2]
+    if not np.isfinite(about).all():
+        return f"its mass of {phi[0]:.2g} kg is out of all proportion to its moments"
+    moments = np.linalg.eigvalsh(about)
     slack = tolerance * max(np.abs(moments).max(), 1e-12)
     if moments[0] < -slack:
         return f"a principal moment of inertia about its centre of mass is negative ({moments[0]:.4g} kg m^2)"

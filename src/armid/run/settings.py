@@ -159,7 +159,9 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 def _beside(path: Path, name: Any) -> Any:
     """A file named relative to the settings file; other words stay as they are."""
+    from armid.files import is_file
+
     if not name:
         return name
     file = path.parent / (name.rpartition(":")[0] if ":" in name else name)
-    return str(path.parent / name) if file.is_file() else name
+    return str(path.parent / name) if is_file(file) else name

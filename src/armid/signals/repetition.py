@@ -35,6 +35,8 @@ def search_lag(scaled: Array, hint: float | None) -> float | Note:
     results = [_score(coarse, int(lag)) for lag in lags]
     scores = np.array([score for score, _ in results])
     lags = np.array([exact for _, exact in results])
+    if not np.isfinite(scores).all():  # single positions so large that their squares are not finite
+        return note("signals.no_lag")
     best = float(scores.min())
     if best > WORST:
         return note("signals.no_part", mismatch=best**0.5)

@@ -83,7 +83,7 @@ def friction_file(path: str | Path, robot: Robot, kind: type[Kind], joints: Iter
     result = read_result(path, _Result, "a result of `armid friction`", "armid friction 1", "armid friction -o FILE")
     if result.robot != robot.name:
         raise ArmidError(f"{path}: is about {result.robot!r}, not {robot.name!r}; measure this arm's friction")
-    entries = {entry.get("number"): entry for entry in result.joints}
+    entries = {entry.get("number"): entry for entry in result.joints if isinstance(entry.get("number"), int)}
     numbers = {number: name for number, name in enumerate(robot.joint_names, start=1) if number in entries}
     missing = [joint for joint in joints if joint not in numbers.values()]
     if missing:

@@ -15,7 +15,7 @@ from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit
-from armid.files import file_hash
+from armid.files import file_hash, is_file
 from armid.logs.log import Log
 from armid.notes import Note, note
 from armid.progress import report_progress
@@ -192,7 +192,7 @@ def _training(fit: Fit, given: Sequence[Data], sets: Sequence[Dataset]) -> list[
     found = []
     for number, (item, data) in enumerate(zip(given, sets, strict=True), start=1):
         source = _source(item)
-        same = bool(files) and Path(source).is_file() and file_hash(Path(source)) in files
+        same = bool(files) and is_file(Path(source)) and file_hash(Path(source)) in files
         if (same and not _apart(fit, data)) or fingerprint(data) in prints:
             found.append(source or f"data set {number}")
     return found

@@ -1,0 +1,145 @@
+"""Every long command, killed or interrupted at any moment: no process stays, and what it writes is old or complete."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from armid.cli import main
+from tests.exporting.arms import virtual_description
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
+GONE_S = 10.0
+AGAIN_S = 5.0  # after which Ctrl-C is pressed again: Python loses one that falls into the lock of an import
+MARK = "ARMID_TEST_OF_ENDS"
+
+#: What is run in a folder with small.yaml, plan.json, log.parquet and fit.json, and how long it takes at most [s].
+COMMANDS = {
+    "design": ("design small.yaml -o out.json --starts 8 --seed 3 --default-limits", 12.0),
+    "simulate": ("simulate small.yaml plan.json -o out.parquet --periods 200", 8.0),
+    "identify": ("identify small.yaml log.parquet -o out.json", 8.0),
+    "run": ("run small.yaml --log log.parquet -o out", 15.0),
+    "track": ("track fit.json path.csv -o out.json", 8.0),
+    "friction": ("friction ir361 -o out.json --joints 1,2 --seconds 2", 8.0),
+    "warmup": ("warmup ir361 -o out.json --joints 1", 8.0),
+    "fleet simulate": ("fleet simulate ir361 --robots 4 --days 4 --workers 2 -o out", 12.0),
+    "fleet identify": ("fleet identify hall/fleet.yaml --workers 2 -o out", 15.0),
+    "reproduce": ("reproduce ir361 rx60 -o out --processes 2", 15.0),
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Everything that the commands read."""
+    folder = tmp_path_factory.mktemp("ends")
+    virtual_description(folder)
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        for words in (
+            "design small.yaml -o plan.json --starts 1 --budget 2 --default-limits",
+            "simulate small.yaml plan.json -o log.parquet --periods 4",
+            "identify small.yaml log.parquet -o fit.json --method feasible --friction linear",
+            "fleet simulate ir361 --robots 2 --days 3 -o hall",
+        ):
+            assert main([*words.split(), "--quiet"]) == 0, words
+    finally:
+        os.chdir(here)
+    rows = [f"{0.1 * k},{0.6 + 0.002 * k},0.1,0.6" for k in range(40)]
+    (folder / "path.csv").write_text("\n".join(["time,x,y,z", *rows]) + "\n")
+    return folder
+
+
+def marked(mark):
+    """Processes that were started with this mark, by us or by what we started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            ours = entry.name.isdigit() and f"{MARK}={mark}".encode() in (entry / "environ").read_bytes()
+            if ours and (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def complete(path):
+    """Whether a result, or every result in a folder, can be read."""
+    for file in [path] if path.is_file() else sorted(path.rglob("*")):
+        if file.suffix == ".json":
+            json.loads(file.read_text())
+        elif file.suffix == ".parquet":
+            import pyarrow.parquet
+
+            pyarrow.parquet.read_metadata(file)
+        elif file.suffix == ".html":
+            assert file.read_text().endswith("</html>\n")
+
+
+def ended(home, command, how, seconds, folder):
+    """Start a command in a copy of the folder, end it after so long, and look at what is left."""
+    place = folder / f"{command.replace(' ', '-')}-{how.name}-{seconds:.2f}"
+    shutil.copytree(home, place)
+    words, _ = COMMANDS[command]
+    old = place / words.split(" -o ")[1].split()[0]
+    if old.suffix:
+        old.write_bytes((home / ("log.parquet" if old.suffix == ".parquet" else "fit.json")).read_bytes())
+    mark = f"{os.getpid()}-{random.random()}"
+    run = subprocess.Popen(
+        [sys.executable, "-m", "armid", *words.split(), "--quiet"],
+        cwd=place,
+        env={**os.environ, MARK: mark},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = run.communicate(timeout=seconds)
+        was = "over"
+    except subprocess.TimeoutExpired:
+        was = "running"
+        if how is signal.SIGINT:
+            os.killpg(run.pid, signal.SIGINT)  # as a terminal does: to all of them
+        else:
+            run.kill()
+    start = time.monotonic()
+    while (left := marked(mark)) and time.monotonic() < start + GONE_S:
+        time.sleep(0.1)
+        if how is signal.SIGINT and was == "running" and time.monotonic() > start + AGAIN_S:
+            os.killpg(run.pid, signal.SIGINT)
+            was = "interrupted twice"
+    names = [(Path("/proc") / str(pid) / "cmdline").read_bytes()[:200] for pid in left if Path(f"/proc/{pid}").exists()]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    if was != "over":
+        output, _ = run.communicate(timeout=20)
+    assert not left, (command, how, seconds, names)
+    if how is signal.SIGINT:
+        assert b"Traceback" not in output, output[-3000:].decode()
+    complete(old)
+    shutil.rmtree(place)
+    return was
+
+
+def test_one_moment(tmp_path):
+    """One moment of the command with the most processes; all commands take minutes and are proved."""
+    (tmp_path / "home").mkdir()
+    ended(tmp_path / "home", "fleet simulate", signal.SIGKILL, 3.0, tmp_path)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_five_moments(home, tmp_path, command, how):
+    """Five moments spread over the run, drawn with a recorded seed."""
+    moments = random.Random(f"{command} {how}")
+    longest = COMMANDS[command][1]
+    said = [ended(home, command, how, moments.uniform(0.3, longest), tmp_path) for _ in range(5)]
+    assert set(said) != {"over"}, f"{command} was over each time: {said}"

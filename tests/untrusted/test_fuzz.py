@@ -1,0 +1,77 @@
+"""Mutated files of every kind: used, or refused in a sentence; no traceback, no hang, no memory, no crash.
+
+`make prove` reads 1000 of each kind; a file that once went wrong is read in every run of the tests.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.untrusted import fuzz
+from tests.untrusted.readers import READERS, write_examples
+
+ROOT = Path(__file__).parents[2]
+FILES = 1000  # of each kind
+FEW = 5
+#: Seeds of files that were not refused in a sentence when they were found.
+FOUND = (
+    "robot.yaml:253",  # half a character
+    "fit:156",
+    "fit:265",  # a mass of 1e-12 kg: the moments of inertia are not finite
+    "friction:16",  # a list as the number of a joint
+    "csv log:219",  # a line break in the name of a column
+    "csv log:329",  # a position of 1e300: no lag scores
+    "csv of others:72",
+    "csv of others:395",  # a name of 140 000 digits
+    "settings:55",  # names that no file can have
+    "fleet.yaml:25",
+    "fleet.yaml:107",
+    "tool poses:13",
+    "fleet.json:0",  # lists that do not fit each other
+    "fleet.json:11",
+    "fleet.json:41",
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Good files, and a folder to spoil them in."""
+    good, folder = tmp_path_factory.mktemp("good"), tmp_path_factory.mktemp("fuzz")
+    write_examples(good)
+    fuzz.prepare(good, folder)
+    before = signal.signal(signal.SIGPROF, fuzz._too_long)
+    yield folder
+    signal.signal(signal.SIGPROF, before)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_the_good_file_is_used(place, kind):
+    """Otherwise the mutations would all be refused for another reason."""
+    READERS[kind].use(place / "good" / READERS[kind].name)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_few_of_each_kind(place, kind):
+    """The first files of the proof, and those that were found."""
+    known = [int(seed.rpartition(":")[2]) for seed in FOUND if seed.startswith(f"{kind}:")]
+    assert fuzz.run(kind, [*range(FEW), *known], place) == []
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("kind", READERS)
+def test_a_thousand_of_each_kind(place, kind):
+    """In a process of its own, whose death would be noticed; `now` holds the seed that it died of."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.untrusted.fuzz", str(place), kind, "0", str(FILES)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    assert run.returncode == 0, f"died of {(place / 'now').read_text()}: {run.stderr[-2000:]}"
+    assert [json.loads(line) for line in run.stdout.splitlines()] == []
