@@ -18,6 +18,9 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.mixed import MixedEffects
 from armid.logs import read_log
 from armid.logs.public import public_log
+from armid.reporting import Evidence
+from armid.reporting.sections.torque import errors
+from armid.reporting.sections.verdict import verdict as section_of_verdict
 from armid.robot.inertia import impossibility
 from armid.robot.robot import inertial_names
 from armid.signals import Trim, process
@@ -258,3 +261,19 @@ def test_names_of_the_bars_are_those_of_the_registry(data):
     assert entry.of_use("train") == (UR10E_TRAIN,)
     assert set(entry.of_use("validate")) == set(UR10E_OTHER.values())
     assert re.fullmatch(r"[0-9a-f]{7,40}", entry.commit)
+
+
+def test_the_page_names_joints_that_the_nominal_model_predicts_better(data):
+    """UR10e: the errors' section names each of them, the verdict those better by 5 %; with a spoilt link it is all."""
+    entry, fit = public_log("ur10e"), trained(data, "ur10e", "auto")[2]
+    log = read_log(data / "ur10e" / UR10E_OTHER["50sec"], entry.recipe)
+    wrong = np.where([name.startswith("Izz1") for name in fit.names], 3.0 * fit.values, fit.values)
+    for model in (fit, replace(fit, values=wrong)):
+        check = validate(model, log)
+        better = [joint.name for joint in check.joints if joint.nominal_nrms_moving < joint.nrms_moving]
+        told = [name for r in check.reasons if r.code == "validation.nominal" for name, *_ in r.values["joints"]]
+        assert set(told) <= set(better)
+        page = errors(Evidence(fit=model, check=check)).body
+        assert all(name in page.partition("The nominal model predicts")[2] for name in better)
+    assert "shoulder_pan_joint" in told
+    assert "shoulder_pan_joint" in section_of_verdict(Evidence(fit=model, check=check)).body

@@ -252,6 +252,8 @@ def test_verdict_by_requirement_and_reference():
     other = identify_payload(fit, data, reference={"m": 6.0, "c_x": 0.03})
     assert [row.within_2_sigma for row in other.reference] == [False, True]
     assert any("from its reference" in reason for reason in map(str, other.reasons))
+    near = identify_payload(fit, data, reference={"m": right.mass + 2.5 * right.quantity("m").sigma})
+    assert not near.good  # within 5 % of the mass, but outside of the stated interval
 
 
 def test_logs_that_cannot_be_used():

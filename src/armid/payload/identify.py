@@ -34,7 +34,6 @@ SEEN = 2.0  # standard deviations the mass must be above zero
 GAIN = 0.01  # torque sensors and motor constants are seldom known better
 ABOVE_NOISE = 3.0  # times the noise that an error is before it is called the model's
 ARM_LIMITS = 0.5  # share of the mass's variance above which the arm's fit is what limits
-DISAGREES = 3.0  # standard deviations from the reference that are more than chance
 REACH = float(norm.ppf(0.975))
 MOST_ROWS = 4000  # of the series
 
@@ -182,21 +181,12 @@ def _reasons(payload: PayloadEstimate) -> list[Note]:
     for quantity in payload.quantities[1:4]:
         if quantity.half > asked.com_m:
             reasons.append(note("payload.com", name=quantity.name, half_m=quantity.half, asked_m=asked.com_m))
+    reach = float(norm.ppf(1.0 - 0.025 / max(len(payload.reference), 1)))  # one of many may be outside by chance
     for row in payload.reference:
-        if row.sigmas > DISAGREES and not _near(payload, row.name, abs(row.value - row.reference)):
+        if row.sigmas > reach:
             told = {"name": row.name, "sigmas": row.sigmas, "reference": row.reference, "unit": row.unit}
             reasons.append(note("payload.reference", **told))
     return reasons
-
-
-def _near(payload: PayloadEstimate, name: str, away: float) -> bool:
-    """Whether a difference from the reference is small enough for what the payload is needed for."""
-    if name == "m":
-        return away <= payload.requirement.mass * payload.mass
-    if name.startswith("c_"):
-        return away <= payload.requirement.com_m
-    # Inertia: what a centre of mass that is just good enough does to it.
-    return away <= 2.0 * payload.mass * payload.requirement.com_m * max(float(np.linalg.norm(payload.com)), 0.1)
 
 
 def _notes(payload: PayloadEstimate, solution: JointSolution, fit: Fit) -> list[Note]:

@@ -25,6 +25,7 @@ GROWTH = 1.5  # largest friction towards rest over that of the slowest data
 LINK = 6.0  # factor to a plausible mass (half for all of the nominal mass), and to the largest radius of gyration
 BETTER = 0.95  # error of the nominal inertia, with friction of the same training data, over ours
 FASTER, OUTSIDE = 2.0, 0.5  # speed over that of the training data; share of rows at positions that they do not have
+TRAINED = 2.0  # residual of the training data over the error on other data
 STRUCTURE = 0.5  # share of the squared error from which it has one cause
 QUIET = 1.5  # times the noise up to which an error leaves nothing to be better at
 GAIN = 0.02  # difference of the torque's gain from which it contradicts the model
@@ -143,6 +144,11 @@ def _contradictions(fit: Fit, check: Validation) -> Iterator[Objection]:
     for j in gains:
         given = {"joint": looks[j].name, "gain": 1.0 + looks[j].gain, "share": looks[j].gain_share}
         yield Objection(note("validation.other_gain", **given), 5.0, "" if j in check.failing else TORQUE)
+    for j in check.moving:
+        joint, training = check.joints[j], float(fit.residual_rms[j])
+        if training > TRAINED * joint.rms_moving:
+            said = note("validation.training_misfit", joint=joint.name, training=training, rms=joint.rms_moving)
+            yield Objection(said, ratio(training, joint.rms_moving) / TRAINED, TORQUE)
     for term in (term for term in fit.terms if term.formula.weighted):
         k = fit.columns.index(term.names[0])
         value, half = float(fit.values[k]), REACH * float(fit.sigma[k])

@@ -183,7 +183,8 @@ class Validation:
     def _rows(self) -> list[list[str]]:
         """The table of joints, its header first."""
         nominal = any(np.isfinite(joint.nominal_nrms_moving) for joint in self.joints)
-        header = ["joint", "rms N m", "NRMS", "moving", "R2", "corr.", "× noise", *(["nominal"] if nominal else [])]
+        header = ["joint", "rms N m", "NRMS", "moving", "R2", "reversing N m", "at rest N m", "inside", "× noise"]
+        header += ["nominal"] if nominal else []
         return [header, *(_row(joint, nominal) for joint in self.joints)]
 
     def __repr__(self) -> str:
@@ -235,6 +236,7 @@ def _percent(text: str, value: float) -> str:
 
 def _row(joint: JointMetrics, nominal: bool) -> list[str]:
     cells = [joint.name, f"{joint.rms:.3g}", f"{joint.nrms:.1%}", f"{joint.nrms_moving:.1%}", f"{joint.r2:.4f}"]
-    cells += [f"{joint.correlation:.4f}", f"{joint.noise_ratio:.1f}"]
+    cells += [f"{joint.rms_reversals:.3g}", f"{joint.rms_standstill:.3g}"]
+    cells += [f"{joint.coverage:.0%}", f"{joint.noise_ratio:.1f}"]
     cells += [f"{joint.nominal_nrms_moving:.1%}"] if nominal else []
     return ["–" if cell in ("nan", "nan%") else cell for cell in cells]

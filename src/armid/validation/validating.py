@@ -351,9 +351,9 @@ def nominal_fit(fit: Fit) -> Fit | None:
     inertia = np.array([stated.get(name, 0.0) if kinds[name] == "inertial" else 0.0 for name in base.names])
     values = fit.values.copy()
     values[: len(base.kept)] = base.matrix @ inertia
-    free = np.array([kinds.get(name) in ("rotor", "friction", "spring") for name in base.kept])
-    place = np.flatnonzero(free)
+    free = [kinds[name] in ("rotor", "friction", "spring") for name in base.names]  # rotors within groups, too
+    change = np.zeros((len(values), sum(free)))
+    change[: len(base.kept)] = base.matrix[:, free]
     matrix, vector, _ = fit.factor.normal_equations(fit.weights)
-    wanted = (vector - matrix @ values)[place]
-    values[place] += np.linalg.lstsq(matrix[np.ix_(place, place)], wanted, rcond=1e-9)[0]
-    return replace(fit, values=values)
+    wanted = change.T @ (vector - matrix @ values)
+    return replace(fit, values=values + change @ np.linalg.lstsq(change.T @ matrix @ change, wanted, rcond=1e-9)[0])

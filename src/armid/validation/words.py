@@ -86,6 +86,9 @@ WORDS: dict[str, Any] = {
     "other_gain": _joint(
         "the measured torque is {gain:.2f} times the model's ({share:.0%} of the error): gains of the torque differ."
     ),
+    "training_misfit": _joint(
+        "the training data are predicted worse ({training:.3g} N m) than these ({rms:.3g} N m): check their torque."
+    ),
     "weight_gain": _joint(
         "its torque is {gain:.2f} ± {half:.2f} times what the other joints say of the weight: check the torque's gain."
     ),

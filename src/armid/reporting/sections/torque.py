@@ -10,7 +10,7 @@ from armid.arrays import Array
 from armid.figures import Block, Figure, Panel, band, level, line, span, thinned, torque_block
 from armid.reporting.evidence import Evidence, units_of
 from armid.reporting.html import Cell, Column, Row, Section, lacking, paragraph, table
-from armid.reporting.numbers import joined_time, percent, share, short
+from armid.reporting.numbers import joined_time, listed, percent, share, short
 from armid.validation.comparison import compare
 from armid.validation.metrics import JointMetrics
 from armid.validation.residuals import ResidualAnalysis
@@ -127,6 +127,8 @@ def errors(evidence: Evidence) -> Section:
         f"NRMS is the error over the spread of the measured torque. A joint passes with NRMS while moving of at most "
         f"{share(limits.nrms_moving)}, or {limits.noise_ratio:g}× the noise."
     )
+    better = [joint.name for joint in check.joints if joint.nominal_nrms_moving < joint.nrms_moving]
+    remark += f" The nominal model predicts {listed(better)} better." if better else ""
     body = table(_error_columns(unit, nominal), _error_rows(check, nominal), caption=caption)
     return Section("errors", title, _error_sentence(check), body + paragraph(remark, "remark"))
 
@@ -158,8 +160,10 @@ def _error_columns(unit: str, nominal: bool) -> list[Column]:
         Column("× noise", "", "RMS moving over noise"),
         Column("NRMS", "", "RMS over the standard deviation of the torque"),
         Column("NRMS moving", "", "the same while the joint moves"),
+        Column("RMS reversing", unit, "over the slow rows around changes of direction, which a fit leaves out"),
+        Column("RMS at rest", unit, "of what friction cannot hold, over the rows at rest"),
+        Column("inside", "", "moving rows within the stated 95 % interval of a sample"),
         Column("R²", "", "coefficient of determination"),
-        Column("correlation", "", "of measured and predicted torque"),
     ]
     hint = "the file's own inertia with friction of the same training data"
     return [*columns, Column("nominal", "NRMS moving", hint)] if nominal else columns
@@ -180,13 +184,13 @@ def _error_rows(check: Validation, nominal: bool) -> list[Row]:
             Cell(digits(joint.noise_ratio, 2), joint.noise_ratio, joint.noise_ratio / most),
             Cell(percent(joint.nrms), joint.nrms),
             Cell(percent(joint.nrms_moving), joint.nrms_moving, joint.nrms_moving / widest),
-            *(Cell(digits(value, 4), value) for value in (joint.r2, joint.correlation)),
+            *(Cell(short(value), value) for value in (joint.rms_reversals, joint.rms_standstill)),
+            Cell(percent(joint.coverage), joint.coverage),
+            Cell(digits(joint.r2, 4), joint.r2),
         ]
         cells += [Cell(percent(joint.nominal_nrms_moving), joint.nominal_nrms_moving)] if nominal else []
-        mark = (
-            "misses the limits" if index in check.failing else "the worst joint" if joint.nrms_moving == widest else ""
-        )
-        rows.append(Row(tuple(cells), mark))
+        worst = "the worst joint" if joint.nrms_moving == widest else ""
+        rows.append(Row(tuple(cells), "misses the limits" if index in check.failing else worst))
     return rows
 
 
