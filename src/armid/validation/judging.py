@@ -145,8 +145,8 @@ def _contradictions(fit: Fit, check: Validation) -> Iterator[Objection]:
         given = {"joint": looks[j].name, "gain": 1.0 + looks[j].gain, "share": looks[j].gain_share}
         yield Objection(note("validation.other_gain", **given), 5.0, "" if j in check.failing else TORQUE)
     for j in check.moving:
-        joint, training = check.joints[j], float(fit.residual_rms[j])
-        if training > TRAINED * joint.rms_moving:
+        joint, training, noise = check.joints[j], float(fit.residual_rms[j]), 0.0 if fit.noise is None else fit.noise[j]
+        if training > TRAINED * max(joint.rms_moving, noise):
             said = note("validation.training_misfit", joint=joint.name, training=training, rms=joint.rms_moving)
             yield Objection(said, ratio(training, joint.rms_moving) / TRAINED, TORQUE)
     for term in (term for term in fit.terms if term.formula.weighted):
