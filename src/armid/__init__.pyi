@@ -48,6 +48,7 @@ from armid.estimation import load_fit as load_fit
 from armid.estimation import read_prior as read_prior
 from armid.excitation import AOptimal as AOptimal
 from armid.excitation import Certificate as Certificate
+from armid.excitation import Checks as Checks
 from armid.excitation import ConditionAndSigma as ConditionAndSigma
 from armid.excitation import ConditionNumber as ConditionNumber
 from armid.excitation import Criterion as Criterion
@@ -60,6 +61,7 @@ from armid.excitation import KeepOutBox as KeepOutBox
 from armid.excitation import Plan as Plan
 from armid.excitation import SelfCollision as SelfCollision
 from armid.excitation import ToolBox as ToolBox
+from armid.excitation import ToolSpeed as ToolSpeed
 from armid.excitation import TorqueLimit as TorqueLimit
 from armid.excitation import Trajectory as Trajectory
 from armid.excitation import criterion as criterion

@@ -35,7 +35,11 @@ def test_json(armid):
     assert set(wanted.split()) <= set(data)
     assert (data["criterion"], data["certified"], data["files"]) == ("d-optimal", True, [])
     assert data["condition_number_raw"] >= data["condition_number"] >= 1.0
-    assert {margin["quantity"] for margin in data["margins"]} == {"position", "velocity", "acceleration"}
+    known = {"position", "velocity", "acceleration", "torque", "self-collision", "floor", "tool speed"}
+    assert {margin["quantity"] for margin in data["margins"]} == known
+    assert data["unchecked"] == []
+    assumed = {"excitation.assumed-limits", "excitation.assumed-shapes", "excitation.assumed-floor"}
+    assert {note["code"] for note in data["notes"]} == {*assumed, "excitation.assumed-tool-speed"}
     assert all(margin["margin"] >= 0.0 for margin in data["margins"])
 
 
@@ -201,7 +205,7 @@ def test_keep_out_boxes_and_noise(armid, tmp_path):
     assert "keep-out box 2 margin " in result.out
     data = json.loads(target.read_text())
     assert data["options"]["noise"] == [13.2, 18.4, 6.0]
-    told = data["options"]["constraints"][1]
+    told = data["options"]["constraints"][-1]
     assert (told["name"], told["corner"], told["opposite"]) == ("keep-out box 2", [-0.5, -0.5, 0], [-0.2, -0.2, 0.5])
     margins = {margin["quantity"]: margin for margin in data["margins"]}
     assert margins["keep-out box 1"]["unit"] == "m"
@@ -225,7 +229,7 @@ def test_collisions_floor_and_given(armid, tmp_path):
     common = ("design", "ir361", "--starts", "1", "--quiet")
     assert armid(*common, "-o", first, "--collisions", "0.05", "--floor", "0").code == 0
     names = [margin["quantity"] for margin in json.loads(first.read_text())["margins"]]
-    assert names[3:] == ["self-collision", "floor"]
+    assert names[3:] == ["torque", "self-collision", "floor", "tool speed"]
     assert armid(*common, "-o", second, "--given", first).code == 0
     assert json.loads(second.read_text())["options"]["given"] == "as given"
     result = armid("design", "er16", "--starts", "1", "--given", first)

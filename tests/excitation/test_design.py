@@ -15,15 +15,18 @@ from armid.excitation import (
     ConditionAndSigma,
     ConditionNumber,
     DOptimal,
+    Floor,
     Fourier,
     FourierSeries,
     KeepOutBox,
     Margin,
     ToolBox,
+    ToolSpeed,
     TorqueLimit,
     certify,
     design,
     gathered_information,
+    link_capsules,
     load_plan,
     prior_values,
 )
@@ -82,10 +85,12 @@ def constraints_of(robot):
         "torque": TorqueLimit(model, prior_values(model), robot.limits.torque),
         "box": ToolBox(robot, low, high),
         "keep-out": KeepOutBox(robot, low, high, clearance=0.05),
+        "speed": ToolSpeed(robot, link_capsules(robot), 2.0),
+        "floor": Floor(robot, link_capsules(robot), -0.5),
     }
 
 
-@pytest.mark.parametrize("name", ["torque", "box", "keep-out"])
+@pytest.mark.parametrize("name", ["torque", "box", "keep-out", "speed", "floor"])
 @pytest.mark.parametrize("arm", ["pa10", "ir361"])
 def test_gradient_of_nonlinear_constraints(arm, name):
     """Every nonlinear constraint's Jacobian against central differences, to 1e-6 of its size."""
@@ -309,7 +314,8 @@ def test_noise_weights_the_information(robot):
 def test_search_and_plan_agree_on_the_cost(robot):
     """Both report one evaluation, also of criteria in which the number of samples counts."""
     seen = []
-    made = design(robot, starts=1, workers=1, criterion=ConditionAndSigma(), progress=seen.append, iterations=60)
+    raw = {"criterion": ConditionAndSigma(), "checks": None}
+    made = design(robot, starts=1, workers=1, progress=seen.append, iterations=60, **raw)
     assert made.value == pytest.approx(seen[-1].cost, rel=1e-9)
 
 

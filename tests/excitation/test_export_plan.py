@@ -12,9 +12,10 @@ import yaml
 
 import armid
 from armid.errors import ArmidError, UnknownNameError
-from armid.excitation import FourierSeries, Plan, Ramp, SamplingError, certify, quintic
+from armid.excitation import FourierSeries, Margin, Plan, Ramp, SamplingError, certify, quintic
 from armid.excitation.criteria import Conditioning
 from armid.excitation.export_plan import export_plan, to_csv, to_ros, to_urscript
+from armid.notes import Note
 
 
 def plan_for(name, harmonics=(1, 2, 5), size=0.3, **changes):
@@ -44,10 +45,31 @@ def plan():
     return plan_for("powerball")
 
 
+def table_of(plan, rate=None):
+    """Rows of the CSV without its comments."""
+    return [row for row in csv.reader(io.StringIO(to_csv(plan, rate))) if not row[0].startswith("#")]
+
+
+@pytest.mark.parametrize("write", [to_csv, to_ros, to_urscript])
+def test_every_program_says_what_was_not_checked(plan, write):
+    """A plan that knows of no floor says so in a comment of one line, whatever names hold; a full one says nothing."""
+    names = ("torque", "self-collision", "tool speed")
+    kept = replace(plan, margins=tuple(Margin(name, 0, 0.1, "") for name in names))
+    odd = Note("excitation.unchecked-shapes", {"names": "a\nmovej()\u2028b"})
+    comments = [line for line in write(replace(kept, notes=(odd,))).splitlines() if "ot checked" in line]
+    assert comments == [
+        "# Not checked: shapes that could not be read: a movej() b",
+        "# Not checked: floor: no part of this design",
+    ]
+    full = replace(kept, margins=(*kept.margins, Margin("floor", 0, 0.1, "", "m")))
+    assert "ot checked" not in write(full)
+    assert "LIMITS ARE BROKEN" in write(replace(full, margins=(Margin("floor", 0, -0.1, "", "m"),)))
+
+
 @pytest.mark.parametrize("rate", [None, 40.0])
 def test_csv_holds_one_period_exactly(plan, rate):
     """Re-read, every number of the table is that of the trajectory."""
-    header, *rows = csv.reader(io.StringIO(to_csv(plan, rate)))
+    header, *rows = table_of(plan, rate)
     kinds = ("position", "velocity", "acceleration")
     assert header == ["time", *(f"{kind}.{name}" for kind in kinds for name in plan.joint_names)]
     table = np.array(rows, dtype=float)
@@ -60,7 +82,7 @@ def test_csv_holds_one_period_exactly(plan, rate):
 def test_csv_quotes_names(plan):
     """A joint's name with a comma stays one column."""
     odd = replace(plan, joint_names=("a,b", *plan.joint_names[1:]))
-    assert next(csv.reader(io.StringIO(to_csv(odd))))[1] == "position.a,b"
+    assert table_of(odd)[0][1] == "position.a,b"
 
 
 def points_of(text):
@@ -179,7 +201,7 @@ def test_other_trajectories_go_as_csv_and_ros(plan):
     other = replace(plan, trajectory=path)
     _, times, (q, *_) = points_of(to_ros(other, 50.0))
     assert (times[-1], q[-1].tolist()) == (2.0, pytest.approx([1.0] * 6))
-    assert to_csv(other).count("\n") == 302
+    assert len(table_of(other)) == 302
 
 
 @pytest.mark.parametrize("export", [to_csv, to_ros])

@@ -57,7 +57,7 @@ def test_motion_figure_says_when_limits_are_broken():
     robot, series = load_robot("er16"), er16_beta_1()
     times = np.linspace(0.0, 20.0, 500)
     motion = series.at(times)
-    assert "all limits are kept" in sentence(pictures.motion_figure(times, motion, robot, what="A"))
+    assert "joints stay inside their limits" in sentence(pictures.motion_figure(times, motion, robot, what="A"))
     fast = motion._replace(qd=3.0 * motion.qd)
     assert "LIMITS OF VELOCITY ARE BROKEN" in sentence(pictures.motion_figure(times, fast, robot, what="A"))
     assert len(pictures.motion_figure(times, motion, robot, what="A").axes) == 9

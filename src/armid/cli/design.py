@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from armid.robot import Robot
     from armid.robot.robot import Limits
 
-_RADIUS = 0.06  # of links without a known shape [m]
+_PLAN_KEYS = ("robot", "criterion", "value", "parameters", "certified", "margins", "unchecked", "notes", "binding")
 
 
 @command(
     "design",
-    "design an exciting trajectory inside all limits",
-    "Design a periodic trajectory that makes the parameters visible, inside every certified limit.",
+    "design an exciting trajectory inside all limits that are known",
+    "Design a periodic trajectory that makes the parameters visible, inside every limit that is known: of joints, "
+    "torque, self-collision, floor and tool speed. What cannot be checked is listed.",
     *robot_arguments(),
     output("plan file to write (JSON)", "PLAN"),
     arg("--to KIND...", "also write, beside -o: {values}", values="armid.excitation.export_plan:KINDS"),
@@ -51,9 +52,11 @@ _RADIUS = 0.06  # of links without a known shape [m]
     arg("--margin SHARE", "share of the limits to use", default=0.95),
     arg("--box M", "keep the tool inside: x y z of two corners, m", float, nargs=6),
     arg("--keep-out M", "keep the tool outside a box; may be repeated", float, [], nargs=6, action="append"),
-    arg("--torque", "keep torques of the nominal or virtual arm within limits"),
-    arg("--collisions [R]", f"keep links apart; R: radius of unknown shapes, m ({_RADIUS})", float, const=_RADIUS),
-    arg("--floor Z", "keep links above this height of the base frame, m", float),
+    arg("--torque [SHARE]", "share of the torque limits to use (0.8)", float, 0.8, const=0.8),
+    arg("--collisions [R]", "radius of links of unknown shape, m (default: 7 %% of the arm's length)", float),
+    arg("--floor Z", "height of the floor in the base frame, m (default: 0 for an arm that stands)", float),
+    arg("--tool-speed V", "largest speed of the tool, m/s (default: the description's, else 2)", float),
+    arg("--unchecked WHAT...", "leave out checks: {values}", values="torque self-collision floor tool-speed"),
     arg("--noise S...", "standard deviation of each joint's torque, N m (default: the same for all)", float),
     arg("--given FIT", "a fit, or a plan that was run: design for what is left"),
     arg("--at-rest", "start and end with zero velocity and acceleration"),
@@ -61,13 +64,14 @@ _RADIUS = 0.06  # of links without a known shape [m]
     arg("--starts N", "random starts", default=10),
     arg("--budget S", "stop after this many seconds with the best so far", float),
     SEED,
+    arg("--explain", "say which limits bind where, and what relaxing each would bring"),
     arg("--default-limits", "stand-ins for limits that are not known"),
     arg("--allow-violation", "write a plan even if it breaks a limit"),
 )
 def design(options: argparse.Namespace) -> int:
     """Run the command."""
     robot = robot_from(options)
-    from armid.excitation import Fourier, criterion, design
+    from armid.excitation import Checks, Fourier, criterion, design
 
     _check_outputs(robot, options)
     limits = _limits(robot, options)
@@ -79,6 +83,13 @@ def design(options: argparse.Namespace) -> int:
         "rate_hz": options.rate,
         "margin": options.margin,
         "limits": limits,
+        "checks": Checks(
+            without=tuple(word.replace("-speed", " speed") for word in options.unchecked or ()),
+            torque_share=options.torque,
+            radius=options.collisions,
+            floor=options.floor,
+            tool_speed=options.tool_speed,
+        ),
         "noise": options.noise,
         "at_rest": options.at_rest,
         "resonance_hz": options.resonance,
@@ -93,7 +104,7 @@ def design(options: argparse.Namespace) -> int:
             shape,
             criterion=criterion(options.criterion),
             given=given,
-            constraints=_constraints(robot, limits, options),
+            constraints=_keep_out(robot, options),
             **what,
             starts=options.starts,
             budget=options.budget,
@@ -108,7 +119,8 @@ def design(options: argparse.Namespace) -> int:
             "not written; use a smaller --margin or more --starts, or --allow-violation"
         )
     files = _write(plan, replace(robot, limits=limits), options)
-    return finish(options, _as_data(plan), plan.summary(), files, good=plan.certified)
+    lines = [plan.summary(), *(map(str, plan.binding) if options.explain else ())]
+    return finish(options, _as_data(plan), lines, files, good=plan.certified)
 
 
 def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
@@ -165,7 +177,7 @@ def _as_data(plan: Plan) -> dict[str, Any]:
     data = plan.to_data()
     figures = data["conditioning"]
     return {
-        **{name: data[name] for name in ("robot", "criterion", "value", "parameters", "certified", "margins")},
+        **{name: data[name] for name in _PLAN_KEYS},
         "condition_number": figures["condition"],
         "condition_number_raw": figures["condition_raw"],
         "sigma_min": figures["sigma_min"],
@@ -240,26 +252,15 @@ def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
     return limits
 
 
-def _constraints(robot: Robot, limits: Limits, options: argparse.Namespace) -> list[Any]:
+def _keep_out(robot: Robot, options: argparse.Namespace) -> list[Any]:
+    """The boxes that the tool has to stay out of."""
     import numpy as np
 
-    from armid.dynamics import Model
-    from armid.excitation import Floor, KeepOutBox, SelfCollision, ToolBox, TorqueLimit, link_capsules, prior_values
+    from armid.excitation import KeepOutBox
 
-    constraints: list[Any] = []
-    if options.torque:
-        model = Model(robot)
-        constraints.append(TorqueLimit(model, prior_values(model), limits.torque))
-    if limits.box is not None:
-        constraints.append(ToolBox(robot, limits.box.min(axis=0), limits.box.max(axis=0)))
+    boxes: list[Any] = []
     for number, corners in enumerate(options.keep_out, start=1):
         low, high = np.sort(np.reshape(corners, (2, 3)), axis=0)
         name = "keep-out box" if len(options.keep_out) == 1 else f"keep-out box {number}"
-        constraints.append(KeepOutBox(robot, low, high, name=name))
-    if options.collisions is not None or options.floor is not None:
-        capsules = link_capsules(robot, _RADIUS if options.collisions is None else options.collisions)
-        if options.collisions is not None:
-            constraints.append(SelfCollision(robot, capsules))
-        if options.floor is not None:
-            constraints.append(Floor(robot, capsules, options.floor))
-    return constraints
+        boxes.append(KeepOutBox(robot, low, high, name=name))
+    return boxes

@@ -2,68 +2,61 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from armid.arrays import Array
-from armid.dynamics.kinematics import all_frames, point_jacobian
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
-from armid.excitation.constraints import MotionConstraint, lever_arms
+from armid.excitation.constraints import DISTANCE, MotionConstraint, lever_arms, of_position
+from armid.excitation.placed import LinkPoints, Placed
 from armid.excitation.trajectory import Extrema
 from armid.robot.geometry import inverse
 from armid.robot.robot import Capsule, Robot
 
-_log = logging.getLogger(__name__)
+_SLENDER = 0.07  # radius of links of unknown shape as a share of the arm's length, as on common arms
 _ALWAYS = 0.9  # pairs that touch in more than this share of all postures touch by construction
-_TOUCH_SAMPLES = 300
+_POSTURES = 300
+_LEAST = 0.005  # [m] that a pair must be able to come apart beyond the clearance
+_ROOMY = 0.3  # room that every pair can reach in the search
+_JOINED = 1e-6  # [m] between axes of links that meet in every posture
 
 
-def link_capsules(robot: Robot, radius: float = 0.06) -> tuple[Capsule, ...]:
+class ShapelessError(ArmidError):
+    """An arm has neither shapes nor lengths, such as a bare wrist."""
+
+
+def link_capsules(robot: Robot, radius: float | None = None) -> tuple[Capsule, ...]:
     """The robot's own capsules; for links without any, stand-ins from each joint to the joints that follow it.
 
     The base's stand-in starts at the origin of the base frame, the last link's ends at the tool.
+
+    Args:
+        robot: the robot.
+        radius: of links without a known shape [m] (default: 7 % of the arm's length).
     """
-    if not 0.0 < radius < np.inf:
+    if radius is not None and not 0.0 < radius < np.inf:
         raise ArmidError(f"the radius of links without a known shape is {radius} m; it must be positive")
     result = list(robot.capsules)
-    described = {capsule.link for capsule in robot.capsules}
+    described = {capsule.link for capsule in robot.capsules if capsule.radius > 0.0}
+    length = sum(float(np.linalg.norm(c.end - c.start)) for c in robot.capsules if c.link and c.radius == 0.0)
     for number in range(robot.n_joints + 1):
-        if number in described:
-            continue
         pivot = inverse(robot.joints[number - 1].link_frame)[:3, 3] if number else np.zeros(3)
         ends = [child.placement[:3, 3] for child in robot.joints if child.parent == number]
         if not ends:
             ends = [robot.tool[:3, 3] if number == robot.n_joints else np.zeros(3)]
-        result += [Capsule(number, pivot, end, radius) for end in ends if np.linalg.norm(end - pivot) > 1e-9]
+        lengths = [float(np.linalg.norm(end - pivot)) for end in ends]
+        length += max(lengths) if number else 0.0
+        if number not in described:
+            result += [Capsule(number, pivot, end, 0.0) for end, far in zip(ends, lengths, strict=True) if far > 1e-9]
     if not any(capsule.link for capsule in result):
-        raise ArmidError(f"{robot.source}: no link has a length, so collisions cannot be foreseen; give `capsules`")
-    return tuple(result)
-
-
-class _Placed:
-    """Capsules placed in the base frame along a motion."""
-
-    def __init__(self, robot: Robot, q: Array, capsules: Sequence[Capsule]) -> None:
-        self.robot = robot
-        self.joint_frames, frames = all_frames(robot, q)
-        base = np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))
-        self._frames = np.concatenate([base, frames], axis=1)
-        self.ends = [(self._point(c.link, c.start), self._point(c.link, c.end)) for c in capsules]
-
-    def _point(self, link: int, local: Array) -> Array:
-        frame = self._frames[:, link]
-        result: Array = frame[:, :3, :3] @ local + frame[:, :3, 3]
-        return result
-
-    def linear(self, link: int, points: Array) -> Array:
-        """Linear Jacobian (samples, 3, joints) of points that move with a link."""
-        return point_jacobian(self.robot, self.joint_frames, link, points)[:, :3]
+        raise ShapelessError(f"{robot.source}: no link has a length, so collisions cannot be foreseen; give `capsules`")
+    default = _SLENDER * max(length, 0.01) if radius is None else radius
+    return tuple(replace(capsule, radius=default) if capsule.radius == 0.0 else capsule for capsule in result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +69,8 @@ class SelfCollision(MotionConstraint):
         robot: the robot.
         capsules: shapes of its links (see `link_capsules`).
         clearance: smallest distance between surfaces [m].
+        pairs: of capsules, by their indices, that are kept apart.
+        touching: pairs of links that are not: their shapes touch in nearly every posture.
     """
 
     robot: Robot
@@ -84,15 +79,17 @@ class SelfCollision(MotionConstraint):
     name: str = "self-collision"
     unit: ClassVar[str] = "m"
     pairs: tuple[tuple[int, int], ...] = field(init=False)
+    touching: tuple[tuple[int, int], ...] = field(init=False)
+    _scale: Array = field(init=False, repr=False)
+    _ends: LinkPoints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Choose the pairs that can collide."""
-        pairs, touching = _pairs(self.robot, self.capsules)
-        object.__setattr__(self, "pairs", pairs)
-        links = sorted({tuple(sorted((self.capsules[i].link, self.capsules[j].link))) for i, j in touching})
-        if links:
-            words = ", ".join(f"{a} and {b}" for a, b in links)
-            _log.warning("links %s touch in nearly every posture and are not kept apart (smaller radius?)", words)
+        object.__setattr__(self, "_ends", _ends(self.robot, self.capsules))
+        pairs, touching = _pairs(self.robot, self.capsules, self.clearance)
+        object.__setattr__(self, "pairs", tuple(pairs))
+        object.__setattr__(self, "touching", touching)
+        object.__setattr__(self, "_scale", np.array([min(DISTANCE, far / _ROOMY) for far in pairs.values()]))
 
     @property
     def lower(self) -> Array:  # type: ignore[override]
@@ -106,30 +103,34 @@ class SelfCollision(MotionConstraint):
 
     def values(self, motion: Motion) -> Array:
         """Distances between the surfaces of each pair."""
-        placed = _Placed(self.robot, motion.q, self.capsules)
-        distances = [_closest(*placed.ends[i], *placed.ends[j])[0] for i, j in self.pairs]
-        return np.column_stack(distances) - self._radii if distances else np.zeros((len(motion.q), 0))
+        return _distances(self._ends.at(motion.q), self.pairs)[0] - self._radii
 
-    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
-        """Derivatives: the closest points may be taken as fixed to their links."""
-        placed = _Placed(self.robot, motion.q, self.capsules)
-        result = np.zeros((len(motion.q), len(self.pairs), self.robot.n_joints))
-        for k, (i, j) in enumerate(self.pairs):
-            distance, first, second = _closest(*placed.ends[i], *placed.ends[j])
-            normal = (first - second) / np.maximum(distance, 1e-9)[:, None]
-            moving = placed.linear(self.capsules[i].link, first) - placed.linear(self.capsules[j].link, second)
-            result[:, k] = np.einsum("ki,kij->kj", normal, moving)
-        return result, np.zeros_like(result), np.zeros_like(result)
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
+        """The closest points may be taken as fixed to their links: the ends share their force as a lever does."""
+        placed = self._ends.at(motion.q)
+        distance, between, shares = _distances(placed, self.pairs)
+        force = bar[..., None] * between / np.maximum(distance, 1e-9)[..., None]
+        ends = np.zeros_like(placed.points)
+        for number, sign, share in zip((0, 1), (1.0, -1.0), shares, strict=True):
+            of = sign * np.equal.outer([pair[number] for pair in self.pairs], np.arange(len(self.capsules)))
+            ends[:, 0::2] += np.einsum("kmi,mc->kci", (1.0 - share)[..., None] * force, of)
+            ends[:, 1::2] += np.einsum("kmi,mc->kci", share[..., None] * force, of)
+        return of_position(placed.pull_back(ends))
 
     def rates(self, speed: Array, extrema: Extrema) -> Array:
         """Greatest relative speeds of the links of each pair: joints that carry both do not change their distance."""
         arms = [_capsule_arms(self.robot, capsule, extrema) for capsule in self.capsules]
-        result = np.zeros((len(speed), len(self.pairs)))
+        reach = np.zeros((self.robot.n_joints, len(self.pairs)))
         for k, (i, j) in enumerate(self.pairs):
             paths = [set(self.robot.path_to(self.capsules[index].link)) for index in (i, j)]
             between = list(paths[0] ^ paths[1])
-            result[:, k] = speed[:, between] @ (arms[i] + arms[j]).max(axis=0)[between]
-        return result
+            reach[between, k] = (arms[i] + arms[j]).max(axis=0)[between]
+        return speed @ reach
+
+    @property
+    def scale(self) -> Array:
+        """Smaller for pairs that can part only a little."""
+        return self._scale
 
     @property
     def _radii(self) -> Array:
@@ -138,7 +139,7 @@ class SelfCollision(MotionConstraint):
 
 @dataclass(frozen=True, eq=False)
 class Floor(MotionConstraint):
-    """All links but the first, which may stand on it, stay above a horizontal plane.
+    """Links stay above a horizontal plane; points whose height no joint changes may stand on it.
 
     Attributes:
         robot: the robot.
@@ -153,58 +154,55 @@ class Floor(MotionConstraint):
     clearance: float = 0.01
     name: str = "floor"
     unit: ClassVar[str] = "m"
+    _ends: LinkPoints = field(init=False, repr=False)
+    _free: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a height that is no number."""
+        """Refuse a height that is no number, and find the ends of capsules that can move up and down."""
         if not np.isfinite(self.height):
             raise ArmidError(f"the floor is at a height of {self.height} m; it must be a finite number")
+        object.__setattr__(self, "_ends", _ends(self.robot, self.capsules))
+        heights = self._ends.at(_postures(self.robot)).points @ self._up
+        object.__setattr__(self, "_free", np.flatnonzero(np.ptp(heights, axis=0) > _JOINED))
 
     @property
     def lower(self) -> Array:  # type: ignore[override]
         """Smallest heights allowed."""
-        return np.full(2 * len(self._free), self.clearance)
+        return np.full(len(self._free), self.clearance)
 
     @property
     def upper(self) -> Array:  # type: ignore[override]
         """No largest height."""
-        return np.full(2 * len(self._free), np.inf)
+        return np.full(len(self._free), np.inf)
 
     def values(self, motion: Motion) -> Array:
-        """Heights of the lowest points of both ends of each capsule above the plane."""
-        placed = _Placed(self.robot, motion.q, self._free)
-        up = self._up
-        heights = [
-            end @ up - self.height - capsule.radius
-            for capsule, ends in zip(self._free, placed.ends, strict=True)
-            for end in ends
-        ]
-        return np.column_stack(heights) if heights else np.zeros((len(motion.q), 0))
+        """Heights of the lowest points of the ends of the capsules above the plane."""
+        radii = np.repeat([capsule.radius for capsule in self.capsules], 2)
+        heights: Array = self._ends.at(motion.q).points @ self._up - self.height - radii
+        return heights[:, self._free]
 
-    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
         """Derivatives of the heights."""
-        placed = _Placed(self.robot, motion.q, self._free)
-        up = self._up
-        rows = [
-            np.einsum("i,kij->kj", up, placed.linear(capsule.link, end))
-            for capsule, ends in zip(self._free, placed.ends, strict=True)
-            for end in ends
-        ]
-        result = np.stack(rows, axis=1) if rows else np.zeros((len(motion.q), 0, self.robot.n_joints))
-        return result, np.zeros_like(result), np.zeros_like(result)
+        placed = self._ends.at(motion.q)
+        ends = np.zeros_like(placed.points)
+        ends[:, self._free] = bar[..., None] * self._up
+        return of_position(placed.pull_back(ends))
 
     def rates(self, speed: Array, extrema: Extrema) -> Array:
         """Greatest speeds of the ends of the capsules."""
-        arms = [_capsule_arms(self.robot, capsule, extrema) for capsule in self._free]
-        return speed @ np.vstack([np.zeros((0, self.robot.n_joints)), *arms]).T
+        arms = np.vstack([_capsule_arms(self.robot, capsule, extrema) for capsule in self.capsules])
+        return np.asarray(speed @ arms[self._free].T)
 
     @property
     def _up(self) -> Array:
         length = float(np.linalg.norm(self.robot.gravity))
         return -self.robot.gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
 
-    @property
-    def _free(self) -> tuple[Capsule, ...]:
-        return tuple(capsule for capsule in self.capsules if capsule.link > 1)
+
+def _ends(robot: Robot, capsules: Sequence[Capsule]) -> LinkPoints:
+    """Starts and ends of capsules, one after the other."""
+    links = [capsule.link for capsule in capsules for _ in range(2)]
+    return LinkPoints(robot, links, [end for capsule in capsules for end in (capsule.start, capsule.end)])
 
 
 def _capsule_arms(robot: Robot, capsule: Capsule, extrema: Extrema) -> Array:
@@ -212,39 +210,60 @@ def _capsule_arms(robot: Robot, capsule: Capsule, extrema: Extrema) -> Array:
     return np.array([lever_arms(robot, capsule.link, end, extrema) for end in (capsule.start, capsule.end)])
 
 
-#: Pairs of capsules, by their indices.
-_Pairs = tuple[tuple[int, int], ...]
-
-
-def _pairs(robot: Robot, capsules: Sequence[Capsule]) -> tuple[_Pairs, _Pairs]:
-    """Pairs of capsules on links that are not neighbours: those that can be apart, and those that always touch."""
-    rng = np.random.default_rng(0)
+def _postures(robot: Robot) -> Array:
+    """Random postures within the limits."""
     lower, upper = np.nan_to_num(robot.limits.lower, nan=-np.pi), np.nan_to_num(robot.limits.upper, nan=np.pi)
-    q = rng.uniform(lower, upper, (_TOUCH_SAMPLES, robot.n_joints))
-    placed = _Placed(robot, q, capsules)
+    return np.random.default_rng(0).uniform(lower, upper, (_POSTURES, robot.n_joints))
+
+
+def _pairs(
+    robot: Robot, capsules: Sequence[Capsule], clearance: float
+) -> tuple[dict[tuple[int, int], float], tuple[tuple[int, int], ...]]:
+    """Pairs of capsules that can collide, with how far beyond the clearance they can part, and links that always touch.
+
+    Neighbours are joined, and so are links whose axes meet in every posture, with links of no length between them.
+    """
     parents = [0, *(joint.parent for joint in robot.joints)]
-    apart: list[tuple[int, int]] = []
-    touching: list[tuple[int, int]] = []
-    for i, j in combinations(range(len(capsules)), 2):
-        a, b = capsules[i].link, capsules[j].link
-        if a == b or (a > 0 and parents[a] == b) or (b > 0 and parents[b] == a):
+    links = [capsule.link for capsule in capsules]
+    candidates = [
+        (i, j)
+        for i, j in combinations(range(len(capsules)), 2)
+        if links[i] != links[j]
+        and not (links[i] > 0 and parents[links[i]] == links[j])
+        and not (links[j] > 0 and parents[links[j]] == links[i])
+    ]
+    distance = _distances(_ends(robot, capsules).at(_postures(robot)), candidates)[0]
+    apart: dict[tuple[int, int], float] = {}
+    joined, touching = set(), set()
+    for pair, axes in zip(candidates, distance.T, strict=True):
+        i, j = pair
+        names = min(links[i], links[j]), max(links[i], links[j])
+        if axes.max() < _JOINED:
+            joined.add(names)
             continue
-        gap = _closest(*placed.ends[i], *placed.ends[j])[0] - capsules[i].radius - capsules[j].radius
-        (apart if np.mean(gap < 0.0) < _ALWAYS else touching).append((i, j))
-    return tuple(apart), tuple(touching)
+        gap = axes - capsules[i].radius - capsules[j].radius - clearance
+        if np.mean(gap < 0.0) < _ALWAYS and gap.max() > _LEAST:
+            apart[pair] = float(gap.max())
+        else:
+            touching.add(names)
+    return apart, tuple(sorted(touching - joined))
 
 
-def _closest(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array, Array]:
-    """Distance between segments a-b and c-d, and the closest points, for each sample (rows)."""
-    u, v, w = b - a, d - c, a - c
-    uu, vv = np.einsum("ki,ki->k", u, u), np.einsum("ki,ki->k", v, v)
-    uv, uw, vw = np.einsum("ki,ki->k", u, v), np.einsum("ki,ki->k", u, w), np.einsum("ki,ki->k", v, w)
+def _distances(placed: Placed, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Distances (samples, pairs) of the capsules' axes, ways between closest points, and where on both axes they are.
+
+    Segments as in Ericson, Real-Time Collision Detection, 5.1.9.
+    """
+    first, second = np.reshape(np.asarray(pairs, dtype=int), (-1, 2)).T
+    ends = placed.points
+    a, c = ends[:, 2 * first], ends[:, 2 * second]
+    u, v, w = ends[:, 2 * first + 1] - a, ends[:, 2 * second + 1] - c, a - c
+    uu, vv, uv, uw, vw = (np.einsum("kmi,kmi->km", x, y) for x, y in ((u, u), (v, v), (u, v), (u, w), (v, w)))
     denominator = uu * vv - uv * uv
     with np.errstate(divide="ignore", invalid="ignore"):
         s = np.where(denominator > 1e-12 * uu * vv, (uv * vw - vv * uw) / denominator, 0.0)
         s = np.clip(np.nan_to_num(s), 0.0, 1.0)
-        t = np.where(vv > 0.0, (uv * s + vw) / vv, 0.0)
-        clipped = np.clip(np.nan_to_num(t), 0.0, 1.0)
-        s = np.where(uu > 0.0, np.clip((uv * clipped - uw) / uu, 0.0, 1.0), 0.0)
-    first, second = a + s[:, None] * u, c + clipped[:, None] * v
-    return np.linalg.norm(first - second, axis=1), first, second
+        t = np.clip(np.nan_to_num(np.where(vv > 0.0, (uv * s + vw) / vv, 0.0)), 0.0, 1.0)
+        s = np.where(uu > 0.0, np.clip((uv * t - uw) / uu, 0.0, 1.0), 0.0)
+    between = w + s[..., None] * u - t[..., None] * v
+    return np.sqrt(np.einsum("kmi,kmi->km", between, between)), between, (s, t)

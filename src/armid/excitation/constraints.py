@@ -20,6 +20,8 @@ from armid.robot.friction import Friction
 from armid.robot.robot import Counterbalance, Robot, inertial_names
 from armid.torque.friction.linear import nearest_linear
 
+DISTANCE = 0.3  # [m] that counts in the search as much as the whole range of a torque
+
 
 class MotionConstraint(ABC):
     """Bounds on quantities that depend on the motion at one instant.
@@ -42,8 +44,8 @@ class MotionConstraint(ABC):
         """The bounded quantities, (samples, quantities)."""
 
     @abstractmethod
-    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
-        """Derivatives with respect to position, velocity, acceleration, each (samples, quantities, joints)."""
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
+        """Derivative of each sample's sum(bar * values) with respect to that sample's motion; `bar` as `values`."""
 
     def rates(self, speed: Array, extrema: Extrema) -> Array | None:
         """Proved bounds (samples, quantities) on how fast the quantities change, per second; None if none is known.
@@ -70,9 +72,21 @@ class MotionConstraint(ABC):
         span = self.upper - self.lower
         return np.where(np.isfinite(span), span, 1.0)
 
+    def room(self, motion: Motion) -> tuple[Array, Array]:
+        """Distances to the nearer bound as shares of the range or of `scale`, and their slopes over the values."""
+        values = self.values(motion)
+        above, below = values - self.lower, self.upper - values
+        return np.minimum(above, below) / self.scale, np.where(above <= below, 1.0, -1.0) / self.scale
+
+    @property
+    def scale(self) -> Array:
+        """What counts in the search as much as the whole range of a torque, (quantities,)."""
+        return self.size * (DISTANCE if self.unit == "m" else 1.0)
+
     def described(self) -> dict[str, Any]:
         """Name and numbers of the constraint, for the plan's file."""
-        numbers = {key: value for key, value in vars(self).items() if isinstance(value, int | float | np.ndarray)}
+        public = {key: value for key, value in vars(self).items() if not key.startswith("_")}
+        numbers = {key: value for key, value in public.items() if isinstance(value, int | float | np.ndarray)}
         return {"name": self.name, **numbers}
 
     def margin(self, motion: Motion) -> float:
@@ -144,17 +158,13 @@ class TorqueLimit(MotionConstraint):
             smooth[k] = 0.0
         return self.model.inverse_dynamics(*motion, smooth), low, high
 
-    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
-        """Derivatives of the torques, by one adjoint pass per joint."""
-        samples, joints = motion.q.shape
-        result = np.empty((3, samples, joints, joints))
-        for j, unit in enumerate(np.eye(joints)):
-            bar = np.ascontiguousarray(np.broadcast_to(unit, (samples, joints)))
-            result[:, :, j] = np.array(self._sensitivity.torque_gradient(motion, self.parameters, bar))
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
+        """One adjoint pass, and the slopes of counterbalances."""
+        result = self._sensitivity.torque_gradient(motion, self.parameters, np.ascontiguousarray(bar))
         for table in self.model.robot.counterbalances:
             j = table.joint - 1
-            result[0, :, j, j] += _table_slope(motion.q[:, j], table)
-        return result[0], result[1], result[2]
+            result.q[:, j] += bar[:, j] * _table_slope(motion.q[:, j], table)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +185,9 @@ class ToolBox(MotionConstraint):
         """Tool positions."""
         return tool_frame(self.robot, motion.q)[:, :3, 3]
 
-    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
         """Jacobian of the tool's position."""
-        linear = jacobian(self.robot, motion.q)[:, :3]
-        return linear, np.zeros_like(linear), np.zeros_like(linear)
+        return of_position(np.einsum("ki,kij->kj", bar, jacobian(self.robot, motion.q)[:, :3]))
 
     def rates(self, speed: Array, extrema: Extrema) -> Array:
         """Greatest speed of the tool."""
@@ -218,11 +227,10 @@ class KeepOutBox(MotionConstraint):
         """Signed distances, negative inside."""
         return self._distance(motion)[0][:, None]
 
-    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
         """The distance's gradient times the Jacobian."""
-        gradient = self._distance(motion)[1]
-        linear = np.einsum("ki,kij->kj", gradient, jacobian(self.robot, motion.q)[:, :3])[:, None]
-        return linear, np.zeros_like(linear), np.zeros_like(linear)
+        gradient = bar * self._distance(motion)[1]
+        return of_position(np.einsum("ki,kij->kj", gradient, jacobian(self.robot, motion.q)[:, :3]))
 
     def rates(self, speed: Array, extrema: Extrema) -> Array:
         """Greatest speed of the tool."""
@@ -240,6 +248,11 @@ class KeepOutBox(MotionConstraint):
         rows = np.flatnonzero(inside)
         gradient[rows, nearest[rows]] = sign[rows, nearest[rows]]
         return np.where(inside, beyond.max(axis=1), far), gradient
+
+
+def of_position(bar: Array) -> Motion:
+    """A derivative with respect to position alone."""
+    return Motion(bar, np.zeros_like(bar), np.zeros_like(bar))
 
 
 #: Friction laws of single coefficients, as in the kernel but sharp; all of them rise with velocity.

@@ -16,12 +16,14 @@ from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, UnknownNameError
 from armid.excitation.certificate import certify
+from armid.excitation.checks import Checks, known_limits
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import CRITERIA, Criterion, DOptimal, conditioning
+from armid.excitation.explain import binding_limits
 from armid.excitation.fourier import FourierVariables
 from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem
-from armid.excitation.search import Progress, best_of, binding_constraint, unseen
+from armid.excitation.search import Progress, best_of, in_the_way, unseen
 from armid.excitation.trajectory import SamplingError
 from armid.files import plain
 from armid.robot.robot import Limits, Robot, inertial_names
@@ -60,7 +62,7 @@ def design(
     keep_on_interrupt: bool = False,
     **options: Any,
 ) -> Plan:
-    """Design a trajectory that makes the parameters visible, inside every limit.
+    """Design a trajectory that makes the parameters visible, inside every limit that is known.
 
     Args:
         robot: the robot.
@@ -95,7 +97,7 @@ def design(
     deadline = began + (np.inf if budget is None else budget)
     found = best_of(problem, seeds, iterations, deadline, workers, progress, keep_on_interrupt)
     if found.x is None:
-        raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {binding_constraint(problem, seeds[0])}")
+        raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {in_the_way(problem)}")
     x = _shrunk(problem, found.x, options.get("limits") or robot.limits)
     trajectory = problem.variables.series(x)
     used = _with_defaults(options)
@@ -115,7 +117,9 @@ def design(
         conditioning=conditioning(information, samples),
         margins=certify(trajectory, options.get("limits") or robot.limits, problem.constraints).margins,
         seconds=time.monotonic() - began,
-        options=plain({"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(used)}),
+        options=plain({"harmonics": list(shape.orders), "period": shape.period, **search, **_recorded(used, problem)}),
+        notes=problem.notes,
+        binding=binding_limits(problem, x),
     )
 
 
@@ -141,12 +145,14 @@ def _with_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**{p.name: p.default for p in known if p.kind == p.KEYWORD_ONLY}, **options}
 
 
-def _recorded(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options in a form that a JSON file can hold."""
+def _recorded(options: Mapping[str, Any], problem: DesignProblem) -> dict[str, Any]:
+    """Options in a form that a JSON file can hold, with all constraints that they led to."""
     recorded: dict[str, Any] = {}
     for name, value in options.items():
         if name == "constraints":
-            recorded[name] = [constraint.described() for constraint in value]
+            recorded[name] = [constraint.described() for constraint in problem.constraints]
+        elif name == "checks":
+            recorded[name] = None if value is None else vars(value)
         elif name == "limits" and value is not None:
             recorded[name] = {key: number for key, number in vars(value).items() if isinstance(number, np.ndarray)}
         elif name == "given" and value is not None:
@@ -169,6 +175,7 @@ def design_problem(
     limits: Limits | None = None,
     noise: ArrayLike | None = None,
     given: Array | None = None,
+    checks: Checks | None = Checks(),  # noqa: B008 - immutable
     constraints: Sequence[MotionConstraint] = (),
     at_rest: bool = False,
     resonance_hz: float | None = None,
@@ -189,7 +196,9 @@ def design_problem(
         limits: instead of the robot's own.
         noise: (n,) standard deviation of each joint's torque [N m or N] (default: 1 for all).
         given: information matrix known already, same parameters.
-        constraints: nonlinear limits.
+        checks: how the limits are checked that nobody has to ask for: torque, self-collision, floor, tool speed and the
+            box of the description; None checks none of them.
+        constraints: nonlinear limits besides; one replaces the check of the same name.
         at_rest: start and end with zero velocity and acceleration.
         resonance_hz: no harmonic may reach this frequency.
     """
@@ -205,6 +214,7 @@ def design_problem(
     model = Model(robot)
     names = _columns(model, parameters, moving)
     weights = _weights(robot, noise, moving)
+    known, notes = known_limits(model, limits or robot.limits, checks, [constraint.name for constraint in constraints])
     return DesignProblem(
         model=model,
         parameters=names,
@@ -213,7 +223,8 @@ def design_problem(
         criterion=criterion,
         weights=weights,
         given=np.zeros((len(names), len(names))) if given is None else given,
-        constraints=tuple(constraints),
+        constraints=(*known, *constraints),
+        notes=tuple(notes),
         at_rest=at_rest,
         samples=round(shape.period * rate_hz),
     )
@@ -296,7 +307,7 @@ def with_default_limits(limits: Limits) -> tuple[Limits, list[str]]:
 
     Stand-ins: ±180 degrees, 1 rad/s, and five times the speed per second.
     """
-    filled = []
+    filled, assumed = [], set(limits.assumed)
     stand_ins = {"lower": np.full_like(limits.lower, -np.pi), "upper": np.full_like(limits.upper, np.pi)}
     stand_ins["velocity"] = np.ones_like(limits.velocity)
     stand_ins["acceleration"] = 5.0 * np.where(np.isnan(limits.velocity), 1.0, limits.velocity)
@@ -307,7 +318,8 @@ def with_default_limits(limits: Limits) -> tuple[Limits, list[str]]:
         missing = [str(j + 1) for j in np.flatnonzero(np.isnan(known))]
         if missing:
             filled.append(f"{name} of joint {', '.join(missing)}")
-    return replace(limits, **values), filled
+            assumed.add("position" if name in ("lower", "upper") else name)
+    return replace(limits, **values, assumed=frozenset(assumed)), filled
 
 
 def _check_posture(robot: Robot, posture: Array, limits: Limits) -> None:

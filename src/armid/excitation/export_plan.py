@@ -54,12 +54,15 @@ def check_kinds(kinds: Sequence[str], joints: int) -> None:
 def to_csv(plan: Plan, rate_hz: float | None = None) -> str:
     """One period as a table: time [s], then position, velocity and acceleration of every joint (SI units).
 
+    Lines with # before it say what was not checked.
+
     Args:
         plan: the plan.
         rate_hz: of the rows; the period must be a whole number of them (default: the plan's rate).
     """
     times, motion = plan.trajectory.sample(plan.rate_hz if rate_hz is None else rate_hz)
     out = io.StringIO()
+    out.writelines(f"{line}\n" for line in _unchecked(plan))
     writer = csv.writer(out, lineterminator="\n")
     quantities = ("position", "velocity", "acceleration")
     writer.writerow(
@@ -87,6 +90,7 @@ def to_ros(plan: Plan, rate_hz: float | None = None, *, periods: int = 1, run_in
     start = ", ".join(f"{value:.6g}" for value in driven.at([0.0]).q[0])
     lines = [
         f"# Exciting trajectory for {comment(plan.robot)}, made by armid. {note}",
+        *_unchecked(plan),
         f"# Move the arm to the start posture first and let it rest there: [{start}]",
         "# ros2 topic pub --once TOPIC trajectory_msgs/msg/JointTrajectory --yaml-file THIS_FILE",
         "header:",
@@ -125,6 +129,7 @@ def to_urscript(plan: Plan, rate_hz: float | None = None, *, periods: int = 1) -
     text = (resources.files("armid.excitation") / "assets" / "urscript.txt").read_text("utf-8")
     return Template(text).substitute(
         robot=comment(plan.robot),
+        unchecked="".join(f"{line}\n" for line in _unchecked(plan)),
         periods=count,
         period_text=f"{series.duration:.10g}",
         ramp_text=f"{ramp:.10g}",
@@ -200,3 +205,9 @@ def _plain(value: float) -> str:
 
 def _signed(value: float) -> str:
     return f"{'-' if value < 0.0 else '+'} {_plain(abs(value))}"
+
+
+def _unchecked(plan: Plan) -> list[str]:
+    """Comments on what a program may break."""
+    broken = [] if plan.certified else ["# LIMITS ARE BROKEN: do not run this"]
+    return [*broken, *(f"# Not checked: {comment(what)}" for what in plan.unchecked)]

@@ -118,7 +118,8 @@ def tool_figure(plan: Plan, robot: Robot) -> Picture:
     theme.say(
         figure,
         f"{plan.robot}: in {series.duration:.4g} s the tool travels {length:.3g} m through a space of "
-        f"{size[0]:.2g} × {size[1]:.2g} × {size[2]:.2g}\u00a0m; its shadow lies below{_box_words(box, forbidden)}.",
+        f"{size[0]:.2g} × {size[1]:.2g} × {size[2]:.2g}\u00a0m; its shadow lies below{_box_words(box, forbidden)}."
+        f"{_unchecked(plan)}",
     )
     return figure
 
@@ -269,13 +270,19 @@ def _percent(share: float) -> str:
 
 def _motion_sentence(plan: Plan, used: Array) -> str:
     if np.isnan(used).all():
-        return f"{plan.robot}: one period of {plan.trajectory.duration:.4g} s; no limits are known."
+        return f"{plan.robot}: one period of {plan.trajectory.duration:.4g} s; no limits are known.{_unchecked(plan)}"
     row, j = np.unravel_index(int(np.nanargmax(used)), used.shape)
     quantity, share = QUANTITIES[row], 100.0 * used[row, j]
     nearest = f"{plan.joint_names[j]} comes nearest, using {share:.1f} % of its {quantity} limit"
     if used[row, j] > 1.0:
         return f"{plan.robot}: LIMITS ARE BROKEN; {plan.joint_names[j]} reaches {share:.1f} % of its {quantity} limit."
-    return f"{plan.robot}: every joint stays inside its limits (red) over the whole period; {nearest}."
+    inside = f"{plan.robot}: every joint stays inside its limits (red) over the whole period; {nearest}."
+    return inside + _unchecked(plan)
+
+
+def _unchecked(plan: Plan) -> str:
+    """What a picture of a plan has to say about limits that nobody has checked."""
+    return f" Not checked: {'; '.join(plan.unchecked)}." if plan.unchecked else ""
 
 
 def _gain_sentence(plan: Plan, after: Conditioning, before: Conditioning, log_det: float) -> str:

@@ -10,14 +10,19 @@ from armid._version import __version__
 from armid.display import html_table, short
 from armid.excitation.certificate import Certificate, Margin
 from armid.excitation.criteria import Conditioning
+from armid.excitation.explain import Binding
 from armid.excitation.trajectory import Trajectory
 from armid.files import FieldError, Unbounded, plain, read_result, write_result
+from armid.notes import Note
 
 if TYPE_CHECKING:
     from armid.robot.robot import Robot
 
 FORMAT = "armid plan 1"
 _MOST_SAMPLES = 10_000_000
+#: Limits that every plan is checked for, besides those of each joint's motion; what a plan does not know it may break.
+CHECKS = ("torque", "self-collision", "floor", "tool speed")
+UNCHECKED = "excitation.unchecked"  # how codes of notes begin that say what was not checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,8 @@ class Plan:
         margins: distances to all limits; together they are the `certificate`.
         seconds: time the search took.
         options: everything needed to repeat it, the seed included; ``stopped`` where an interruption ended the search.
+        notes: what was assumed for the limits, and which could not be checked.
+        binding: limits that the design leans on, and what relaxing them would bring.
     """
 
     robot: str
@@ -49,6 +56,8 @@ class Plan:
     margins: tuple[Margin, ...]
     seconds: float
     options: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    binding: tuple[Binding, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no experiment can have: a file can be damaged."""
@@ -66,12 +75,20 @@ class Plan:
 
     @property
     def certified(self) -> bool:
-        """Whether all limits are kept."""
+        """Whether all limits that were checked are kept."""
         return self.certificate.holds
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What the plan may break, because it was not checked."""
+        noted = [str(note) for note in self.notes if note.code.startswith(UNCHECKED)]
+        known = {margin.quantity for margin in self.margins} | {note.values.get("check") for note in self.notes}
+        return (*noted, *(f"{name}: no part of this design" for name in CHECKS if name not in known))
 
     def __repr__(self) -> str:
         """One line."""
-        limits = "all limits are kept" if self.certified else "LIMITS ARE BROKEN"
+        limits = "limits are kept" if self.certified else "LIMITS ARE BROKEN"
+        limits += f", {len(self.unchecked)} not checked" if self.unchecked else ""
         about = (f"{self.trajectory.duration:g} s", self.criterion, f"{len(self.parameters)} parameters")
         return short(self, self.robot, *about, f"condition number {self.conditioning.condition:.3g}", limits)
 
@@ -101,12 +118,23 @@ class Plan:
         ]
         if "stopped" in self.options:
             lines.append(f"the search was stopped {self.options['stopped']}; a longer one may find a better plan")
-        lines.append("all limits are kept" if self.certified else "LIMITS ARE BROKEN: do not run this plan")
+        lines += [f"assumed: {note}" for note in self.notes if not note.code.startswith(UNCHECKED)]
+        lines += [f"not checked: {what}" for what in self.unchecked]
+        if self.certified:
+            lines.append("the limits above are kept" if self.unchecked else "all limits are kept")
+        else:
+            lines.append("LIMITS ARE BROKEN: do not run this plan")
         return "\n".join(lines)
 
     def to_data(self) -> dict[str, Any]:
         """The plan as data for JSON."""
-        return {"format": FORMAT, "armid": __version__, **plain(self), "certified": self.certified}
+        return {
+            "format": FORMAT,
+            "armid": __version__,
+            **plain(self),
+            "certified": self.certified,
+            "unchecked": self.unchecked,
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a JSON file."""

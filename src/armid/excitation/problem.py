@@ -5,21 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from armid.arrays import Array
-from armid.dynamics.model import Model
+from armid.dynamics.model import Model, Motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import Criterion
 from armid.excitation.fourier import FourierVariables
+from armid.notes import Note
 from armid.robot.robot import Limits
 
 _COST_SAMPLES = 512
 _LIMIT_SAMPLES_PER_WAVE = 12
-_NONLINEAR_SAMPLES_PER_WAVE = 8
+_POINTS_PER_WAVE = 16  # where nonlinear constraints are looked at
+_WINDOWS = 20  # of time, with one row of the problem each: many dense rows would be most of the solver's work
+_SHARPNESS = 60.0  # of the smooth minimum within a window
+_NEAR = 1.0  # sum of violations that the solver may go through: beyond, arms get stuck inside themselves
+_PLENTY = 1e3  # room where nothing bounds the motion
 #: Relative violation that the certificate's final scaling takes out.
 FEASIBLE = 1e-4
 
@@ -38,10 +44,9 @@ class DesignProblem:
         given: information known already, (parameters, parameters).
         constraints: nonlinear limits.
         at_rest: velocity and acceleration are zero at the start and, being periodic, at the end.
-        backoff: share of each nonlinear constraint's range to stay away from its bounds, for what happens between the
-            points where it is enforced.
+        backoff: room to keep to nonlinear bounds, for what happens between the points where they are enforced.
         samples: of the experiment, for criteria in which their number counts.
-        instants: times [s] at which nonlinear constraints are enforced besides the regular points.
+        notes: what was assumed for the constraints, and what could not be checked.
     """
 
     model: Model
@@ -53,13 +58,14 @@ class DesignProblem:
     given: Array
     constraints: Sequence[MotionConstraint] = ()
     at_rest: bool = False
-    backoff: tuple[float, ...] = ()
+    backoff: float = 0.05
     samples: int = _COST_SAMPLES
-    instants: tuple[float, ...] = ()
+    notes: tuple[Note, ...] = ()
     _sensitivity: Sensitivity = field(init=False, repr=False)
     _cost_bases: tuple[Array, Array, Array] = field(init=False, repr=False)
     _point_bases: tuple[Array, Array, Array] = field(init=False, repr=False)
     _linear: tuple[Array, Array, Array] = field(init=False, repr=False)
+    _last: list[Any] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Prepare everything that does not change during the search."""
@@ -67,10 +73,10 @@ class DesignProblem:
         top = max(self.variables.harmonics)
         samples = max(_COST_SAMPLES, 128 * -(-8 * top // 128))
         times = np.arange(samples) * period / samples
-        points = np.arange(_NONLINEAR_SAMPLES_PER_WAVE * top) * period / (_NONLINEAR_SAMPLES_PER_WAVE * top)
+        count = _WINDOWS * -(-_POINTS_PER_WAVE * top // _WINDOWS)
         object.__setattr__(self, "_sensitivity", Sensitivity(self.model, self.parameters))
         object.__setattr__(self, "_cost_bases", self.variables.bases(times))
-        object.__setattr__(self, "_point_bases", self.variables.bases(np.append(points, self.instants)))
+        object.__setattr__(self, "_point_bases", self.variables.bases(np.arange(count) * period / count))
         object.__setattr__(self, "_linear", self._linear_constraints(period, top))
 
     def information(self, x: Array) -> Array:
@@ -107,46 +113,51 @@ class DesignProblem:
         return x.reshape(len(self.variables.moving), -1) @ self._linear[0].T
 
     def nonlinear_values(self, x: Array) -> Array:
-        """Nonlinear quantities of all constraints at all points, flat."""
-        if not self.constraints:
-            return np.zeros(0)
-        motion = self.variables.motion(x, self._point_bases)
-        return np.concatenate([constraint.values(motion).ravel() for constraint in self.constraints])
+        """Room that the nonlinear constraints leave in each window of time: a smooth minimum, never above the true."""
+        return self._rooms(x)[1]
 
     def nonlinear_jacobian(self, x: Array) -> Array:
-        """Their derivatives, (quantities, variables)."""
-        motion = self.variables.motion(x, self._point_bases)
-        blocks = []
-        for constraint in self.constraints:
-            slopes = constraint.slopes(motion)
-            moving = [slope[:, :, self.variables.moving] for slope in slopes]
-            block = sum(np.einsum("kmj,ki->kmji", s, b) for s, b in zip(moving, self._point_bases, strict=True))
-            blocks.append(np.asarray(block).reshape(-1, self.variables.count))
-        return np.vstack(blocks)
-
-    @property
-    def nonlinear_bounds(self) -> tuple[Array, Array]:
-        """Lower and upper bounds of the nonlinear quantities."""
-        points = len(self._point_bases[0])
-        away = self.backoff or (0.0,) * len(self.constraints)
-        pairs = [
-            (constraint, share * constraint.size) for constraint, share in zip(self.constraints, away, strict=True)
+        """Its derivatives, (windows, variables)."""
+        motion, _, rooms = self._rooms(x)
+        bars = np.zeros((3, *motion.q.shape))
+        for constraint, (_, slope), share in zip(self.constraints, rooms, self.window_shares(x), strict=True):
+            bars += constraint.pull_back(motion, share * slope)
+        parts = [
+            np.einsum("wkj,wki->wji", bar[:, self.variables.moving].reshape(*shape, -1), base.reshape(*shape, -1))
+            for bar, base in zip(bars, self._point_bases, strict=True)
+            for shape in [(_WINDOWS, len(base) // _WINDOWS)]
         ]
-        lower = [np.tile(constraint.lower + room, points) for constraint, room in pairs]
-        upper = [np.tile(constraint.upper - room, points) for constraint, room in pairs]
-        return np.concatenate([np.zeros(0), *lower]), np.concatenate([np.zeros(0), *upper])
+        return np.asarray(sum(parts)).reshape(_WINDOWS, -1)
+
+    def window_shares(self, x: Array) -> list[Array]:
+        """Shares (points, quantities) that each constraint's room has in the smooth minimum of its window."""
+        motion, least, rooms = self._rooms(x)
+        each = np.repeat(least, len(motion.q) // _WINDOWS)[:, None]
+        return [np.exp(-_SHARPNESS * (room - each)) for room, _ in rooms]
+
+    def _rooms(self, x: Array) -> tuple[Motion, Array, list[tuple[Array, Array]]]:
+        """Motion at the points, smooth minimum of all room in each window, and room with slope of each constraint."""
+        if self._last and np.array_equal(self._last[0], x):
+            return self._last[1]  # type: ignore[no-any-return]
+        motion = self.variables.motion(x, self._point_bases)
+        rooms = [constraint.room(motion) for constraint in self.constraints]
+        together = np.hstack([np.zeros((len(motion.q), 0)), *(room for room, _ in rooms)]).reshape(_WINDOWS, -1)
+        least = together.min(axis=1, initial=_PLENTY)
+        shifted = np.exp(-_SHARPNESS * (together - least[:, None]))
+        result = motion, least - np.log(np.maximum(shifted.sum(axis=1), 1.0)) / _SHARPNESS, rooms
+        self._last[:] = [x.copy(), result]
+        return result
 
     def violation(self, x: Array) -> float:
         """Largest violation of a constraint, relative to its range; 0 if all hold."""
+        worst = self.linear_violation(x)
+        return max(worst, self.backoff - float(self.nonlinear_values(x).min())) if self.constraints else worst
+
+    def linear_violation(self, x: Array) -> float:
+        """The same of the linear constraints alone."""
         _, low, high = self._linear
         values = self.linear_values(x)
-        worst = float(np.max(np.maximum(low - values, values - high) / np.maximum(high - low, 1e-9), initial=0.0))
-        if self.constraints:
-            lower, upper = self.nonlinear_bounds
-            values = self.nonlinear_values(x)
-            size = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
-            worst = float(np.max(np.maximum(lower - values, values - upper) / size, initial=worst))
-        return max(0.0, worst)
+        return float(np.max(np.maximum(low - values, values - high) / np.maximum(high - low, 1e-9), initial=0.0))
 
     def _linear_constraints(self, period: float, top: int) -> tuple[Array, Array, Array]:
         count = _LIMIT_SAMPLES_PER_WAVE * top
@@ -228,11 +239,11 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
     problem = best.problem
     rows, low, high = problem.linear
     moving, per_joint, linear = len(low), problem.variables.per_joint, low.size
-    lower, upper = problem.nonlinear_bounds
+    windows = _WINDOWS if problem.constraints else 0
     joint = np.repeat(np.arange(moving), len(rows) * per_joint)
     row = np.tile(np.repeat(np.arange(len(rows)), per_joint), moving)
     column = np.tile(np.arange(per_joint), moving * len(rows))
-    dense_rows, dense_columns = np.divmod(np.arange(len(lower) * problem.variables.count), problem.variables.count)
+    dense_rows, dense_columns = np.divmod(np.arange(windows * problem.variables.count), problem.variables.count)
     sparsity = (
         np.concatenate([joint * len(rows) + row, linear + dense_rows]),
         np.concatenate([joint * per_joint + column, dense_columns]),
@@ -241,11 +252,12 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
 
     def constraints(x: Array, out: Array) -> None:
         out[:linear] = problem.linear_values(x).ravel()
-        out[linear:] = problem.nonlinear_values(x)
+        if windows:
+            out[linear:] = problem.nonlinear_values(x)
 
     def jacobian(x: Array, out: Array) -> None:
         out[: len(constant)] = constant
-        if len(lower):
+        if windows:
             out[len(constant) :] = problem.nonlinear_jacobian(x).ravel()
 
     def gradient(x: Array, out: Array) -> None:
@@ -256,9 +268,9 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
         problem.variables.count,
         -free,
         free,
-        linear + len(lower),
-        np.concatenate([low.ravel(), np.maximum(lower, -1e20)]),
-        np.concatenate([high.ravel(), np.minimum(upper, 1e20)]),
+        linear + windows,
+        np.append(low, np.full(windows, problem.backoff)),
+        np.append(high, np.full(windows, 1e20)),
         sparsity,
         (np.zeros(0, dtype=int), np.zeros(0, dtype=int)),
         lambda x: best.evaluate(x)[0],
@@ -277,6 +289,7 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
             "acceptable_iter": 8,
             "acceptable_obj_change_tol": 1e-5,
             "mu_strategy": "adaptive",
+            **({"theta_max_fact": _NEAR} if windows else {}),
         },
     )
     solver.solve(start.copy())
@@ -288,32 +301,27 @@ def _slsqp(best: _Best, start: Array, iterations: int) -> None:
 
     problem = best.problem
     rows, low, high = problem.linear
-    lower, upper = problem.nonlinear_bounds
     matrix = np.kron(np.eye(len(low)), rows)
     stacked = np.vstack([matrix, -matrix])
     bound = np.concatenate([low.ravel(), -high.ravel()])
 
     def inequalities(x: Array) -> Array:
-        values = problem.nonlinear_values(x)
-        return np.concatenate([stacked @ x - bound, (values - lower), (upper - values)])
+        linear = stacked @ x - bound
+        return np.append(linear, problem.nonlinear_values(x) - problem.backoff) if problem.constraints else linear
 
     def slopes(x: Array) -> Array:
-        if not len(lower):
-            return stacked
-        nonlinear = problem.nonlinear_jacobian(x)
-        return np.vstack([stacked, nonlinear, -nonlinear])
+        return np.vstack([stacked, problem.nonlinear_jacobian(x)]) if problem.constraints else stacked
 
     def stop(_: Array) -> None:
         if best.late:
             raise StopIteration
 
-    finite = np.isfinite(np.concatenate([bound, lower, upper]))
     minimize(
         lambda x: best.evaluate(x),
         start,
         jac=True,
         method="SLSQP",
-        constraints={"type": "ineq", "fun": lambda x: inequalities(x)[finite], "jac": lambda x: slopes(x)[finite]},
+        constraints={"type": "ineq", "fun": inequalities, "jac": slopes},
         options={"maxiter": iterations},
         callback=stop,
     )

@@ -13,15 +13,16 @@ from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import available_threads
 from armid.excitation.certificate import nonlinear_margin
+from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import DOptimal, conditioning
 from armid.excitation.pool import workers
 from armid.excitation.problem import FEASIBLE, DesignProblem, solve
 
-_BACKOFF_ROUNDS, _BACKOFF_ITERATIONS = 5, 100
+_ROUNDS, _ROUND_ITERATIONS = 3, 100  # searches with more room, where bounds do not hold between the points
 _HOPPING = 5  # how many of the best solutions are searched around
 _STARTS_PER_HOP = 5
 _SHRINKINGS = 10
-_LOOK, _NEW_INSTANTS = 1000, 15  # instants at which broken constraints are looked for, and enforced from then on
+_FIRST_WAYS = 4
 _WAY_BACK = (1.0, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.0)
 _POSTURES, _ROOMY = 200, 0.02  # tried to start from where the middle has less room than this share of a range
 _DIGITS = 6  # of a cost that count: what is better by less is as good, on any processor
@@ -104,11 +105,14 @@ def random_start(problem: DesignProblem, seed: int) -> Array:
     use = rng.uniform(0.33, 1.0, len(moving))
     centre = _roomy_posture(problem, rng)[moving] if problem.constraints else variables.posture[moving]
     rows, low, high = problem.linear
+    if problem.at_rest:
+        still = rows[-2:, 1:]  # velocity and acceleration at the start
+        x[:, 1:] -= x[:, 1:] @ np.linalg.pinv(still) @ still
     values = np.abs(x @ rows.T)
     about = centre[:, None] * rows[:, 0]
     half = np.where(rows[:, 0] != 0.0, np.minimum(high - about, about - low), 0.5 * (high - low))
     with np.errstate(divide="ignore", invalid="ignore"):
-        fits = np.nanmin(np.where(values > 0.0, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
+        fits = np.nanmin(np.where(values > 1e-9, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
     x *= (fits * use)[:, None]
     x[:, 0] = centre
     for _ in range(_SHRINKINGS if problem.constraints else 0):
@@ -120,19 +124,27 @@ def random_start(problem: DesignProblem, seed: int) -> Array:
 
 def _roomy_posture(problem: DesignProblem, rng: np.random.Generator) -> Array:
     """The posture of the problem if an arm at rest there keeps well off nonlinear bounds, else the best of many."""
-    moving, posture = list(problem.variables.moving), problem.variables.posture
-    q = np.tile(posture, (_POSTURES, 1))
+    q = _postures(problem, rng)
+    room = _room_at_rest(problem.constraints, q)
+    result: Array = q[0] if room[0] >= _ROOMY else q[int(room.argmax())]
+    return result
+
+
+def _postures(problem: DesignProblem, rng: np.random.Generator) -> Array:
+    """The posture of the problem, then random ones around the middle of the limits."""
+    moving = list(problem.variables.moving)
+    q = np.tile(problem.variables.posture, (_POSTURES, 1))
     lower, upper = problem.limits.lower[moving], problem.limits.upper[moving]
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     q[1:, moving] = middle + 0.7 * half * rng.uniform(-1.0, 1.0, (_POSTURES - 1, len(moving)))
+    return q
+
+
+def _room_at_rest(constraints: Sequence[MotionConstraint], q: Array) -> Array:
+    """Least room to all bounds in each posture."""
     still = Motion(q, np.zeros_like(q), np.zeros_like(q))
-    room = np.full(_POSTURES, np.inf)
-    for constraint in problem.constraints:
-        values = constraint.values(still)
-        share = np.minimum(values - constraint.lower, constraint.upper - values) / constraint.size
-        room = np.minimum(room, share.min(axis=1, initial=np.inf))
-    result: Array = q[0] if room[0] >= _ROOMY else q[int(room.argmax())]
-    return result
+    rooms = [constraint.room(still)[0].min(axis=1, initial=np.inf) for constraint in constraints]
+    return np.asarray(np.min([np.full(len(q), np.inf), *rooms], axis=0))
 
 
 def _from_random(problem: DesignProblem, seed: int, iterations: int, seconds: float) -> SearchResult:
@@ -165,7 +177,7 @@ def _searched(
     if x is not None:
         x, violation = solve(problem, x, iterations=iterations, deadline=deadline)
     if x is not None and problem.constraints:
-        x, violation = _backed_off(problem, x, _calm(problem, start) if safe is None else safe, iterations, deadline)
+        x, violation = _certain(problem, x, start, safe, iterations, deadline)
     return SearchResult(None, violation=violation) if x is None else _described(problem, x)
 
 
@@ -184,68 +196,58 @@ def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Ar
     return result
 
 
-def _backed_off(
-    problem: DesignProblem, x: Array, safe: Array, iterations: int, deadline: float
+def _certain(
+    problem: DesignProblem, x: Array, start: Array, safe: Array | None, iterations: int, deadline: float
 ) -> tuple[Array | None, float]:
-    """Solve again until nonlinear bounds also hold between the points where they are enforced.
+    """A solution whose nonlinear bounds hold at all times, not only at the points where they are enforced.
 
-    The instants at which they are broken are added to those points (an exchange method for semi-infinite programs), and
-    some distance is kept. Where that finds nothing, the way back to the `safe` trajectory is taken until they hold.
-    Without success the second value is the violation left.
+    Where they do not, a little of the way back to the `safe` trajectory is taken; then more room is kept in another
+    search; at last the whole way back is tried. Without success the second value is the violation left.
     """
-    away = np.zeros(len(problem.constraints))
-    instants: set[float] = set()
-    for _ in range(_BACKOFF_ROUNDS):
-        margins = _nonlinear_margins(problem, x)
-        if np.all(margins >= 0.0):
-            return x, 0.0
-        away += np.where(margins < 0.0, 0.005, 0.0)
-        instants |= _broken_instants(problem, x)
-        further = replace(problem, backoff=tuple(away.tolist()), instants=tuple(sorted(instants)))
+    if _least_margin(problem, x) >= 0.0:
+        return x, 0.0
+    safe = _calm(problem, start) if safe is None else safe
+    for rounds in range(_ROUNDS):
+        way, _ = _way_back(problem, x, safe, _WAY_BACK[:_FIRST_WAYS])
+        if way is not None:
+            return way, 0.0
+        further = replace(problem, backoff=(rounds + 2) * problem.backoff)
         ways = (safe + share * (x - safe) for share in _WAY_BACK)
-        start = next((way for way in ways if further.violation(way) == 0.0), x)
-        closer, _ = solve(further, start, iterations=min(iterations, _BACKOFF_ITERATIONS), deadline=deadline)
+        nearest = next((way for way in ways if further.violation(way) == 0.0), x)
+        closer, _ = solve(further, nearest, iterations=min(iterations, _ROUND_ITERATIONS), deadline=deadline)
         if closer is None:
             break
         x = closer
+    return _way_back(problem, x, safe, _WAY_BACK)
+
+
+def _way_back(problem: DesignProblem, x: Array, safe: Array, shares: Sequence[float]) -> tuple[Array | None, float]:
+    """The first of some trajectories between a safe one and `x` that keeps all limits, else the least violation."""
     violation = np.inf
-    for share in _WAY_BACK:
+    for share in shares:
         way = safe + share * (x - safe)
-        worst = float(_nonlinear_margins(problem, way).min())
-        if worst >= 0.0 and problem.violation(way) < FEASIBLE:
+        broken = max(-_least_margin(problem, way), 0.0)
+        if broken == 0.0 and problem.linear_violation(way) < FEASIBLE:
             return way, 0.0
-        violation = min(violation, max(-worst, problem.violation(way)))
+        violation = min(violation, max(broken, problem.linear_violation(way)))
     return None, violation
-
-
-def _broken_instants(problem: DesignProblem, x: Array) -> set[float]:
-    """Times [s] at which nonlinear constraints are broken most, `_NEW_INSTANTS` at the most."""
-    series = problem.variables.series(x)
-    times = np.linspace(0.0, series.duration, _LOOK, endpoint=False)
-    motion = series.at(times)
-    depth = np.zeros(_LOOK)
-    for constraint in problem.constraints:
-        values = constraint.values(motion)
-        room = np.minimum(values - constraint.lower, constraint.upper - values) / constraint.size
-        lowest = (room <= np.roll(room, 1, axis=0)) & (room < np.roll(room, -1, axis=0)) & (room < 0.0)
-        depth = np.minimum(depth, np.where(lowest, room, 0.0).min(axis=1, initial=0.0))
-    deepest = np.argsort(depth, kind="stable")[:_NEW_INSTANTS]
-    return set(times[deepest[depth[deepest] < 0.0]].tolist())
 
 
 def _calm(problem: DesignProblem, x: Array) -> Array:
     """The same motion with amplitudes so small that nonlinear constraints hold at all times, if any do."""
     table = x.reshape(len(problem.variables.moving), -1).copy()
     for _ in range(_SHRINKINGS):
-        if np.all(_nonlinear_margins(problem, table.ravel()) >= 0.0):
+        if _least_margin(problem, table.ravel()) >= 0.0:
             break
         table[:, 1:] *= 0.6
     return table.ravel()
 
 
-def _nonlinear_margins(problem: DesignProblem, x: Array) -> Array:
+def _least_margin(problem: DesignProblem, x: Array) -> float:
+    """Smallest margin to a nonlinear bound over continuous time."""
     series = problem.variables.series(x)
-    return np.array([nonlinear_margin(series, constraint).margin for constraint in problem.constraints])
+    extrema = series.extrema()
+    return min(nonlinear_margin(series, constraint, extrema).margin for constraint in problem.constraints)
 
 
 def best_of(
@@ -305,16 +307,23 @@ def _call_all(problem: DesignProblem) -> None:
         problem.nonlinear_jacobian(x)
 
 
-def binding_constraint(problem: DesignProblem, seed: int) -> str:
-    """Name the constraint that a random start breaks most: where to give way."""
-    x = random_start(problem, seed)
-    times = np.linspace(0.0, 1.0 / problem.variables.base_frequency_hz, 200)
-    motion = problem.variables.motion(x, problem.variables.bases(times))
-    margins = {constraint.name: constraint.margin(motion) for constraint in problem.constraints}
+def in_the_way(problem: DesignProblem) -> str:
+    """Name the limit that an arm at rest cannot keep in any posture, else those that motion breaks most."""
+    postures = _postures(problem, np.random.default_rng(0))
+    rooms = {constraint.name: _room_at_rest([constraint], postures) for constraint in problem.constraints}
+    never = [name for name, room in rooms.items() if room.max() < 0.0]
+    if never:
+        return f"in none of {_POSTURES} postures does an arm at rest keep the limit of {never[0]}; widen it"
+    together = _room_at_rest(problem.constraints, postures)
+    if together.max() < 0.0:
+        return f"in none of {_POSTURES} postures are {', '.join(rooms)} kept together; widen one of them"
+    best = random_start(problem, 0)
+    series = problem.variables.series(best)
+    margins = {constraint.name: nonlinear_margin(series, constraint).margin for constraint in problem.constraints}
     name = min(margins, key=lambda key: margins[key], default="")
     if not name or margins[name] >= 0.0:
-        return "give the search more starts or a longer budget, or leave out what binds"
-    return f"the binding constraint is {name} (broken by {-100 * margins[name]:.0f} % at a random start); widen it"
+        return "give the search more starts or a longer budget"
+    return f"{name} stands in the way even of a small motion; widen it, or give the search more starts"
 
 
 def unseen(problem: DesignProblem, seed: int) -> list[str]:

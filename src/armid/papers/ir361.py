@@ -144,6 +144,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
         seed=bench.seed,
         rate_hz=STAND.rate_hz,
         noise=noise,
+        checks=None,  # the paper's limits are those of the joints, and the space for the tool
         constraints=[space],
         workers=1,
     )

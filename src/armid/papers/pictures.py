@@ -95,7 +95,7 @@ def motion_figure(times: ArrayLike, motion: Motion, robot: Robot, *, what: str) 
         for quantity, values, (low, high) in zip(("position", "velocity", "acceleration"), motion, bounds, strict=True)
         if np.any(values > high) or np.any(values < low)  # comparisons with NaN are false
     ]
-    margin = f"LIMITS OF {' AND '.join(broken).upper()} ARE BROKEN" if broken else "all limits are kept"
+    margin = f"LIMITS OF {' AND '.join(broken).upper()} ARE BROKEN" if broken else "joints stay inside their limits"
     if not np.isfinite(bounds).any():
         margin = "no limits are known"
     speed = np.abs(motion.qd).max(axis=0)

@@ -206,6 +206,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
         rate_hz=STAND.rate_hz,
         criterion=criterion,
         parameters="inertial",
+        checks=None,  # the paper's limits are those of the joints
         workers=1,
     )
     plan.save(bench.folder / "plan.json")

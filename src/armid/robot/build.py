@@ -89,6 +89,7 @@ def _robot(entries: Description, source: str, folder: Path) -> Robot:
         current_gain=_current_gain(entries.drives, robot.n_joints),
         friction=_friction("friction", entries.friction, robot.n_joints),
         capsules=tuple(capsules) or robot.capsules,
+        unread_shapes=() if capsules else robot.unread_shapes,
         published={name: _published(one) for name, one in entries.published.items()},
         provenance=tuple(entries.provenance),
     )
@@ -153,7 +154,8 @@ def _limits(entries: LimitEntries, robot: Robot) -> Limits:
             problem = f"is {values[name][index]:.6g} for joint {index + 1}; limits are positive"
             raise FieldError(f"limits.{name}", problem)
     box = None if entries.box is None else np.array(entries.box, dtype=float)
-    return Limits(**values, box=box, assumed=frozenset(entries.assumed))
+    speed, floor = (None if stated is None else float(stated) for stated in (entries.tool_speed, entries.floor))
+    return Limits(**values, box=box, tool_speed=speed, floor=floor, assumed=frozenset(entries.assumed))
 
 
 def _drives(entries: DriveEntries, robot: Robot) -> tuple[Drive, ...]:

@@ -132,7 +132,9 @@ class LimitEntries(DescriptionSection):
     acceleration: PerJoint[Number] | None = None
     torque: PerJoint[Number] | None = None
     box: tuple[Vector, Vector] | None = None
-    assumed: list[Literal["position", "velocity", "acceleration", "torque", "box"]] = []
+    tool_speed: Number | None = None
+    floor: Number | None = None
+    assumed: list[Literal["position", "velocity", "acceleration", "torque", "box", "tool_speed", "floor"]] = []
 
     def __post_init__(self) -> None:
         """Refuse what is reversed."""
@@ -142,6 +144,8 @@ class LimitEntries(DescriptionSection):
                 raise FieldError(f"position[{index + 1}]", f"is reversed or empty ({found}); write [lower, upper]")
         if self.box is not None and any(low >= high for low, high in zip(*self.box, strict=True)):
             raise FieldError("box", "is reversed; give the lower corner first")
+        if self.tool_speed is not None and self.tool_speed <= 0.0:
+            raise FieldError("tool_speed", f"is {self.tool_speed:g}; a largest speed is positive")
 
 
 class DriveEntries(DescriptionSection):

@@ -21,7 +21,8 @@ from armid.errors import (
 from armid.files import FieldError, parse_xml
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
-from armid.robot.robot import Joint, Length, Limits, Robot
+from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
+from armid.robot.shapes import around_box, around_mesh
 
 _SNAP = 2e-5  # rotations this near to a right angle were meant as one (four printed decimals)
 
@@ -32,24 +33,25 @@ def read_mjcf(path: Path) -> Robot:
     if root.tag != "mujoco":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not an MJCF; its first element must be <mujoco>")
     try:
-        return _build(path, _compile(path))
+        return _build(path, *_compile(path))
     except FieldError as error:
         raise DescriptionError(str(path), error.field, error.problem) from None
 
 
-def _compile(path: Path) -> Any:
+def _compile(path: Path) -> tuple[Any, bool]:
+    """The model, and whether it has all its meshes."""
     try:
         import mujoco
     except ImportError:
         raise MissingExtraError("reading MJCF", "sim") from None
     try:
-        return mujoco.MjModel.from_xml_path(str(path))
+        return mujoco.MjModel.from_xml_path(str(path)), True
     except ValueError as error:
         problem = _one_line(error)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         if _drop_meshes(spec):
-            return spec.compile()
+            return spec.compile(), False
     except ValueError as error:
         problem = _one_line(error)
     raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({problem})")
@@ -73,7 +75,7 @@ def _one_line(error: Exception) -> str:
     return re.sub(r"\s+", " ", str(error)).strip()
 
 
-def _build(path: Path, model: Any) -> Robot:
+def _build(path: Path, model: Any, meshes: bool) -> Robot:
     import mujoco
 
     source = str(path)
@@ -83,6 +85,7 @@ def _build(path: Path, model: Any) -> Robot:
     lengths: list[Length] = []
     rows: list[list[float]] = []
     inertia: list[Array] = []
+    capsules: list[Capsule] = []
     for body in range(1, model.nbody):
         link, frame = places[int(model.body_parentid[body])]
         frame = frame @ placement(_rotation(model.body_quat[body]), model.body_pos[body])
@@ -103,6 +106,7 @@ def _build(path: Path, model: Any) -> Robot:
             inertia.append(np.zeros(10))
             link, frame = len(joints), np.eye(4)
         places[body] = link, frame
+        capsules += _capsules(model, body, link, frame)
         if link:
             inertia[link - 1] += change_of_frame(frame) @ _body_inertia(source, model, body)
     if not joints:
@@ -127,6 +131,8 @@ def _build(path: Path, model: Any) -> Robot:
         gravity=np.zeros(3) if weightless else np.array(model.opt.gravity),
         lengths=tuple(lengths),
         limits=Limits(lower, upper, unknown, unknown.copy(), effort),
+        capsules=tuple(capsules),
+        unread_shapes=(*_surroundings(model), *(() if meshes else (UnreadShape(len(joints), "meshes"),))),
         nominal_inertia=np.array(inertia),
         nominal_friction=np.column_stack([damping, loss]),
         nominal_rotors=armature,
@@ -175,6 +181,42 @@ def _snapped(matrix: Array) -> Array:
     nearest = np.rint(matrix[:3, :3])
     exact = np.abs(matrix[:3, :3] - nearest).max() < _SNAP and np.array_equal(nearest @ nearest.T, np.eye(3))
     return placement(nearest, matrix[:3, 3]) if exact else matrix
+
+
+def _capsules(model: Any, body: int, link: int, frame: Array) -> list[Capsule]:
+    """Capsules around the shapes of a body that can collide."""
+    from mujoco import mjtGeom as kinds
+
+    result = []
+    for geom in _colliding(model, body):
+        kind, size = int(model.geom_type[geom]), model.geom_size[geom]
+        half = np.array([0.0, 0.0, size[1] if kind in (kinds.mjGEOM_CAPSULE, kinds.mjGEOM_CYLINDER) else 0.0])
+        shapes = [(-half, half, float(size[0]))]
+        if kind in (kinds.mjGEOM_BOX, kinds.mjGEOM_ELLIPSOID):
+            shapes = [around_box(2.0 * size)]
+        elif kind in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF):
+            mesh = int(model.geom_dataid[geom])
+            first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_facenum[mesh])
+            faces = model.mesh_face[model.mesh_faceadr[mesh] : model.mesh_faceadr[mesh] + count]
+            shapes = around_mesh(np.asarray(model.mesh_vert[first + faces], dtype=float))
+        place = frame @ placement(_rotation(model.geom_quat[geom]), model.geom_pos[geom])
+        result += [Capsule(link, *shape).moved(place, link) for shape in shapes]
+    return result
+
+
+def _colliding(model: Any, body: int) -> list[int]:
+    """Shapes of a body that can collide, but for planes, which have no end."""
+    import mujoco
+
+    endless = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+    geoms = range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body])
+    collides = model.geom_contype | model.geom_conaffinity
+    return [geom for geom in geoms if collides[geom] and model.geom_type[geom] not in endless]
+
+
+def _surroundings(model: Any) -> list[UnreadShape]:
+    """What stands in the world but is no part of the arm."""
+    return [UnreadShape(0, model.geom(geom).name or f"geom {geom} of the world") for geom in _colliding(model, 0)]
 
 
 def _joint_data(model: Any, index: int) -> list[float]:

@@ -76,6 +76,8 @@ class Limits:
         acceleration: largest acceleration [rad/s^2 or m/s^2].
         torque: largest torque [N m or N].
         box: (2, 3) lower and upper corner, base frame.
+        tool_speed: largest speed of the tool [m/s], None where it is not stated.
+        floor: height of the floor above the origin of the base frame [m], None where it is not stated.
         assumed: names of the fields nobody has published.
     """
 
@@ -85,6 +87,8 @@ class Limits:
     acceleration: Array
     torque: Array
     box: Array | None = None
+    tool_speed: float | None = None
+    floor: float | None = None
     assumed: frozenset[str] = frozenset()
 
     @classmethod
@@ -144,13 +148,26 @@ class Capsule:
     Attributes:
         link: number of the link, 0 for the base.
         start, end: in the link's frame [m].
-        radius: [m].
+        radius: [m]; 0 where only the length is known.
     """
 
     link: int
     start: Array
     end: Array
     radius: float
+
+    def moved(self, frame: Array, link: int) -> Capsule:
+        """The capsule in the frame of another link, in which its own has the placement `frame`."""
+        start, end = (frame[:3, :3] @ point + frame[:3, 3] for point in (self.start, self.end))
+        return Capsule(link, start, end, self.radius)
+
+
+@dataclass(frozen=True)
+class UnreadShape:
+    """A collision shape of a link (0: the base) that could not be read, by the name of its file."""
+
+    link: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -220,6 +237,7 @@ class Robot:
         springs: gravity-compensating springs with unknown parameters.
         counterbalances: known torques.
         capsules: shapes of the links for collision checks; empty if none are known.
+        unread_shapes: collision shapes that a file names and that could not be read.
         simplifications: named sets of zero parameters; `zero` holds the active one.
         known: values of parameters that need no estimation.
         nominal_inertia: (n, 10) inertial parameters stated by a URDF or MJCF file, or None.
@@ -247,6 +265,7 @@ class Robot:
     springs: tuple[GravitySpring, ...] = ()
     counterbalances: tuple[Counterbalance, ...] = ()
     capsules: tuple[Capsule, ...] = ()
+    unread_shapes: tuple[UnreadShape, ...] = ()
     simplifications: Mapping[str, Simplification] = field(default_factory=dict)
     zero: frozenset[str] = frozenset()
     known: Mapping[str, float] = field(default_factory=dict)
@@ -297,7 +316,10 @@ class Robot:
         return tuple(reversed(path))
 
     def first_links(self, count: int) -> Robot:
-        """The robot without the links after the first `count`, and without the tool and payload that hung on them."""
+        """The robot without the links after the first `count`, and without the tool and payload that hung on them.
+
+        The shape of those links remains, as capsules on the links that carry them: they are locked at zero.
+        """
         if not isinstance(count, int) or not 1 <= count <= self.n_joints:
             raise DescriptionError(self.source, "links", f"is {count}; use 1 to {self.n_joints}, the joints there are")
         if count == self.n_joints:
@@ -317,7 +339,8 @@ class Robot:
             "friction": self.friction[:count],
             "springs": tuple(spring for spring in self.springs if spring.joint <= count),
             "counterbalances": tuple(known for known in self.counterbalances if known.joint <= count),
-            "capsules": tuple(capsule for capsule in self.capsules if capsule.link <= count),
+            "capsules": _locked_capsules(self, count),
+            "unread_shapes": tuple(UnreadShape(min(shape.link, count), shape.name) for shape in self.unread_shapes),
             "zero": frozenset(names),
             "known": {name: value for name, value in self.known.items() if parameter_number(name) <= count},
             "virtual": None if self.virtual is None else _cut_virtual(self.virtual, self.springs, count),
@@ -385,6 +408,26 @@ def parameter_number(name: str) -> int:
 
 def _cut_limits(limits: Limits, count: int) -> Limits:
     return replace(limits, **{name: getattr(limits, name)[:count] for name in _PER_JOINT})
+
+
+def _locked_capsules(robot: Robot, count: int) -> tuple[Capsule, ...]:
+    """Capsules of a robot whose joints after the first `count` are locked at zero, on the links that remain.
+
+    Links that are cut off, and those that carried them, get capsules from joint to joint where they have no shape.
+    """
+    described = {capsule.link for capsule in robot.capsules}
+    places = {link: (link, np.eye(4)) for link in range(count + 1)}
+    ends: list[tuple[int, Array]] = []
+    for number, joint in enumerate(robot.joints[count:], start=count + 1):
+        link, frame = places[joint.parent]
+        places[number] = link, frame @ joint.placement @ joint.link_frame
+        ends.append((joint.parent, joint.placement[:3, 3]))
+    capsules = list(robot.capsules)
+    for parent, end in [*ends, (robot.n_joints, robot.tool[:3, 3])]:
+        start = np.asarray(np.linalg.inv(robot.joints[parent - 1].link_frame)[:3, 3] if parent else np.zeros(3))
+        if parent not in described and np.linalg.norm(end - start) > 1e-9:
+            capsules.append(Capsule(parent, start, end, 0.0))
+    return tuple(capsule.moved(places[capsule.link][1], places[capsule.link][0]) for capsule in capsules)
 
 
 def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: int) -> Virtual:

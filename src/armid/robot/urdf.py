@@ -1,4 +1,4 @@
-"""URDF without ROS and without meshes."""
+"""URDF without ROS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarnin
 from armid.files import LARGEST, FieldError, parse_xml
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
-from armid.robot.robot import Capsule, Joint, Length, Limits, Robot
+from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
+from armid.robot.shapes import Shape, around_box, around_mesh, read_mesh
 
 _MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # whether the type slides
 _SUPPORTED = "revolute, continuous, prismatic and fixed"
@@ -50,7 +51,7 @@ def read_urdf(path: Path) -> Robot:
     if root.tag != "robot":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not a URDF; its first element must be <robot>")
     try:
-        return _Reader(str(path), root).robot(path.stem)
+        return _Reader(path, root).robot(path.stem)
     except FieldError as error:
         raise DescriptionError(str(path), error.field, error.problem) from None
 
@@ -58,8 +59,9 @@ def read_urdf(path: Path) -> Robot:
 class _Reader:
     """Walks the tree of one file and collects what the Robot needs."""
 
-    def __init__(self, source: str, root: Element) -> None:
-        self.source = source
+    def __init__(self, path: Path, root: Element) -> None:
+        self.source = str(path)
+        self.folder = path.parent
         self.root = root
         self._refuse_xacro()
         self.links = self._named("link")
@@ -72,6 +74,7 @@ class _Reader:
         self.friction: list[tuple[float, float]] = []
         self.inertia: list[Array] = []
         self.capsules: list[Capsule] = []
+        self.unread: list[UnreadShape] = []
 
     def robot(self, default_name: str) -> Robot:
         """Build the Robot."""
@@ -96,6 +99,7 @@ class _Reader:
             lengths=tuple(self.lengths),
             limits=limits,
             capsules=tuple(self.capsules),
+            unread_shapes=tuple(self.unread),
             nominal_inertia=np.array(self.inertia),
             nominal_friction=np.array(self.friction),
             nominal_joints=tuple(self.meant) if any(edge.rounded > 0.0 for edge in self.edges) else None,
@@ -264,16 +268,34 @@ class _Reader:
         self.inertia[place.link - 1] += change_of_frame(place.frame) @ phi
 
     def _add_capsules(self, name: str, element: Element) -> None:
-        """Capsules around the collision shapes of a link; meshes have none that can be known without reading them."""
+        """Capsules around the collision shapes of a link; meshes that cannot be read are remembered by name."""
         place = self.places[name]
         where = f"link {name!r}"
         for collision in element.findall("collision"):
-            shape = _enclosing(self.source, where, collision)
-            if shape is not None:
-                frame = place.frame @ self._origin(collision, where)[0]
-                half, radius = shape
-                start, end = (frame[:3, :3] @ (sign * half) + frame[:3, 3] for sign in (-1.0, 1.0))
-                self.capsules.append(Capsule(place.link, start, end, radius))
+            geometry = collision.find("geometry")
+            shape = None if geometry is None else next(iter(geometry), None)
+            if shape is None:
+                continue
+            found = self._enclosing(where, shape)
+            if not found:
+                self.unread.append(UnreadShape(place.link, shape.get("filename", "") or f"<{shape.tag}> of {name}"))
+            frame = place.frame @ self._origin(collision, where)[0]
+            self.capsules += [Capsule(place.link, *one).moved(frame, place.link) for one in found]
+
+    def _enclosing(self, where: str, shape: Element) -> list[Shape]:
+        """Capsules around a shape, in its own frame; none if it cannot be read."""
+        if shape.tag == "box":
+            return [around_box(np.array(numbers(self.source, shape, where, "size", "0 0 0", 3)))]
+        if shape.tag == "mesh":
+            scale = np.array(numbers(self.source, shape, where, "scale", "1 1 1", 3))
+            triangles = read_mesh(shape.get("filename", ""), self.folder)
+            return [] if triangles is None else around_mesh(triangles * scale)
+        if shape.tag not in ("cylinder", "sphere", "capsule"):
+            return []
+        radius = numbers(self.source, shape, where, "radius", "0", 1)[0]
+        length = 0.0 if shape.tag == "sphere" else numbers(self.source, shape, where, "length", "0", 1)[0]
+        half = np.array([0.0, 0.0, 0.5 * length])
+        return [(-half, half, radius)]
 
     def _warn_of_rounding(self) -> None:
         rounded = [edge for edge in self.edges if edge.rounded > 1e-9]
@@ -287,23 +309,6 @@ class _Reader:
                 ),
                 stacklevel=2,
             )
-
-
-def _enclosing(source: str, where: str, collision: Element) -> tuple[Array, float] | None:
-    """Half the segment and the radius of a capsule around a collision shape, in the shape's frame."""
-    geometry = collision.find("geometry")
-    shape = None if geometry is None else next(iter(geometry), None)
-    if shape is None or shape.tag not in ("box", "cylinder", "sphere", "capsule"):
-        return None
-    if shape.tag == "box":
-        size = np.array(numbers(source, shape, where, "size", "0 0 0", 3))
-        longest = int(np.argmax(size))
-        half = np.zeros(3)
-        half[longest] = 0.5 * size[longest]
-        return half, 0.5 * float(np.linalg.norm(np.delete(size, longest)))
-    radius = numbers(source, shape, where, "radius", "0", 1)[0]
-    length = 0.0 if shape.tag == "sphere" else numbers(source, shape, where, "length", "0", 1)[0]
-    return np.array([0.0, 0.0, 0.5 * length]), radius
 
 
 def numbers(source: str, element: Element, name: str, attribute: str, default: str, count: int) -> list[float]:

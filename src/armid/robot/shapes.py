@@ -1,0 +1,128 @@
+"""Shapes of links for collision checks: capsules around boxes, cylinders, spheres and meshes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+
+from armid.arrays import Array
+
+#: Start and end [m] of a capsule's axis, and its radius [m].
+Shape = tuple[Array, Array, float]
+_LARGEST_BYTES = 200_000_000
+_DIRECTIONS, _BEST = 60, 3  # tried for the axis of a capsule, and how many of them with care
+_SLABS, _WORTH = 3, 0.6  # parts of a long mesh, if their volume together is below this share of one capsule's
+_MARGIN = 1.0 + 1e-9
+
+
+def around_box(size: Array) -> Shape:
+    """A capsule around a box about the origin, its axis along the longest side."""
+    half = 0.5 * np.abs(np.asarray(size, dtype=float))
+    corners = half * np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    return _along(corners, np.eye(3)[int(np.argmax(half))])
+
+
+def around_mesh(triangles: Array) -> list[Shape]:
+    """Capsules that together enclose triangles (count, 3, 3): one, or several along a bent part."""
+    whole = _around(triangles.reshape(-1, 3))
+    axis, points = whole[1] - whole[0], triangles.reshape(-1, 3)
+    along = (points @ axis).reshape(-1, 3)
+    edges = np.linspace(along.min(), along.max(), _SLABS + 1)
+    slabs = [triangles[(along.max(axis=1) >= a) & (along.min(axis=1) <= b)] for a, b in pairwise(edges)]
+    parts = [_around(slab.reshape(-1, 3)) for slab in slabs if len(slab)]
+    return parts if sum(map(_volume, parts)) < _WORTH * _volume(whole) else [whole]
+
+
+def read_mesh(name: str, folder: Path) -> Array | None:
+    """Triangles (count, 3, 3) of an STL or OBJ file that a description in `folder` names; None if it cannot be read."""
+    for path in _candidates(name, folder):
+        try:
+            if path.is_file() and path.stat().st_size <= _LARGEST_BYTES:
+                triangles = (_read_obj if path.suffix.lower() == ".obj" else _read_stl)(path.read_bytes())
+                return triangles if len(triangles) and np.isfinite(triangles).all() else None
+        except (OSError, ValueError, IndexError):
+            return None
+    return None
+
+
+def _candidates(name: str, folder: Path) -> Iterator[Path]:
+    """Where a mesh may be: beside the description, or in a ROS package above it or on the path of packages."""
+    text = unquote(name.removeprefix("file://"))
+    if not text.startswith("package://"):
+        yield folder / text
+        return
+    package, _, rest = text.removeprefix("package://").partition("/")
+    above = [folder.resolve(), *folder.resolve().parents]
+    yield from (place / rest for place in above if place.name == package)
+    yield from (place / package / rest for place in above)
+    for variable, inside in (("ROS_PACKAGE_PATH", "."), ("AMENT_PREFIX_PATH", "share")):
+        yield from (Path(entry) / inside / package / rest for entry in os.environ.get(variable, "").split(os.pathsep))
+
+
+def _read_stl(data: bytes) -> Array:
+    """Binary STL: 80 bytes, a count, then 50 bytes per triangle; otherwise the word `vertex` before each corner."""
+    count = int.from_bytes(data[80:84], "little")
+    if len(data) == 84 + 50 * count:
+        rows = np.frombuffer(data, dtype=np.uint8, offset=84).reshape(-1, 50)
+        return rows[:, 12:48].copy().view("<f4").astype(float).reshape(-1, 3, 3)
+    lines = (line.split() for line in data.splitlines())
+    return np.array([words[1:4] for words in lines if words[:1] == [b"vertex"]], dtype=float).reshape(-1, 3, 3)
+
+
+def _read_obj(data: bytes) -> Array:
+    """Wavefront OBJ: corners, and faces as lists of their numbers."""
+    lines = [line.split() for line in data.splitlines()]
+    corners = np.array([words[1:4] for words in lines if words[:1] == [b"v"]], dtype=float)
+    faces = [[int(word.split(b"/")[0]) for word in words[1:]] for words in lines if words[:1] == [b"f"]]
+    fans = [(face[0], face[k], face[k + 1]) for face in faces for k in range(1, len(face) - 1)]
+    numbers = np.array(fans, dtype=int).reshape(-1, 3)
+    return corners[np.where(numbers > 0, numbers - 1, numbers)]
+
+
+def _around(points: Array) -> Shape:
+    """The smallest of the capsules around points whose axes have principal, coordinate or many other directions."""
+    points = _hull(points)
+    principal = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
+    others = np.random.default_rng(0).normal(size=(_DIRECTIONS, 3))
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    axes = sorted((*np.eye(3), *principal, *others), key=lambda axis: _volume(_along(points, axis, 0)))
+    return min((_along(points, axis) for axis in axes[:_BEST]), key=_volume)
+
+
+def _hull(points: Array) -> Array:
+    """The corners of the convex hull, or all points where they lie in a plane."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):
+        return points
+
+
+def _along(points: Array, axis: Array, steps: int = 30) -> Shape:
+    """A capsule around points with an axis of given direction, as short as its radius allows."""
+    height = points @ axis
+    across = points - np.outer(height, axis)
+    centre = 0.5 * (across.min(axis=0) + across.max(axis=0))
+    tried = [centre]
+    for step in range(steps):  # towards the centre of the smallest circle around them (Badoiu and Clarkson 2003)
+        away = across - tried[-1]
+        tried.append(tried[-1] + away[np.argmax(np.einsum("ki,ki->k", away, away))] / (step + 2.0))
+    centre = min(tried, key=lambda point: float(np.linalg.norm(across - point, axis=1).max()))
+    distance = np.linalg.norm(across - centre, axis=1)
+    radius = _MARGIN * float(distance.max())
+    cap = np.sqrt(np.maximum(radius**2 - distance**2, 0.0))
+    low, high = float((height + cap).min()), float((height - cap).max())
+    if low > high:
+        low = high = 0.5 * (low + high)
+    return centre + low * axis, centre + high * axis, radius
+
+
+def _volume(shape: Shape) -> float:
+    start, end, radius = shape
+    return radius**2 * (float(np.linalg.norm(end - start)) + 4.0 / 3.0 * radius)
