@@ -55,7 +55,7 @@ def log_det_from_the_last_link(robot, trajectory):
 
 
 def test_pa10_condition():
-    plan = design(full_pa10(), parameters="inertial", criterion=ConditionNumber(), starts=2)
+    plan = design(full_pa10(), parameters="inertial", criterion=ConditionNumber(), starts=2, checks=None)
     print("PA-10, 45 parameters: scaled condition number", plan.conditioning.condition)
     assert len(plan.parameters) == 45
     assert plan.certified
@@ -63,7 +63,7 @@ def test_pa10_condition():
 
 
 def test_xmate_condition(data):
-    plan = design(full_xmate(data), parameters="inertial", criterion=ConditionNumber(), starts=2)
+    plan = design(full_xmate(data), parameters="inertial", criterion=ConditionNumber(), starts=2, checks=None)
     print("xMate7p, 43 parameters: scaled condition number", plan.conditioning.condition)
     assert len(plan.parameters) == 43
     assert plan.certified
@@ -71,7 +71,7 @@ def test_xmate_condition(data):
 
 
 def test_pa10_d_optimal():
-    plan = design(full_pa10(), parameters="inertial", starts=10)
+    plan = design(full_pa10(), parameters="inertial", starts=10, checks=None)
     value = log_det_from_the_last_link(full_pa10(), plan.trajectory)
     print("PA-10: log det", value, "scaled condition number", plan.conditioning.condition)
     assert value >= 217.8
@@ -79,7 +79,7 @@ def test_pa10_d_optimal():
 
 def test_xmate_d_optimal(data):
     robot = full_xmate(data)
-    plan = design(robot, parameters="inertial", starts=10)
+    plan = design(robot, parameters="inertial", starts=10, checks=None)
     value = log_det_from_the_last_link(robot, plan.trajectory)
     print("xMate7p: log det", value, "scaled condition number", plan.conditioning.condition)
     assert value >= 204.3
@@ -92,7 +92,7 @@ def test_er16_beats_beta_1():
     limits = replace(
         robot.limits, lower=used.lower, upper=used.upper, velocity=used.velocity, acceleration=used.acceleration
     )
-    plan = design(robot, Fourier(5, 20.0), criterion=AOptimal(), limits=limits, margin=0.99, starts=6)
+    plan = design(robot, Fourier(5, 20.0), criterion=AOptimal(), limits=limits, margin=0.99, starts=6, checks=None)
     print("ER-16: raw", plan.conditioning.condition_raw, "scaled", plan.conditioning.condition)
     assert plan.certified
     assert plan.conditioning.condition_raw <= 60
@@ -129,7 +129,7 @@ def constrained(robot, tightness):
     """Torque, tool box and self-collision, each tighter than what a free design uses."""
     model = armid.Model(robot)
     values = prior_values(model)
-    free = design(robot, starts=2, workers=2)
+    free = design(robot, starts=2, workers=2, checks=None)
     _, motion = free.trajectory.sample(100.0)
     peak = np.abs(model.inverse_dynamics(*motion, values)).max(axis=0)
     tool = armid.tool_frame(robot, motion.q)[:, :3, 3]
@@ -151,7 +151,7 @@ def test_torque_box_and_collision_together(arm, request):
         robot = armid.load_robot(request.getfixturevalue("data") / "ur10e" / "ur10e.urdf", rotors=False)
         robot = replace(robot, limits=with_default_limits(robot.limits)[0])
     values, constraints = constrained(robot, 0.85)
-    plan = design(robot, starts=4, constraints=constraints)
+    plan = design(robot, starts=4, constraints=constraints, checks=None)
     print(arm, plan.summary())
     assert plan.certified
     _, motion = plan.trajectory.sample(200.0)

@@ -1,11 +1,9 @@
 """Piecewise polynomials and quintics."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from armid.excitation import PiecewisePolynomial, TrajectoryError, from_velocity, quintic, quintic_within, spline
+from armid.excitation import PiecewisePolynomial, TrajectoryError, from_velocity, quintic, spline
 from tests.excitation.differences import assert_exact_derivatives
 
 POINTS = np.random.default_rng(2).uniform(-2, 2, (5, 3))
@@ -30,19 +28,6 @@ def test_quintic_with_prescribed_velocities():
         assert np.allclose(qd, velocity[1:-1], atol=1e-9)
         assert np.allclose(qdd, acceleration[1:-1], atol=1e-8)
     assert_exact_derivatives(one, away_from=one.breaks)
-
-
-def test_quintic_within_limits_touches_them():
-    """Some joint is at its limit of velocity or acceleration in each segment, none beyond; no way, no segment."""
-    points = np.vstack([POINTS[0], POINTS])
-    one = quintic_within(points, [1.0, 2.0, 3.0], [2.0, 2.0, 9.0])
-    assert len(one.durations) == 4
-    for start, end in pairwise(POINTS):
-        found = quintic_within([start, end], [1.0, 2.0, 3.0], [2.0, 2.0, 9.0]).extrema()
-        used = np.concatenate([found.velocity / [1.0, 2.0, 3.0], found.acceleration / [2.0, 2.0, 9.0]])
-        assert used.max() == pytest.approx(1.0, abs=1e-9)
-    with pytest.raises(TrajectoryError, match="all the same point"):
-        quintic_within([[1.0], [1.0]], 1.0, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(10))

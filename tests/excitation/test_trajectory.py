@@ -11,7 +11,6 @@ from armid.excitation import (
     Programme,
     SamplingError,
     TrajectoryError,
-    acceleration_sequence,
     load_trajectory,
     programme,
     quintic,
@@ -35,7 +34,6 @@ def some_of_each():
         "fourier": series(),
         "quintic": quintic([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]], [1.0, 2.0]),
         "trapezoid": trapezoidal([[0.0, 1.0], [1.0, 0.0]], 1.0, 2.0),
-        "accelerations": acceleration_sequence([0.0], [[1.0], [-1.0]], [1.0, 1.0]),
         "rx60": rx60_verification(),
         "programme": programme(series(), home=[0.0, 0.0], periods=3, settle=1),
     }

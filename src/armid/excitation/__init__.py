@@ -33,14 +33,10 @@ from armid.excitation.plan import load_plan as load_plan
 from armid.excitation.polynomial import PiecewisePolynomial as PiecewisePolynomial
 from armid.excitation.polynomial import from_velocity as from_velocity
 from armid.excitation.polynomial import quintic as quintic
-from armid.excitation.polynomial import quintic_within as quintic_within
 from armid.excitation.polynomial import random_points as random_points
 from armid.excitation.polynomial import spline as spline
 from armid.excitation.polynomial import trapezoidal as trapezoidal
 from armid.excitation.profiles import Er16Reading as Er16Reading
-from armid.excitation.profiles import Sweep as Sweep
-from armid.excitation.profiles import acceleration_sequence as acceleration_sequence
-from armid.excitation.profiles import constant_velocity_sweep as constant_velocity_sweep
 from armid.excitation.profiles import er16_beta_1 as er16_beta_1
 from armid.excitation.profiles import er16_beta_2 as er16_beta_2
 from armid.excitation.profiles import er16_readings as er16_readings

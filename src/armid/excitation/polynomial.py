@@ -125,22 +125,6 @@ def quintic(
     return PiecewisePolynomial(times, _hermite(points, speed, bend, times[:, None]))
 
 
-def quintic_within(
-    waypoints: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike, shortest: float = 0.0
-) -> PiecewisePolynomial:
-    """Quintics that rest at each waypoint and go as fast as limits of velocity and acceleration per joint allow.
-
-    A segment without way, and any that would be shorter, takes `shortest` [s]; a segment without both is left out.
-    """
-    points = numbers("waypoints", waypoints, 2)
-    times = rest_to_rest_durations(points, velocity, acceleration)
-    times = np.maximum(times, shortest)
-    keep = times > 0.0
-    if not np.any(keep):
-        raise TrajectoryError("waypoints", "are all the same point; give points that differ, or a shortest time")
-    return quintic(points[np.concatenate([[True], keep])], times[keep])
-
-
 def rest_to_rest_durations(points: Array, velocity: ArrayLike, acceleration: ArrayLike) -> Array:
     """Shortest times [s] of rest-to-rest quintics between consecutive points; NaN among the limits is no limit."""
     way = np.abs(np.diff(points, axis=0))

@@ -11,42 +11,8 @@ from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.errors import UnknownNameError
 from armid.excitation.fourier import FourierSeries
-from armid.excitation.polynomial import PiecewisePolynomial, from_velocity, trapezoidal
+from armid.excitation.polynomial import PiecewisePolynomial, from_velocity
 from armid.excitation.trajectory import Trajectory, TrajectoryError, number, numbers, per_joint, whole
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Strokes at constant speed.
-
-    Attributes:
-        trajectory: the motion, starting and ending at rest in the same posture.
-        speeds: velocity of each cruise [rad/s or m/s], its sign the direction, (cruises,).
-        windows: start and end of each cruise [s], (cruises, 2).
-    """
-
-    trajectory: PiecewisePolynomial
-    speeds: Array
-    windows: Array
-
-
-def acceleration_sequence(
-    start: ArrayLike, accelerations: ArrayLike, durations: ArrayLike, start_velocity: ArrayLike = 0.0
-) -> PiecewisePolynomial:
-    """Constant accelerations one after the other, an alternative that Swevers et al. mention.
-
-    Args:
-        start: posture at the beginning (joints,).
-        accelerations: (segments, joints) [rad/s^2 or m/s^2].
-        durations: of the segments [s].
-        start_velocity: at the beginning [rad/s or m/s].
-    """
-    bend = numbers("accelerations", accelerations, 2)
-    times = numbers("durations", durations, 1, (len(bend),))
-    gained = np.cumsum(bend * times[:, None], axis=0)
-    first = per_joint("start_velocity", start_velocity, bend.shape[1])
-    speed = first + np.vstack([np.zeros_like(first), gained[:-1]]) if len(bend) else bend
-    return from_velocity(start, times, np.stack([speed, bend], axis=1))
 
 
 def sinusoidal_velocity(
@@ -85,68 +51,6 @@ def polynomial_velocity(
     bell = 16.0 * np.array([0.0, 0.0, 1.0, -2.0, 1.0]) / T ** np.arange(5)
     sign = np.where(np.arange(count) % 2, -1.0, 1.0)
     return from_velocity(first, np.full(count, T), sign[:, None, None] * bell[:, None] * peak)
-
-
-def constant_velocity_sweep(
-    posture: ArrayLike,
-    joint: int,
-    speeds: ArrayLike,
-    lower: float,
-    upper: float,
-    acceleration: float,
-    longest_cruise_s: float = 10.0,
-) -> Sweep:
-    """Move one joint at constant speeds, each in both directions, for measuring friction.
-
-    Each stroke accelerates, cruises and decelerates inside [lower, upper], about its middle. Slow strokes do not use
-    the whole range: they cruise for `longest_cruise_s`.
-
-    Args:
-        posture: of all joints; the swept joint starts and ends there, the others stay.
-        joint: number of the swept joint, from 1.
-        speeds: positive [rad/s or m/s], in the order they are driven.
-        lower: end of the joint's range [rad or m].
-        upper: its other end.
-        acceleration: between rest and cruise [rad/s^2 or m/s^2].
-        longest_cruise_s: limit to the length of a cruise [s].
-    """
-    rest = numbers("posture", posture, 1)
-    index = whole("joint", joint, 1) - 1
-    if index >= len(rest):
-        raise TrajectoryError("joint", f"is {joint}; joints are numbered 1 to {len(rest)}")
-    v = numbers("speeds", speeds, 1)
-    if not len(v) or np.any(v <= 0.0):
-        raise TrajectoryError("speeds", "must be positive numbers; both directions are driven anyway")
-    a, longest = (
-        number("acceleration", acceleration, above=0.0),
-        number("longest_cruise_s", longest_cruise_s, above=0.0),
-    )
-    low, high = number("lower", lower), number("upper", upper)
-    cruise = np.minimum(longest, (high - low) / v - v / a)
-    if np.any(cruise <= 0.0):
-        fastest = np.sqrt(max(0.0, a * (high - low)))
-        worst = v[cruise <= 0.0][0]
-        room = f"between {low:g} and {high:g} there is only room below {fastest:.4g}"
-        raise TrajectoryError("speeds", f"contains {worst:g}, too fast: {room}; widen the range or accelerate more")
-    if not low <= rest[index] <= high:
-        raise TrajectoryError("posture", f"has joint {joint} at {rest[index]:g}, outside [{low:g}, {high:g}]")
-    half = 0.5 * (v * cruise + v * v / a)
-    middle = 0.5 * (low + high)
-    # Triangular moves bring the joint from its posture to the first stroke, from stroke to stroke, and back again.
-    stops = np.concatenate([[rest[index]], np.stack([middle - half, middle + half, middle - half], 1).ravel()])
-    stops = np.append(stops, rest[index])
-    top = np.full(len(stops) - 1, v.max())
-    strokes = np.arange(1, len(top) - 1)[np.arange(len(top) - 2) % 3 != 2]  # every third move only positions the joint
-    top[strokes] = np.repeat(v, 2)
-    way = np.diff(stops)
-    fastest = np.minimum(top, np.sqrt(np.abs(way) * a))
-    points = np.tile(rest, (len(stops), 1))
-    points[:, index] = stops
-    trajectory = trapezoidal(points, np.tile(top[:, None], len(rest)), a)
-    lengths = np.divide(np.abs(way), fastest, out=np.zeros_like(way), where=fastest > 0.0) + fastest / a
-    begin, ramp = (np.cumsum(lengths) - lengths)[strokes], (fastest / a)[strokes]
-    windows = np.stack([begin + ramp, begin + lengths[strokes] - ramp], axis=1)
-    return Sweep(trajectory, (np.sign(way) * fastest)[strokes], windows)
 
 
 # ER-16, appendix A.1, as printed: rows of 11, 11 and 10 numbers. Row 3 lost one, and the first cell is empty (ER-1).
