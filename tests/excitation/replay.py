@@ -21,10 +21,15 @@ def mjcf(robot, values, capsules=()):
     """The arm as MJCF: link inertias from parameter values, capsules as geoms g0, g1, ..."""
 
     def geoms(link):
-        return "".join(
-            f'<geom name="g{k}" type="capsule" fromto="{_text(c.start)} {_text(c.end)}" size="{c.radius}" mass="0"/>'
+        shapes = {
+            k: f'"capsule" fromto="{_text(c.start)} {_text(c.end)}"'
+            if np.linalg.norm(c.end - c.start) > 1e-6
+            else f'"sphere" pos="{_text(c.start)}"'
             for k, c in enumerate(capsules)
             if c.link == link
+        }
+        return "".join(
+            f'<geom name="g{k}" type={shape} size="{capsules[k].radius}" mass="0"/>' for k, shape in shapes.items()
         )
 
     def body(i):

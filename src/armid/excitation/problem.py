@@ -25,6 +25,7 @@ _POINTS_PER_WAVE = 16  # where nonlinear constraints are looked at
 _WINDOWS = 20  # of time, with one row of the problem each: many dense rows would be most of the solver's work
 _SHARPNESS = 60.0  # of the smooth minimum within a window
 _NEAR = 1.0  # sum of violations that the solver may go through: beyond, arms get stuck inside themselves
+_GAIN, _PATIENCE = 1e-3, 150  # least gain of the cost, and evaluations without one that end a search
 _PLENTY = 1e3  # room where nothing bounds the motion
 #: Relative violation that the certificate's final scaling takes out.
 FEASIBLE = 1e-4
@@ -202,6 +203,7 @@ class _Best:
     cost: float = np.inf
     violation: float = np.inf
     _last: tuple[Array, float, Array] | None = field(default=None, repr=False)
+    _idle: int = field(default=0, repr=False)  # evaluations since the last gain
 
     def evaluate(self, x: Array) -> tuple[float, Array]:
         """Cost and gradient, remembered for the solver's next question about the same point."""
@@ -209,17 +211,20 @@ class _Best:
             return self._last[1], self._last[2]
         cost, gradient = self.problem.cost_and_gradient(x)
         self._last = (x.copy(), cost, gradient)
+        self._idle += 1
         if self.x is None or cost < self.cost:
             violation = self.problem.violation(x)
             if violation < FEASIBLE and np.isfinite(cost):
+                self._idle = 0 if cost < self.cost - _GAIN else self._idle
                 self.x, self.cost, violation = x.copy(), cost, 0.0
             self.violation = min(self.violation, violation)
         return cost, gradient
 
     @property
     def late(self) -> bool:
-        """Whether time is up, or somebody wants an end."""
-        return time.monotonic() > self.deadline or _asked()
+        """Whether time is up, somebody wants an end, or nonlinear constraints let nothing be gained any more."""
+        stuck = bool(self.problem.constraints) and self.x is not None and self._idle > _PATIENCE
+        return stuck or time.monotonic() > self.deadline or _asked()
 
 
 def solve(problem: DesignProblem, start: Array, *, iterations: int, deadline: float) -> tuple[Array | None, float]:

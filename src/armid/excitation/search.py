@@ -187,13 +187,20 @@ def _described(problem: DesignProblem, x: Array) -> SearchResult:
 
 
 def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Array:
-    """A point at some distance from a solution: local minima are many, and better ones are often near."""
+    """A point at some distance from a solution: local minima are many, and better ones are often near.
+
+    Its amplitudes shrink until nonlinear constraints are kept, for the solver gets stuck outside.
+    """
     table = x.reshape(len(problem.variables.moving), -1)
     size = np.std(table[:, 1:], axis=1, keepdims=True) * rng.uniform(0.2, 0.6)
     change = rng.normal(size=table.shape) * size
     change[:, 0] *= 0.3
-    result: Array = (table + change).ravel()
-    return result
+    result: Array = table + change
+    for _ in range(_SHRINKINGS if problem.constraints else 0):
+        if problem.violation(result.ravel()) == 0.0:
+            break
+        result[:, 1:] *= 0.8
+    return result.ravel()
 
 
 def _certain(

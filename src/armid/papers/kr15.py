@@ -9,7 +9,6 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.kinematics import tool_frame
-from armid.errors import ArmidError
 from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -103,13 +102,7 @@ def payload_plan(robot: Robot, number: int, seed: int) -> Plan:
     shape = Fourier(tuple(STAND.harmonics[number % len(STAND.harmonics)]), STAND.period_s)
     box = ToolBox(robot, flange - half, flange + half)
     about = {"parameters": "payload", "joints": tuple(STAND.joints), "posture": STAND.posture, "constraints": (box,)}
-    *short, longest = STAND.iterations
-    for iterations in short:
-        try:
-            return _designed(robot, shape, seed + number, iterations, **about)
-        except ArmidError:
-            continue
-    return _designed(robot, shape, seed + number, longest, **about)
+    return _designed(robot, shape, seed + number, STAND.iterations, **about)
 
 
 def excitation(bench: PaperBench, *, runs: int) -> dict[str, Any]:
