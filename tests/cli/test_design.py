@@ -105,7 +105,6 @@ BAD = {  # options, words of the sentence
     "flat keep-out box": (["--keep-out", *"110120"], ["the keep-out box from", "is no box"]),
     "everything kept out": (["--keep-out", *"888999", "--keep-out", *["-9"] * 3, *"999"], ["keep-out box 2"]),
     "radius": (["--collisions", "0"], ["the radius of links", "must be positive"]),
-    "floor": (["--floor", "nan"], ["height of nan m"]),
     "unseen": (["--joints", "1"], ["the motion cannot tell", "let more joints move"]),
     "folder": (["-o", "."], ["is a folder; name a file"]),
     "box out of reach": (["--box", "5", "5", "5", "6", "6", "6"], ["no trajectory keeps all limits", "tool box"]),
