@@ -62,7 +62,7 @@ def heavy_link(fit, heavy=2, light=3):
 def spiky_friction(fit, joint=1):
     """Friction of one joint that grows to four times its size below the slowest speed of the data."""
     slowest = fit.history["range"]["speed"][joint][0]
-    level = max(friction_curve(fit, joint, np.array([slowest]))[0][0], 2.0 * fit.residual_rms[joint])
+    level = max(friction_curve(fit, joint, np.array([slowest]), mean=True)[0][0], 2.0 * fit.residual_rms[joint])
     term = FrictionTerm("rest", joint, (0.3 * slowest,))
     rest = [one for one in fit.terms if (one.law, one.joint) == ("rest", joint)]
     if not rest:

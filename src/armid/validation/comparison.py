@@ -86,7 +86,7 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
     raw = measured if measured is not None and len(measured) == len(data.time) else None
     friction = fit.torque_model.linear_torque(data.motion, np.where(friction_columns(fit), fit.values, 0.0))
     load, sigma = data.at_rows(full - delayed(friction, data, fit.delay_s)), _sigma(fit, data)
-    holds = [float(friction_curve(fit, j, np.array([REST]))[0][0]) for j in range(fit.robot.n_joints)]
+    holds = [float(friction_curve(fit, j, np.array([REST]), mean=True)[0][0]) for j in range(fit.robot.n_joints)]
     return Comparison(
         time=data.time[rows],
         velocity=velocity,
@@ -126,22 +126,24 @@ def friction_columns(fit: Fit, *, load: bool = True) -> Mask:
     return np.array([kinds.get(name, "friction") == "friction" and name not in others for name in fit.columns])
 
 
-def friction_curve(fit: Fit, joint: int, speeds: Array) -> tuple[Array, Array]:
-    """Friction torque of a joint against its motion, the mean of both directions and without what depends on the load.
+def friction_curve(fit: Fit, joint: int, velocity: Array, *, mean: bool = False) -> tuple[Array, Array]:
+    """Friction torque of a joint at velocities [rad/s or m/s], without what depends on the load.
 
     Returns:
-        Torque [N m] at the speeds [rad/s or m/s], and its standard deviation.
+        Torque [N m], that against the motion as the `mean` of both directions if wanted, and its standard deviation.
     """
-    moving = np.zeros((2 * len(speeds), fit.robot.n_joints))
-    moving[:, joint] = np.concatenate([speeds, -speeds])
-    still = np.zeros_like(moving)
-    both = fit.torque_model.regressor(Motion(still, moving, still))[:, joint]
-    columns = 0.5 * (both[: len(speeds)] - both[len(speeds) :]) * friction_columns(fit, load=False)
-    torque = columns @ fit.values
-    if fit.known_torque is not None and (known := fit.known_torque.friction[joint]) is not None:
-        forth, back = np.split(known[0].torque(moving[:, joint], known[1]), 2)
-        torque = torque + 0.5 * (forth - back)
-    return torque, np.sqrt(np.maximum(np.einsum("tp,pq,tq->t", columns, fit.covariance, columns), 0.0))
+    moving = np.zeros((2, len(velocity), fit.robot.n_joints))
+    moving[0, :, joint], moving[1, :, joint] = velocity, -velocity
+    columns, torque = [], []
+    for qd in moving:
+        rows = fit.torque_model.regressor(Motion(np.zeros_like(qd), qd, np.zeros_like(qd)))[:, joint]
+        columns.append(rows * friction_columns(fit, load=False))
+        known = None if fit.known_torque is None else fit.known_torque.friction[joint]
+        torque.append(columns[-1] @ fit.values + (0.0 if known is None else known[0].torque(qd[:, joint], known[1])))
+    if mean:
+        columns[0], torque[0] = 0.5 * (columns[0] - columns[1]), 0.5 * (torque[0] - torque[1])
+    variance = np.einsum("tp,pq,tq->t", columns[0], fit.covariance, columns[0])
+    return torque[0], np.sqrt(np.maximum(variance, 0.0))
 
 
 def _of_a_sample(fit: Fit, data: Dataset) -> Array:

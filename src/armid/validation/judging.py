@@ -108,7 +108,7 @@ def _left_out_rows(fit: Fit, check: Validation) -> Iterator[Objection]:
         joint = check.joints[j]
         noise = joint.noise if np.isfinite(joint.noise) else 0.0
         limit = LEFT_OUT * max(limits.nrms_moving * joint.spread, limits.noise_ratio * noise)
-        presliding = abs(float(friction_curve(fit, j, _speeds(fit, check, j)[:1])[0][0]))
+        presliding = abs(float(friction_curve(fit, j, _speeds(fit, check, j)[:1], mean=True)[0][0]))
         for name, rms, most, use in (
             ("reversals", joint.rms_reversals, max(limit, presliding), ONE_WAY),
             ("standstill", joint.rms_standstill, limit, "moving joints"),
@@ -179,7 +179,7 @@ def _friction(fit: Fit, check: Validation) -> Iterator[Objection]:
     for j, joint in enumerate(check.joints):
         slowest, fastest = _speeds(fit, check, j)
         speeds = np.geomspace(SLOWEST, fastest, SPEEDS)
-        torque, sigma = friction_curve(fit, j, speeds)
+        torque, sigma = friction_curve(fit, j, speeds, mean=True)
         size = float(np.abs(torque).max())
         if np.any(low := torque < -REACH * sigma - 1e-9 * size):
             worst = int(np.argmin(np.where(low, torque, 0.0)))

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import Array
-from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
 from armid.figures import Block, Figure, Panel, band, line, span, thinned
 from armid.reporting.evidence import Evidence, units_of
 from armid.reporting.html import Section, lacking, paragraph
 from armid.reporting.numbers import short
-from armid.validation.comparison import friction_columns
+from armid.validation.comparison import friction_columns, friction_curve
 
 TITLE = "Friction"
 POINTS = 500
@@ -58,17 +57,8 @@ def curve(fit: Fit, joint: int, speed: float) -> FrictionCurve:
     """Friction of a joint at velocities up to `speed` either way, without what depends on the load."""
     half = np.linspace(1e-3, 1.0, GRID // 2) ** 1.5 * speed  # dense at low speed, where it bends
     velocity = np.concatenate([-half[::-1], half])
-    n = fit.robot.n_joints
-    moving = np.zeros((len(velocity), n))
-    moving[:, joint] = velocity
-    still = np.zeros_like(moving)
-    regressor = fit.torque_model.regressor(Motion(still, moving, still))[:, joint]
-    regressor = np.where(friction_columns(fit, load=False), regressor, 0.0)
-    torque = regressor @ fit.values
-    if fit.known_torque is not None and (known := fit.known_torque.friction[joint]) is not None:
-        torque = torque + known[0].torque(velocity, known[1])
-    variance = np.einsum("tp,pq,tq->t", regressor, fit.covariance, regressor)
-    return FrictionCurve(velocity, torque, 1.96 * np.sqrt(np.maximum(variance, 0.0)))
+    torque, sigma = friction_curve(fit, joint, velocity)
+    return FrictionCurve(velocity, torque, 1.96 * sigma)
 
 
 def _speeds(evidence: Evidence) -> list[float]:
