@@ -38,7 +38,7 @@ class Note:
         try:
             words = import_module(f"armid.{package}.words").WORDS[name]
             return about + str(words(**values) if callable(words) else words.format(**values))
-        except (ImportError, KeyError, IndexError, TypeError, ValueError):
+        except (ImportError, LookupError, TypeError, ValueError, AttributeError):
             given = ", ".join(f"{key} {value}" for key, value in values.items())
             return about + (f"{self.code}: {given}" if given else self.code)
 

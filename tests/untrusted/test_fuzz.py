@@ -22,11 +22,15 @@ FOUND = (
     "robot.yaml:253",  # half a character
     "fit:156",
     "fit:265",  # a mass of 1e-12 kg: the moments of inertia are not finite
+    "fit:643",  # a gear ratio of zero
+    "fit:892",  # a note with other values than its sentence has
+    "mjcf:492",  # a mass of 1e300 kg
     "friction:16",  # a list as the number of a joint
     "csv log:219",  # a line break in the name of a column
     "csv log:329",  # a position of 1e300: no lag scores
     "csv of others:72",
     "csv of others:395",  # a name of 140 000 digits
+    "signals:563",  # a cut-off of 5e-12 Hz
     "settings:55",  # names that no file can have
     "fleet.yaml:25",
     "fleet.yaml:107",

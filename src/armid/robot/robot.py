@@ -15,7 +15,7 @@ from armid.arrays import Array
 from armid.display import html_table, short
 from armid.errors import DescriptionError, UnknownNameError
 from armid.escaping import unprintable
-from armid.files import FieldError, shown
+from armid.files import LARGEST, FieldError, shown
 from armid.robot.friction import Friction
 from armid.robot.inertia import INERTIAL_NAMES
 
@@ -475,6 +475,10 @@ def _check_parts(robot: Robot) -> None:
     for name, array, shape in arrays:
         if array is not None and array.shape != shape:
             raise FieldError(name, f"has an array of shape {array.shape}; it must be {shape}")
+        if array is not None and not name.startswith("limits") and (np.abs(array) > LARGEST).any():
+            raise FieldError(name, "holds numbers larger than anything in mechanics")
+    if not all(drive.gear_ratio for drive in robot.drives):
+        raise FieldError("drives", "has a gear ratio of zero; give motor speed over joint speed")
     for name in ("drives", "friction", "current_gain", "nominal_joints"):
         if len(getattr(robot, name) or ()) not in (0, n):
             raise FieldError(name, f"has {len(getattr(robot, name))} entries for {n} joints")

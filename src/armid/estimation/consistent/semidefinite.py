@@ -10,7 +10,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
-from armid.errors import MissingExtraError
+from armid.errors import ArmidError, MissingExtraError
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +119,15 @@ def minimise(
     settings.reduced_tol_feas = 1e-7
     # One thread: the problem is small, and other work may share the machine.
     settings.max_threads = 1
-    answer = clarabel.DefaultSolver(
-        power, cost, sparse.csc_array(np.vstack(blocks)), np.concatenate(bounds), cones, settings
-    ).solve()
+    problem = power, cost, sparse.csc_array(np.vstack(blocks)), np.concatenate(bounds), cones, settings
+    try:
+        answer = clarabel.DefaultSolver(*problem).solve()
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+            raise
+        raise ArmidError(
+            f"the solver fails on these parameters ({error}); are some of them out of proportion?"
+        ) from None
     return Minimum(np.array(answer.x[:n]) * scale, str(answer.status), float(answer.solve_time))
 
 
