@@ -110,7 +110,6 @@ from armid.signals import PeriodicAverage as PeriodicAverage
 from armid.signals import Pipeline as Pipeline
 from armid.signals import Repair as Repair
 from armid.signals import Resample as Resample
-from armid.signals import SavitzkyGolay as SavitzkyGolay
 from armid.signals import Shift as Shift
 from armid.signals import Smoothed as Smoothed
 from armid.signals import ToJointSide as ToJointSide

@@ -12,8 +12,6 @@ from armid.signals.filters import (
     decimated_rows,
     differenced,
     low_pass,
-    savitzky_golay,
-    savitzky_golay_kernel,
     smoothing_kernel,
     velocity_bandwidth,
 )
@@ -94,17 +92,6 @@ def test_without_a_kernel_rows_are_picked():
     np.testing.assert_array_equal(filtered(values, None, np.array([2, 5]))[:, 0], [2.0, 5.0])
 
 
-def test_savitzky_golay_is_scipys():
-    """Position, velocity, acceleration and the kernel."""
-    values = np.random.default_rng(2).normal(size=(200, 3))
-    motion = savitzky_golay(values, 100.0, 21, 4)
-    for order, found in enumerate(motion):
-        wanted = signal.savgol_filter(values, 21, 4, deriv=order, delta=0.01, axis=0)
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    rows = np.arange(10, 190)
-    np.testing.assert_allclose(filtered(values, savitzky_golay_kernel(21, 4), rows), motion.q[rows], atol=1e-12)
-
-
 def test_differences_are_exact_for_polynomials_and_sharp_for_waves():
     """Degree six at every sample, the ends included; 2 Hz at 100 Hz to 1e-5."""
     time = np.arange(60) / 50.0
@@ -143,8 +130,6 @@ def test_bandwidth_sees_through_encoder_noise():
         (lambda: low_pass_kernel(100.0, 80.0), "below 50 Hz"),
         (lambda: low_pass_kernel(100.0, 5.0, 0), "order"),
         (lambda: low_pass_kernel(100.0, 5.0, tail=0.0), "tail"),
-        (lambda: savitzky_golay(np.zeros((50, 1)), 100.0, 20, 4), "odd"),
-        (lambda: savitzky_golay(np.zeros((50, 1)), 100.0, 61, 4), "shorter"),
         (lambda: central_differences(np.zeros((5, 1)), 100.0), "at least 7"),
         (lambda: decimated_rows(50, np.ones(101) / 101, 1), "longer log"),
         (lambda: smooth(np.zeros((4, 1))), "five samples"),

@@ -20,7 +20,6 @@ from armid.signals import (
     Pipeline,
     Repair,
     Resample,
-    SavitzkyGolay,
     Shift,
     SignalError,
     Smoothed,
@@ -55,7 +54,7 @@ class TestData:
             Trim(start_s=1.0), TrimRest(), Repair(), Hampel(longest=2), Resample(rate_hz=500.0),
             Shift(delay_s=(0.01, 0.02)), CurrentToTorque(gains=(1.0, (0.0, 2.0))),
             ToJointSide(ratio=((2.0, 0.0), (1.0, 3.0))), LowPass(cutoff_hz="auto"),
-            SavitzkyGolay(), Smoothed(passes=5), FourierFit(harmonics=(1, 20)), PeriodicAverage(harmonics=5),
+            Smoothed(passes=5), FourierFit(harmonics=(1, 20)), PeriodicAverage(harmonics=5),
         )  # fmt: skip
         assert {type(step).__name__ for step in steps} == set(Step.registry)
         for step in steps:
@@ -206,9 +205,7 @@ class TestLowPass:
 
 
 class TestOtherStrategies:
-    @pytest.mark.parametrize(
-        "strategy", [SavitzkyGolay(window=41), Smoothed(passes=4, decimate=5), LowPass(decimate=1)]
-    )
+    @pytest.mark.parametrize("strategy", [Smoothed(passes=4, decimate=5), LowPass(decimate=1)])
     def test_motion_is_right_and_shapes_fit(self, strategy):
         """Accelerations within 2 % of their range in the middle, torque at the rows of the kernel."""
         wave, log = periodic_log(2, periods=2, rate=200.0)
@@ -329,7 +326,7 @@ class TestRobot:
 class TestMissingChannels:
     def test_position_and_effort_are_required(self):
         _, log = periodic_log(joints=2, periods=3)
-        for strategy in (None, LowPass(), PeriodicAverage(), FourierFit(), Smoothed(), SavitzkyGolay()):
+        for strategy in (None, LowPass(), PeriodicAverage(), FourierFit(), Smoothed()):
             with pytest.raises(LogError, match="position"):
                 process(log.with_channels({"position": None}), strategy)
             with pytest.raises(LogError, match=r"effort.*missing"):

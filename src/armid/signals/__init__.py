@@ -9,7 +9,6 @@ from armid.signals.averaging import differentiate as differentiate
 from armid.signals.averaging import select_harmonics as select_harmonics
 from armid.signals.dataset import Dataset as Dataset
 from armid.signals.filtering import LowPass as LowPass
-from armid.signals.filtering import SavitzkyGolay as SavitzkyGolay
 from armid.signals.filtering import Smoothed as Smoothed
 from armid.signals.filters import filtered as filtered
 from armid.signals.filters import low_pass_kernel as low_pass_kernel

@@ -14,14 +14,11 @@ from armid.signals.dataset import Dataset
 from armid.signals.filters import (
     STENCIL,
     check_passes,
-    check_window,
     decimated_rows,
     differenced,
     filtered,
     low_pass,
     low_pass_kernel,
-    savitzky_golay,
-    savitzky_golay_kernel,
     smooth,
     smoothing_kernel,
     velocity_bandwidth,
@@ -107,36 +104,6 @@ class LowPass(Strategy):
         if "acceleration" in log:
             parts["acceleration"] = low_pass(_completed(log, "acceleration"), rate, cutoff, self.order)
         return Motion(motion.q, parts["velocity"], parts["acceleration"])
-
-
-@dataclass(frozen=True, kw_only=True)
-class SavitzkyGolay(Strategy):
-    """Polynomials fitted to a moving window; their smoothing acts on torque and regressor alike.
-
-    Attributes:
-        window: samples, odd.
-        degree: of the polynomial.
-        decimate: keep every n-th row.
-    """
-
-    window: int = 21
-    degree: int = 4
-    decimate: int = 1
-
-    def dataset(self, log: Log) -> Dataset:
-        """Smooth and differentiate."""
-        log, position, bad, notes = uniform_motion(log)
-        check_window(self.window, self.degree, len(position))
-        step = checked_step("SavitzkyGolay", self.decimate)
-        motion = savitzky_golay(position, log.rate_hz, self.window, self.degree)
-        kernel = savitzky_golay_kernel(self.window, self.degree)
-        length = self.window / log.rate_hz
-        said = note("signals.polynomials", degree=self.degree, window=self.window, window_s=length)
-        return kernel_dataset(self, log, motion, kernel, step, bad, self.reach(log.rate_hz), (*notes, said))
-
-    def reach(self, rate_hz: float) -> int:
-        """Half the window, where the polynomial is not centred."""
-        return self.window // 2
 
 
 @dataclass(frozen=True, kw_only=True)

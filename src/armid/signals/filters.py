@@ -13,6 +13,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.signals.problems import SignalError, check_cutoff
 
 STENCIL = 7  # points of the central differences: exact for polynomials up to degree 6
+FIVE_POINTS = np.array([-3.0, 12.0, 17.0, 12.0, -3.0]) / 35.0  # the cubic through five points, in their middle
 BLOCK = 8192  # samples filtered at a time
 DENSE_TAPS_PER_STEP = 300  # up to here a matrix product is faster than FFTs
 DENSE_ELEMENTS = 2_000_000  # largest matrix for it
@@ -60,41 +61,6 @@ def differenced(position: Array, rate_hz: float) -> Motion:
     return Motion(position, velocity, acceleration)
 
 
-def savitzky_golay(position: Array, rate_hz: float, window: int = 21, degree: int = 4) -> Motion:
-    """Position, velocity and acceleration from polynomials fitted to `window` neighbouring samples.
-
-    Args:
-        position: (samples, joints), uniformly sampled.
-        rate_hz: sample rate.
-        window: number of samples, odd.
-        degree: of the polynomial, at least 2 and below `window`.
-    """
-    check_window(window, degree, len(position))
-    parts = (
-        signal.savgol_filter(position, window, degree, deriv=order, delta=1.0 / rate_hz, axis=0) for order in (0, 1, 2)
-    )
-    return Motion(*(np.ascontiguousarray(part) for part in parts))
-
-
-def savitzky_golay_kernel(window: int, degree: int) -> Array:
-    """The smoothing part of `savitzky_golay` away from the ends, to filter torque and regressor alike."""
-    check_window(window, degree, window)
-    kernel = signal.savgol_coeffs(window, degree)
-    kernel = 0.5 * (kernel + kernel[::-1])
-    return np.asarray(kernel / kernel.sum())
-
-
-def check_window(window: int, degree: int, samples: int) -> None:
-    """Refuse windows that SciPy could not use."""
-    whole = isinstance(window, (int, np.integer)) and isinstance(degree, (int, np.integer))
-    if not whole or window % 2 == 0 or not 2 <= degree < window:
-        raise SignalError(
-            "Savitzky-Golay", f"window is {window!r}, degree {degree!r}; use an odd window and 2 <= degree < window"
-        )
-    if window > samples:
-        raise SignalError("Savitzky-Golay", f"the window has {window} samples and the log {samples}; use a shorter one")
-
-
 def smooth(values: Array, passes: int = 1) -> Array:
     """Smooth each column by the five-point cubic of ER-16 (17), `passes` times.
 
@@ -118,7 +84,7 @@ def smoothing_kernel(passes: int = 1) -> Array:
     check_passes(passes)
     kernel = np.ones(1)
     for _ in range(passes):
-        kernel = np.convolve(kernel, savitzky_golay_kernel(5, 3))
+        kernel = np.convolve(kernel, FIVE_POINTS)
     result: Array = kernel / kernel.sum()
     return result
 

@@ -32,7 +32,7 @@ class _Words(Formatter):
         if "|" in format_spec:
             return format_spec.split("|")[0 if value == 1 else 1]
         if format_spec.startswith("ms"):
-            return format(1e3 * abs(value), format_spec[2:])
+            return f"{float(format(1e3 * abs(value), format_spec[2:])):.12g}"  # 180, not 1.8e+02
         if format_spec.startswith("plain"):
             return f"{float(format(value, f'.{format_spec[5:] or 3}g')):.12g}"
         if format_spec == "list":

@@ -21,7 +21,7 @@ from armid.files import plain
 from armid.logs.log import Log
 from armid.notes import Note, note
 from armid.signals.dataset import Dataset
-from armid.signals.filtering import LowPass, SavitzkyGolay, Smoothed
+from armid.signals.filtering import LowPass, Smoothed
 from armid.signals.pipeline import Pipeline, process
 from armid.signals.preparations import Trim, TrimRest
 from armid.signals.problems import plural
@@ -161,7 +161,7 @@ def _uncut(fit: Fit) -> Pipeline:
     steps = Pipeline.from_data(fit.pipeline)
     kept: list[Step] = [s for s in steps.steps[:-1] if not isinstance(s, Trim | TrimRest)]
     strategy = steps.strategy
-    if not isinstance(strategy, LowPass | SavitzkyGolay | Smoothed):
+    if not isinstance(strategy, LowPass | Smoothed):
         strategy = LowPass(cutoff_hz="auto")
     return Pipeline((*kept, strategy))
 

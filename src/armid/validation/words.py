@@ -13,7 +13,7 @@ def _joint(words: str) -> str:
 
 
 def _poor_joint(joint: str, nrms_moving: float, limit: float, noise_ratio: float | None) -> str:
-    noise = "its noise is unknown" if noise_ratio is None else f"{noise_ratio:.1f}× the noise"
+    noise = "its noise is unknown" if noise_ratio is None else f"{float(f'{noise_ratio:.3g}'):,.12g}× the noise"
     error = f"the error is {nrms_moving:.1%} of the torque's spread while moving, above {limit:.0%}"
     return f"{joint}: {error}, and {noise}."
 

@@ -37,7 +37,7 @@ def _sentence(fit: Fit, check: Validation | None) -> str:
     worst = _worst(check)
     tail = "" if worst is None else f"; {worst.name} is the worst, {percent(worst.nrms_moving)} of its torque’s spread"
     if worst is not None and np.isfinite(worst.noise_ratio):
-        tail += f" and {worst.noise_ratio:.1f}× the noise"
+        tail += f" and {float(f'{worst.noise_ratio:.3g}'):,.12g}× the noise"
     return f"On motion that the model has not seen its error is {error} of the torque while moving{tail}."
 
 

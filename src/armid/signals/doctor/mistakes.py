@@ -37,16 +37,15 @@ _FEW = 2000  # rows of each fit
 _ROUNDS = 3  # mistakes that are looked for, one after the other
 # Undoing a mistake must lower the sum over joints of the log of the mean square residual by so much. On clean logs the
 # best of a hundred exchanged and reversed joints gains 0.3, another gravity nothing; planted mistakes gain 2 to 20.
-_GAINS = {"swap": 1.5, "flip": 1.5, "gravity": 0.5, "gain": 0.3, "zero": 0.1}
+_GAINS = {"swap": 1.5, "flip": 1.5, "gravity": 0.5, "gain": 1.0, "zero": 0.1}
 # Leaving out parts of the log tells how well the gain is known, or the zero that was estimated.
 _SIGMAS = {"gravity": 3.0, "gain": 4.0, "zero": 5.0}
-_CLEAR = 1.0  # a wrong factor of the effort that gains so much need not be known well
-_LEAST_ZERO, _MOST_ZERO = 0.05, 0.7  # [rad or m]; real arms are off by a degree or two, and a wall is π/2
+_LEAST_ZERO, _MOST_ZERO = 0.08, 0.7  # [rad or m]; real arms are off by a degree or two, and a wall is π/2
 _FACTORS = 2.0 ** np.array([-2.0, -1.5, -1.0, 1.0, 1.5, 2.0])
 _ZEROS = (0.0, -0.25, 0.25, -0.5, 0.5)  # where the search for a zero starts [rad or m]
-_LOADED = 0.1  # weight of a joint over the largest, from which on its zero is looked for
+_LOADED = 0.1  # weight of a joint over the largest, from which on its zero and gain are looked for
 _TURNS, _STEP, _NUDGE = 4, 0.5, 1e-4
-_ALIKE = 0.5  # correlation of weights from which on the sign of gravity is told by where the links are
+_ALIKE = 0.95  # correlation of weights from which on the sign of gravity is told by where the links are
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +111,7 @@ def examine_mistakes(model: Model, rows: FitRows, moving: Mask) -> tuple[list[Fi
 
 def _shows(mistake: Mistake, as_is: float) -> bool:
     gain = as_is - mistake.misfit
-    clear = mistake.kind == "gain" and gain > _CLEAR
-    known = clear or mistake.sigmas is None or mistake.sigmas > _SIGMAS[mistake.kind]
+    known = mistake.sigmas is None or mistake.sigmas > _SIGMAS[mistake.kind]
     return gain > _GAINS[mistake.kind] and known
 
 
@@ -166,10 +164,9 @@ def trials(model: Model, rows: FitRows, moving: Mask) -> Iterator[Mistake]:
     if 2 * len(movers) > len(moving):
         yield from _gravities(as_is)
     weight = model.gravity_torque(rows.q, as_is.values()).std(axis=0)
-    for j in movers:
+    for j in (j for j in movers if weight[j] > _LOADED * weight.max()):
         yield _gain(as_is, j)
-        if weight[j] > _LOADED * weight.max():
-            yield from _zero(as_is, j)
+        yield from _zero(as_is, j)
 
 
 def _gravities(as_is: _Fitted) -> Iterator[Mistake]:
