@@ -12,8 +12,8 @@ from armid.signals.filters import (
     decimated_rows,
     differenced,
     low_pass,
+    motion_band,
     smoothing_kernel,
-    velocity_bandwidth,
 )
 from tests.signals.waves import Wave
 
@@ -118,9 +118,22 @@ def test_bandwidth_sees_through_encoder_noise():
     q = Wave(np.random.default_rng(1), joints=3).motion(time)[0]
     noisy = q + 1e-3 * np.random.default_rng(2).normal(size=q.shape)
     for values in (q, noisy):
-        assert 0.3 < velocity_bandwidth(values, 100.0) < 0.6
+        assert 0.3 < motion_band(values, 100.0).bandwidth_hz < 0.6
     with pytest.raises(SignalError, match="no joint moves"):
-        velocity_bandwidth(np.zeros((500, 2)), 100.0)
+        motion_band(np.zeros((500, 2)), 100.0)
+
+
+def test_noise_of_positions_limits_the_cut_off():
+    """Where noise has 1 % of the acceleration's power after an ideal low-pass, by Fourier transforms of either."""
+    time = np.arange(40_000) / 200.0
+    wave = np.sin(2 * np.pi * 0.5 * time)[:, None]
+    noise = 1e-3 * np.random.default_rng(0).normal(size=wave.shape)
+    cutoff = motion_band(wave + noise, 200.0).clean_hz
+    frequency = np.fft.rfftfreq(len(time), 1.0 / 200.0)
+    passed = frequency**2 * (frequency < cutoff)
+    power = [np.sum(np.abs(passed * np.fft.rfft(x[:, 0])) ** 2) for x in (wave, noise)]
+    assert power[1] / power[0] == pytest.approx(0.01, rel=0.3)
+    assert motion_band(wave, 200.0).clean_hz > 50.0
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from armid.signals.filters import (
     filtered,
     low_pass,
     low_pass_kernel,
+    motion_band,
     smooth,
     smoothing_kernel,
-    velocity_bandwidth,
 )
 from armid.signals.problems import SignalError, check_cutoff
 from armid.signals.repair import MAD, fill_missing, with_increasing_time
@@ -40,7 +40,8 @@ class LowPass(Strategy):
 
     Attributes:
         cutoff_hz: of the filter on torque and regressor; ``auto`` for ten times the frequency that holds 99 % of the
-            velocity's power, within 2 and 20 Hz (5 Hz for a typical excitation up to 0.5 Hz).
+            velocity's power, within 2 and 20 Hz (5 Hz for a typical excitation up to 0.5 Hz), or less where the noise
+            of the positions would have more than 1 % of the acceleration's power; see `motion_band`.
         order: of one pass of the Butterworth filter.
         decimate: keep every n-th row; ``auto`` leaves 2.5 rows per period of the cut-off, so that the noise in
             neighbouring rows is nearly independent.
@@ -63,7 +64,7 @@ class LowPass(Strategy):
         """Filter, differentiate, decimate."""
         log, position, bad, notes = uniform_motion(log)
         rate = log.rate_hz
-        cutoff, bandwidth = self._cutoff(position, rate)
+        cutoff, why = self._cutoff(position, rate)
         check_cutoff("LowPass", cutoff, rate)
         wide = min(2.0 * cutoff, 0.45 * rate) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
         check_cutoff("LowPass", wide, rate)
@@ -73,7 +74,7 @@ class LowPass(Strategy):
         if self.measured:
             motion = self._with_measured(log, motion, rate, wide)
         kernel = low_pass_kernel(rate, cutoff, self.order, tail=self.tail)
-        said = note("signals.low_pass", cutoff_hz=cutoff, bandwidth_hz=bandwidth, step=step, motion_cutoff_hz=wide)
+        said = note("signals.low_pass", cutoff_hz=cutoff, step=step, motion_cutoff_hz=wide, **why)
         chosen = replace(self, cutoff_hz=float(cutoff), decimate=int(step), motion_cutoff_hz=float(wide))
         reach = int(np.ceil(rate / wide))
         data = kernel_dataset(chosen, log, motion, kernel, step, bad, reach, (*notes, said))
@@ -86,15 +87,16 @@ class LowPass(Strategy):
         kernel = low_pass_kernel(rate_hz, self.motion_cutoff_hz, self.order, tail=FELT)
         return len(kernel) // 2 + STENCIL // 2
 
-    def _cutoff(self, position: Array, rate: float) -> tuple[float, float | None]:
-        """The cut-off, and the bandwidth of the velocity if it follows from that [Hz]."""
+    def _cutoff(self, position: Array, rate: float) -> tuple[float, dict[str, float | None]]:
+        """The cut-off [Hz], and what it follows from."""
         if not isinstance(self.cutoff_hz, str):
-            return float(self.cutoff_hz), None
+            return float(self.cutoff_hz), {"bandwidth_hz": None}
         if self.cutoff_hz != "auto":
             raise SignalError("LowPass", f"cutoff_hz is {self.cutoff_hz!r}; use a number or 'auto'")
-        bandwidth = velocity_bandwidth(position, rate)
-        cutoff = float(np.clip(BANDWIDTHS * bandwidth, SLOWEST_HZ, FASTEST_HZ))
-        return min(cutoff, 0.2 * rate), bandwidth
+        band = motion_band(position, rate)
+        wanted = float(np.clip(BANDWIDTHS * band.bandwidth_hz, SLOWEST_HZ, FASTEST_HZ))
+        cutoff = min(max(band.clean_hz, SLOWEST_HZ), wanted, 0.2 * rate)
+        return cutoff, {"bandwidth_hz": band.bandwidth_hz, "clean_hz": band.clean_hz if cutoff < wanted else None}
 
     def _with_measured(self, log: Log, motion: Motion, rate: float, cutoff: float) -> Motion:
         parts = dict(zip(("velocity", "acceleration"), motion[1:], strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import signal
@@ -17,6 +18,10 @@ FIVE_POINTS = np.array([-3.0, 12.0, 17.0, 12.0, -3.0]) / 35.0  # the cubic throu
 BLOCK = 8192  # samples filtered at a time
 DENSE_TAPS_PER_STEP = 300  # up to here a matrix product is faster than FFTs
 DENSE_ELEMENTS = 2_000_000  # largest matrix for it
+STANDS_OUT = 30.0  # times the noise: a line of white noise does so once in 1e9
+FASTEST_MOTION_HZ = 10.0  # or a hundredth of the sample rate, if that is more
+NOISY = 0.01  # power of an acceleration's noise over its own: what an inertia is underestimated by
+STRONG = 0.01  # power of a joint's acceleration over the largest, from which on its noise counts
 
 
 def low_pass(values: Array, rate_hz: float, cutoff_hz: float, order: int = 4) -> Array:
@@ -95,24 +100,64 @@ def check_passes(passes: int) -> None:
         raise SignalError("smoothing", f"passes is {passes!r}; use a whole number from 1")
 
 
-def velocity_bandwidth(position: Array, rate_hz: float, share: float = 0.99) -> float:
-    """Frequency [Hz] below which `share` of the velocity's power lies, noise taken off.
+@dataclass(frozen=True)
+class Band:
+    """What the spectrum of positions says about a low-pass.
 
-    The position's spectrum (Welch) loses its floor, the median of its upper half, before it is multiplied by ω²;
-    without that the noise of an encoder would dominate. Columns are weighted by their own velocity's power.
+    Attributes:
+        bandwidth_hz: 99 % of the velocity's power lies below.
+        clean_hz: up to here the acceleration's noise has less than 1 % of its power, on the worst of the joints that
+            accelerate; inf where positions have no noise.
+    """
+
+    bandwidth_hz: float
+    clean_hz: float
+
+
+def motion_band(position: Array, rate_hz: float) -> Band:
+    """Bandwidth of the motion and of what noise leaves of it, from the spectrum of the positions (Welch).
+
+    Rounding, jittering clocks and rows that repeat the one before make noise that is nearly white, and that ω² and ω⁴
+    would lift over any motion. So its level is read where no arm moves, and lines count only below, if they stand far
+    above it. The accelerations of a low-pass at f keep the variance S (2π)⁴ f⁵ / 5 of noise with the density S.
+
+    Args:
+        position: (samples, joints), uniformly sampled, without holes.
+        rate_hz: sample rate.
+
+    Raises:
+        SignalError: no joint moves.
     """
     length = min(len(position), max(256, int(60.0 * rate_hz)))
     frequency, power = signal.welch(
         position - position.mean(axis=0), fs=rate_hz, nperseg=length, axis=0, detrend="linear", window="hann"
     )
-    power = power - 3.0 * np.median(power[len(power) // 2 :], axis=0)
-    velocity = np.maximum(power, 0.0) * frequency[:, None] ** 2
+    fastest = max(FASTEST_MOTION_HZ, 0.01 * rate_hz)
+    noise = _noise_density(frequency, power, fastest)
+    seen = (power > STANDS_OUT * noise) & (frequency < fastest)[:, None]
+    omega = 2.0 * np.pi * frequency[:, None]
+    velocity, acceleration = (np.where(seen, power * omega**n, 0.0) for n in (2, 4))
     totals = velocity.sum(axis=0)
     if not totals.max() > 0.0:
         raise SignalError("bandwidth", "no joint moves; there is nothing to identify from this log")
     moving = totals > 1e-6 * totals.max()
-    edges = [frequency[np.searchsorted(np.cumsum(column), share * column.sum())] for column in velocity.T[moving]]
-    return float(max(np.max(edges), frequency[1]))
+    edges = [frequency[np.searchsorted(np.cumsum(column), 0.99 * column.sum())] for column in velocity.T[moving]]
+    spread = acceleration.sum(axis=0) * frequency[1]
+    strong = spread > STRONG * spread.max()
+    with np.errstate(divide="ignore"):
+        clean = (5.0 * NOISY * spread[strong] / (noise[strong] * (2.0 * np.pi) ** 4)) ** 0.2
+    return Band(float(max(np.max(edges), frequency[1])), float(clean.min()))
+
+
+def _noise_density(frequency: Array, power: Array, fastest: float) -> Array:
+    """The noisiest octave where no arm moves; the rounding of slow positions makes noise that falls with frequency.
+
+    Medians, which lines do not touch, made means of what scatters as a periodogram does.
+    """
+    least = min(fastest, 0.25 * float(frequency[-1]))
+    octave = np.floor(np.log2(np.maximum(frequency, 1e-300) / least))
+    levels = [np.median(power[octave == number], axis=0) for number in np.unique(octave[octave >= 0.0])[:-1]]
+    return np.asarray(np.max(levels, axis=0) / np.log(2.0))
 
 
 def low_pass_kernel(rate_hz: float, cutoff_hz: float, order: int = 4, *, tail: float = 1e-9) -> Array:

@@ -23,7 +23,7 @@ from armid.signals.period import Period, PeriodSearch, find_period, intact_perio
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
 from armid.signals.problems import SignalError
-from armid.signals.repair import find_gaps, with_increasing_time
+from armid.signals.repair import find_gaps
 from armid.signals.resample import is_uniform
 from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
 
@@ -276,7 +276,7 @@ def _chosen(log: Log) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
     from armid.signals.doctor.examine import examine
 
     required_position(log)
-    ordered, _ = with_increasing_time(log)
+    ordered, _ = Repair(max_gap_s=0.0).apply(log, None)
     if len(ordered) < 8:
         raise LogError(log.info.source, "time", f"has {len(ordered)} samples in order; at least 8 are needed")
     report = examine(log)
@@ -345,4 +345,5 @@ def _uneven(report: Examination, log: Log) -> tuple[tuple[Preparation, ...], Not
     if is_uniform(log.time):
         return (), ()
     found = [finding for code in ("irregular-timestamps", "gaps") for finding in report.of(code)]
-    return (Resample(),), (note("signals.uneven", finding=found[0].note if found else None),)
+    longest = max(Repair().max_gap_s, 3.0 * float(np.median(np.diff(log.time))))
+    return (Resample(max_gap_s=longest),), (note("signals.uneven", finding=found[0].note if found else None),)

@@ -21,6 +21,7 @@ from armid.signals.repair import (
     find_spikes,
     mend_spikes,
     recurring,
+    stale_rows,
     with_increasing_time,
 )
 from armid.signals.resample import is_uniform, resample, shifted
@@ -94,7 +95,7 @@ def moving_rows(log: Log, threshold: float = 0.02) -> Mask:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair(Preparation):
-    """Put time in order and fill short holes; long ones stay, and are left out of the regression later.
+    """Put time in order, leave stale rows out and fill short holes; long ones are left out of the regression later.
 
     Attributes:
         max_gap_s: longest hole that is interpolated [s].
@@ -103,11 +104,15 @@ class Repair(Preparation):
     max_gap_s: float = 0.05
 
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
-        """Drop samples out of order, interpolate short runs of NaN."""
+        """Drop samples out of order and such as only repeat the one before, interpolate short runs of NaN."""
         notes: list[Note] = []
         log, removed = with_increasing_time(log)
         if removed:
             notes.append(note("signals.unordered", count=removed))
+        stale = stale_rows(log)
+        if stale.any():
+            notes.append(note("signals.stale", count=int(stale.sum()), share=float(stale.mean())))
+            log = log.rows(~stale)
         changed, total = {}, 0
         for name, values in log.channels.items():
             changed[name], filled = fill_missing(log.time, values, self.max_gap_s)
@@ -185,6 +190,7 @@ class Resample(Preparation):
         """Interpolate."""
         part = resample(log, self.rate_hz, effort=self.effort, max_gap_s=self.max_gap_s)
         gaps = find_gaps(log.time, 3.0).lengths_s
+        gaps = gaps[gaps > (self.max_gap_s or 0.0)]
         longest = float(gaps.max(initial=0.0))
         return part, (note("signals.resampled", rate_hz=part.rate_hz, gaps=len(gaps), longest_s=longest),)
 

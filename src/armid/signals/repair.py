@@ -15,6 +15,9 @@ from armid.signals.problems import SignalError
 SMALL = 1e-6  # of a channel's range: spikes below are the arithmetic of whoever wrote it
 ALIKE = 0.5  # of a spike's height, by which other periods may differ where it recurs
 COMPARED = 16  # periods before and after a spike that are looked at
+MEASURED = ("position", "velocity", "acceleration", "effort", "current")  # channels that noise or motion changes
+STILL = 5  # rows: a longer stretch without change is rest, unless the position is elsewhere afterwards
+SAMPLES = 20_000  # of these the step size of a signal is judged
 MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
 
 
@@ -61,6 +64,52 @@ def with_increasing_time(log: Log) -> tuple[Log, int]:
     keep = increasing_rows(log.time)
     removed = int(len(keep) - keep.sum())
     return (log if removed == 0 else log.rows(keep)), removed
+
+
+def quantum(x: Array) -> float:
+    """Step size of a quantised signal; 0 if its values do not lie on a grid that is coarse enough to be seen."""
+    values = np.unique(x[: len(x) // 2 + SAMPLES // 2][-SAMPLES:])
+    if len(values) < 3:
+        return float(values[-1] - values[0]) if len(values) == 2 else 0.0
+    steps = np.diff(values)
+    steps = steps[steps > 1e-9 * (values[-1] - values[0])]
+    if not len(steps):
+        return 0.0
+    # The smallest steps are one quantum if there is one; the mean of many takes out rounding.
+    least = float(np.percentile(steps, 2.0))
+    unit = float(np.mean(steps[steps < 1.5 * least]))
+    ratio = steps[steps < 20.0 * unit] / unit
+    on_grid = np.abs(ratio - np.round(ratio)) < 0.05
+    return unit if len(ratio) >= 2 and on_grid.mean() > 0.98 else 0.0
+
+
+def stale_rows(log: Log) -> Mask:
+    """Rows that repeat the measured values of the row before, though the arm has moved or noise should show.
+
+    The recorder ran on and its source did not. A channel must change by more than three of its steps right before and
+    right after, which no signal does that really stays; a stretch of more than a few rows is rest unless some position
+    jumps afterwards by half as much as it went in the same time before, or more. Time must increase.
+    """
+    values = np.hstack([log[name] for name in MEASURED if name in log] or [np.zeros((len(log), 0))])
+    result = np.zeros(len(log), dtype=bool)
+    if len(log) < 4 or not values.shape[1]:
+        return result
+    same = ((values[1:] == values[:-1]) | np.isnan(values[1:]) & np.isnan(values[:-1])).all(axis=1)
+    fresh = np.flatnonzero(np.concatenate([[True], ~same]))  # rows that differ from the one before
+    held = np.diff(fresh) - 1  # repetitions of each but the last
+    runs = np.flatnonzero(held[1:]) + 1
+    if not len(runs):
+        return result
+    least = 3.0 * np.array([quantum(column[np.isfinite(column)]) for column in values.T])
+    here, long = fresh[runs], held[runs] > STILL
+    earlier = np.abs(values[here] - values[np.where(long, np.maximum(here - held[runs], 0), here - 1)])
+    later = np.abs(values[fresh[runs + 1]] - values[here])
+    moved = (earlier > least) & (later > least)
+    jumped = moved & (later > 0.5 * earlier) & (np.arange(values.shape[1]) < len(log.joints)) & ("position" in log)
+    stale = np.where(long, jumped.any(axis=1), moved.any(axis=1))
+    for run in runs[stale]:
+        result[fresh[run] + 1 : fresh[run + 1]] = True
+    return result
 
 
 def fill_missing(time: Array, values: Array, max_gap_s: float) -> tuple[Array, int]:

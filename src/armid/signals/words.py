@@ -57,8 +57,11 @@ def _other_period(stated_s: float, reason: Any, found: Any) -> str:
     return f"the log states a period of {stated_s:g} s, but with that {_told(reason)}{other}"
 
 
-def _low_pass(cutoff_hz: float, bandwidth_hz: float | None, step: int, motion_cutoff_hz: float) -> str:
+def _low_pass(
+    cutoff_hz: float, bandwidth_hz: float | None, step: int, motion_cutoff_hz: float, clean_hz: float | None = None
+) -> str:
     because = "" if bandwidth_hz is None else f", because 99 % of the velocity's power lies below {bandwidth_hz:.3g} Hz"
+    because += "" if clean_hz is None else f" and accelerations are noisy above {clean_hz:.2g} Hz"
     every = f"; every {_ordinal(step)} row is kept" if step > 1 else ""
     return (
         f"Torque and regressor are low-passed alike at {cutoff_hz:.3g} Hz (zero-phase Butterworth){because}{every}. "

@@ -13,7 +13,7 @@ from armid.arrays import Array, Indices, Mask
 from armid.logs.log import Log
 from armid.signals.doctor.clock import TimeColumn
 from armid.signals.doctor.finding import Finding, at_rows, found
-from armid.signals.repair import MAD
+from armid.signals.repair import MAD, quantum
 
 EXAMINED = ("position", "velocity", "acceleration", "effort", "current")
 EFFORTS = ("effort", "current")
@@ -28,7 +28,6 @@ _RELEVANT = 2e-3  # height of a spike over the standard deviation of the channel
 # Neighbouring blocks of spikes are no single-sample spikes any more: above this share they are noise of another kind.
 _SPIKY = 0.05
 _BLOCK = 64  # samples over which the local noise is taken
-_SAMPLES = 20_000  # of these the step size of a signal is judged
 # A cubic through the neighbours at -2, -1, 1, 2 predicts the middle sample. White noise of deviation 1 makes a
 # difference of deviation sqrt(1 + 34/36).
 _NEIGHBOURS = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / 6.0
@@ -217,23 +216,6 @@ def noise_level(x: Array) -> float:
     """Standard deviation of white noise in a smooth signal: robust, blind to steps, spikes and slow change."""
     rough = np.abs(roughness(x)[2:-2])
     return MAD * float(np.median(rough)) / _GAIN if len(rough) else 0.0
-
-
-def quantum(x: Array) -> float:
-    """Step size of a quantised signal; 0 if its values do not lie on a grid that is coarse enough to be seen."""
-    values = np.unique(x[: len(x) // 2 + _SAMPLES // 2][-_SAMPLES:])
-    if len(values) < 3:
-        return float(values[-1] - values[0]) if len(values) == 2 else 0.0
-    steps = np.diff(values)
-    steps = steps[steps > 1e-9 * (values[-1] - values[0])]
-    if not len(steps):
-        return 0.0
-    # The smallest steps are one quantum if there is one; the mean of many takes out rounding.
-    least = float(np.percentile(steps, 2.0))
-    unit = float(np.mean(steps[steps < 1.5 * least]))
-    ratio = steps[steps < 20.0 * unit] / unit
-    on_grid = np.abs(ratio - np.round(ratio)) < 0.05
-    return unit if len(ratio) >= 2 and on_grid.mean() > 0.98 else 0.0
 
 
 def spikes(x: Array, factor: float = 8.0, least: float = 0.0) -> Indices:

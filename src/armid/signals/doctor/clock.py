@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import Array, Indices
 from armid.logs.log import RATE_TOLERANCE, Log
 from armid.signals.doctor.finding import Finding, at_rows, found
-from armid.signals.repair import MAD
+from armid.signals.repair import MAD, stale_rows
 
 # Steps that differ by less than this much of the median step, in standard deviation, count as regular: what is left
 # moves a sample by 2 % of a step, less than the error of linear interpolation between samples.
@@ -72,6 +72,12 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
     findings += _repeated(log, rows, steps, step)
     kept = _in_order(time, rows, steps, step)
     findings += _backward(time, rows, steps, step, "" if len(kept) < (1.0 - _FEW) * len(rows) else "warning")
+    stale = stale_rows(log.rows(kept))
+    if stale.any():
+        where = at_rows(time, kept[stale])
+        findings.append(found("stale-rows", where=where, count=where.count, share=float(stale.mean())))
+        kept = kept[~stale]
+        step = float(np.median(np.diff(time[kept])))
     clean = np.diff(time[kept])
     findings += _gaps(time, kept, clean, step)
     findings += _irregular(clean, step)

@@ -8,10 +8,11 @@ import numpy as np
 
 from armid.arrays import Array, Mask
 from armid.robot.robot import Limits
-from armid.signals.doctor.channels import Channels, noise_level, quantum
+from armid.signals.doctor.channels import Channels, noise_level
 from armid.signals.doctor.clock import TimeColumn
-from armid.signals.filters import central_differences, low_pass, velocity_bandwidth
+from armid.signals.filters import central_differences, low_pass, motion_band
 from armid.signals.problems import SignalError
+from armid.signals.repair import quantum
 
 _SHORT = 200  # samples that are needed to say anything about motion
 # Less travel or speed than this (rad, rad/s; m, m/s) shows little but friction at reversals and gravity at one place.
@@ -90,7 +91,7 @@ def _bandwidth(position: Array, rate_hz: float) -> float:
     """Frequency below which 99 % of the velocity's power lies [Hz]; 1 where nothing moves."""
     usable = position[:, np.isfinite(position).all(axis=0)]
     try:
-        band = velocity_bandwidth(usable, rate_hz)
+        band = motion_band(usable, rate_hz).bandwidth_hz
     except SignalError:
         return 1.0
     return float(np.clip(band, 2.0 * rate_hz / len(position), 0.1 * rate_hz))

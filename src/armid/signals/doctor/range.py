@@ -10,10 +10,11 @@ import numpy as np
 from armid.arrays import Array, Indices, Mask
 from armid.logs.log import LogInfo
 from armid.robot.robot import Limits
-from armid.signals.doctor.channels import EFFORTS, Channels, noise_level, quantum, roughness
+from armid.signals.doctor.channels import EFFORTS, Channels, noise_level, roughness
 from armid.signals.doctor.clock import TimeColumn
 from armid.signals.doctor.finding import Finding, Where, at_rows, found
 from armid.signals.doctor.motion import BEYOND, DEGREES, SPEED, TRAVEL, Track, Travel, bounds
+from armid.signals.repair import quantum
 
 # Real time over the log's, and the units that are mistaken for each other to make it so.
 _UNITS = {
