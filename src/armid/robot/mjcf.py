@@ -211,7 +211,7 @@ def _colliding(model: Any, body: int) -> list[int]:
     endless = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
     geoms = range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body])
     collides = model.geom_contype | model.geom_conaffinity
-    return [geom for geom in geoms if collides[geom] and model.geom_type[geom] not in endless]
+    return [geom for geom in geoms if collides[geom] and int(model.geom_type[geom]) not in endless]
 
 
 def _surroundings(model: Any) -> list[UnreadShape]:

@@ -33,9 +33,21 @@ def around_mesh(triangles: Array) -> list[Shape]:
     axis, points = whole[1] - whole[0], triangles.reshape(-1, 3)
     along = (points @ axis).reshape(-1, 3)
     edges = np.linspace(along.min(), along.max(), _SLABS + 1)
-    slabs = [triangles[(along.max(axis=1) >= a) & (along.min(axis=1) <= b)] for a, b in pairwise(edges)]
-    parts = [_around(slab.reshape(-1, 3)) for slab in slabs if len(slab)]
+    slabs = [_between(triangles, along, low, high) for low, high in pairwise(edges)]
+    parts = [_around(slab) for slab in slabs if len(slab)]
     return parts if sum(map(_volume, parts)) < _WORTH * _volume(whole) else [whole]
+
+
+def _between(triangles: Array, along: Array, low: float, high: float) -> Array:
+    """Corners of the parts of triangles whose heights `along` an axis lie between two values."""
+    way, rise = np.roll(triangles, -1, axis=1) - triangles, np.roll(along, -1, axis=1) - along
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.sort([(low - along) / rise, (high - along) / rise], axis=0)
+    level = (along >= low) & (along <= high)
+    first = np.where(rise == 0.0, np.where(level, 0.0, 2.0), np.maximum(ends[0], 0.0))
+    last = np.where(rise == 0.0, 1.0, np.minimum(ends[1], 1.0))
+    points = [triangles + share[..., None] * way for share in (first, last)]
+    return np.concatenate([point[first <= last] for point in points])
 
 
 def read_mesh(name: str, folder: Path) -> Array | None:
