@@ -22,10 +22,8 @@ class SignalError(ArmidError):
 def check_cutoff(step: str, cutoff_hz: float, rate_hz: float) -> None:
     """Refuse a cut-off frequency that is not between 0, or what a filter can hold, and half the sample rate."""
     if not 1e-5 * rate_hz < cutoff_hz < 0.5 * rate_hz:
-        raise SignalError(
-            step,
-            f"cutoff_hz is {cutoff_hz:g}; it must be above {1e-5 * rate_hz:g} and below {0.5 * rate_hz:g} Hz, half the rate",
-        )
+        between = f"above {1e-5 * rate_hz:g} and below {0.5 * rate_hz:g} Hz, half the sample rate"
+        raise SignalError(step, f"cutoff_hz is {cutoff_hz:g}; it must be {between}")
 
 
 def plural(count: int, noun: str) -> str:
