@@ -9,6 +9,7 @@ from armid.errors import ArmidError
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
+from armid.payload.joint import arm_columns
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.torque.friction.term import FrictionTerm
@@ -220,6 +221,18 @@ def test_friction_in_proportion_to_the_load():
     model = LoadedTorqueModel(fit.torque_model, BODY)
     x = np.concatenate([fit.values, 1.5 * BODY])
     np.testing.assert_allclose(model.linear_torque(draws.motion, x), model.regressor(draws.motion) @ x, atol=1e-8)
+
+
+def test_torque_in_proportion_to_the_weight_stays_with_the_arm():
+    """A gain of the weight, estimated again, would be taken for the payload; friction curves are estimated again."""
+    fit = Draws("kr15").fit()
+    terms = tuple(FrictionTerm(law, 1, shapes) for law, shapes in (("gain", ()), ("rest", (0.1,)), ("smooth", (0.05,))))
+    arm, friction = arm_columns(
+        replace(fit, terms=terms, columns=(*fit.columns, *(name for term in terms for name in term.names)))
+    )
+    count = len(fit.columns)
+    assert {count, count + 1} <= set(arm)
+    assert set(range(count + 2, count + 12)) <= set(friction)
 
 
 def test_nothing_and_less_than_nothing():

@@ -14,7 +14,8 @@ from armid.dynamics.threads import one_blas_thread
 from armid.estimation.covariance import correlation_of, noise_covariance
 from armid.estimation.linear import residual_variance
 from armid.estimation.problem import EstimationError, Problem
-from armid.torque.friction.added import TERMS
+from armid.torque.friction.added import GAIN
+from armid.torque.friction.smooth import REST
 from armid.torque.payload import LoadedTorqueModel
 
 if TYPE_CHECKING:
@@ -118,10 +119,11 @@ class _Part:
 def arm_columns(fit: Fit) -> tuple[Indices, Indices]:
     """Indices of the fit's values that stay with the arm (links, rotors, springs), and of its friction.
 
-    Random effects of a mixed model stay too: free, they would take what the payload does for friction.
+    What a mixed model has in proportion to the weight and below its slowest data stays too: free, it would take what
+    the payload does for friction.
     """
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    kinds |= {name: "random" for term in fit.terms if term.law in TERMS for name in term.names}
+    kinds |= {name: "arm" for term in fit.terms if term.law in (GAIN.name, REST.name) for name in term.names}
     friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.columns])
     return np.flatnonzero(~friction), np.flatnonzero(friction)
 
