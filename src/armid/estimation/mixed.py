@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.stats import t as student
 
 from armid.arrays import Array, Indices
 from armid.estimation.consistent.conditions import Bounds, Unknowns
@@ -43,10 +44,11 @@ PASSES = 4  # after the linear one: load, delay, correlation and reversals come 
 DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
 LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
-SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, **dict.fromkeys(LEVELS, 0.05)}
+SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, **dict.fromkeys(LEVELS, 0.2)}
 REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
+BELIEVED = 3.0  # observations that this assumption counts for where there are several
 FOUND = ("smooth", "smooth-even", "load", "gain")  # kinds of friction beyond linear
 FOLDS, CLEARLY = 5, 2.0  # of neighbouring rows, by which it is judged; minus twice the log likelihood that tells
 VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
@@ -105,7 +107,7 @@ class MixedEffects(Estimator):
         )
         kinds = {name: float(np.sqrt(variance)) for name, variance in state.components.groups.items()}
         assumed = len(problem.data) == 1
-        between = (ASSUMED, ASSUMED, 0.0) if assumed else tuple(kinds.get(name, 0.0) for name in LEVELS)
+        between = (ASSUMED, ASSUMED, 0.0) if assumed else tuple(state.between(kinds.get(name, 0.0)) for name in LEVELS)
         notes = [
             note("estimation.random_effects", shares=kinds),
             note("estimation.recordings", spread=list(between), count=len(problem.data)),
@@ -230,6 +232,12 @@ class _Pass:
 
     def _shows(self, law: str) -> bool:
         return law not in SIZES or np.sqrt(self.components.groups.get(law, 0.0)) > VANISHED
+
+    def between(self, found: float) -> float:
+        """Standard deviation between recordings that makes 95 % intervals hold, from one that few recordings gave."""
+        told = len(self.level) * (len(self.problem.data) - 1)
+        variance = (told * found**2 + BELIEVED * ASSUMED**2) / (told + BELIEVED)
+        return float(np.sqrt(variance) * student.ppf(0.975, told + BELIEVED) / 1.96)
 
     def _grams(self) -> list[Grams]:
         """Of the rows, in folds of neighbouring ones."""
