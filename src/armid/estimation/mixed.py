@@ -171,7 +171,7 @@ class _Pass:
             self.slope = self.search = None
             self.estimate()
             return
-        self.components = variance_components(grams, labels, SIZES, self.search)
+        self.components = variance_components(grams, labels, SIZES, self.search, ("load", "gain") if judge else ())
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
         right = (1.0 / self.components.noise) @ grams.right

@@ -18,6 +18,7 @@ from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
 
 FLAT = 1e-10  # precision of free coefficients, as a share of what the data say
+DEVIATIONS = np.geomspace(1e-3, 5.0, 14)  # of a group, in its size, over which its variance is averaged
 LEAST, MOST = -16.0, 4.0  # logarithms of a variance component
 
 
@@ -90,6 +91,7 @@ def variance_components(
     labels: Sequence[str],
     sizes: Mapping[str, float],
     start: Array | None = None,
+    averaged: Sequence[str] = (),
 ) -> VarianceComponents:
     """Maximise the restricted likelihood, less the standard deviation of each group over its size.
 
@@ -101,6 +103,8 @@ def variance_components(
         labels: group of each column; an empty string for those that are free.
         sizes: typical standard deviation of each group.
         start: `VarianceComponents.search` of a similar problem.
+        averaged: groups whose variance is the mean over what the data and its size allow, not the most likely one:
+            for effects that are hard to tell from free ones, whose most likely variance is none all too often.
     """
     names = np.array(labels)
     seen = np.einsum("jii->i", grams.products) > 0.0
@@ -111,6 +115,8 @@ def variance_components(
         bounds = [(u - 14.0, u + 8.0) for u in x[: problem.joints]] + [(LEAST, MOST)] * len(groups)
         first = x if start is None or len(start) != len(x) else np.clip(start, *np.array(bounds).T)
         found = minimize(problem.cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300})
+        for name in set(averaged) & set(groups):
+            found.x[problem.joints + groups.index(name)] = problem.mean_variance(found.x, groups.index(name))
     variances = np.exp(found.x)
     own = dict(zip(groups, variances[problem.joints :].tolist(), strict=True))
     return VarianceComponents(variances[: problem.joints], own, found.x)
@@ -168,6 +174,17 @@ class _Likelihood:
         """Noise of a tenth of the torque, effects of a third of their typical size."""
         noise = np.log(np.maximum(1e-2 * self.power / np.maximum(self.counts, 1.0), 1e-300))
         return np.concatenate([noise, 2.0 * np.log(0.3 * np.array(sizes))]) if len(sizes) else noise
+
+    def mean_variance(self, x: Array, group: int) -> float:
+        """Logarithm of the mean of a group's variance, the other variances as they are."""
+        deviations = DEVIATIONS / self.rates[group]
+        costs = np.empty(len(deviations))
+        for k, deviation in enumerate(deviations):
+            there = x.copy()
+            there[self.joints + group] = 2.0 * np.log(deviation)
+            costs[k] = self.cost(there)[0]
+        density = np.exp(costs.min() - costs)
+        return float(np.log(np.trapezoid(density * deviations**2, deviations) / np.trapezoid(density, deviations)))
 
     def cost(self, x: Array) -> tuple[float, Array]:
         """Value and gradient."""
