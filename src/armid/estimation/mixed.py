@@ -320,12 +320,13 @@ class _Pass:
             self.search = None
             values = np.concatenate([values, np.zeros(len(self.problem.names) - count)])
         else:
-            self._look_at_residuals(values)
             delay = problem.delay_s
             if self.slope is not None:
                 delay = DELAY_UNIT * self.mean[count : count + problem.robot.n_joints]
                 delay = np.where(delay > LEAST_DELAY, delay, 0.0)  # torque is reported late, never early
-            self.problem = problem.with_terms(problem.torque_model.terms, load_values=loads, delay_s=delay)
+            self.problem = problem.with_terms(problem.torque_model.terms, delay_s=delay)
+            self._look_at_residuals(values)
+            self.problem = self.problem.with_terms(problem.torque_model.terms, load_values=loads)
         if all(d.measured is not None or d.kernel is None for d in problem.data):
             filtered = all(dataset.kernel is not None for dataset in problem.data)
             # Unfiltered, sign(v) has no slope; a filter gives it one, and reversals show delays best.
