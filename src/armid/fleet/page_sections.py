@@ -62,7 +62,7 @@ def named(words: Sequence[str], most: int = NAMED) -> str:
 
 def address(arm: str) -> str:
     """Where an arm's history is on the page."""
-    return f"#arm={quote(arm, safe='')}"
+    return f"#arm={quote(arm, safe='', errors='backslashreplace')}"
 
 
 def looked(result: FleetResult) -> dict[str, list[WatchEntry]]:
