@@ -25,6 +25,7 @@ FOUND = (
     "fit:643",  # a gear ratio of zero
     "fit:892",  # a note with other values than its sentence has
     "mjcf:492",  # a mass of 1e300 kg
+    "plan:297",  # a note about a mapping
     "friction:16",  # a list as the number of a joint
     "csv log:219",  # a line break in the name of a column
     "csv log:329",  # a position of 1e300: no lag scores

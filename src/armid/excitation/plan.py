@@ -82,7 +82,7 @@ class Plan:
     def unchecked(self) -> tuple[str, ...]:
         """What the plan may break, because it was not checked."""
         noted = [str(note) for note in self.notes if note.code.startswith(UNCHECKED)]
-        known = {margin.quantity for margin in self.margins} | {note.values.get("check") for note in self.notes}
+        known = {margin.quantity for margin in self.margins} | {str(note.values.get("check")) for note in self.notes}
         return (*noted, *(f"{name}: no part of this design" for name in CHECKS if name not in known))
 
     def __repr__(self) -> str:
