@@ -94,7 +94,7 @@ def lowest(model, data, geom):
         return float((points @ axes.T + centre)[:, 2].min())
     if kind == mujoco.mjtGeom.mjGEOM_BOX:
         return float(centre[2] - np.abs(axes[2]) @ size)
-    rise = abs(axes[2, 2])
+    rise = min(abs(axes[2, 2]), 1.0)
     flat = kind == mujoco.mjtGeom.mjGEOM_CYLINDER
     long = kind != mujoco.mjtGeom.mjGEOM_SPHERE
     return float(centre[2] - (size[1] * rise if long else 0.0) - size[0] * (np.sqrt(1.0 - rise**2) if flat else 1.0))
