@@ -80,10 +80,10 @@ def test_planted(fault):
 @pytest.mark.prove
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_in_twenty_logs(fault):
-    """Gravity in all but one log at the most; zeros and gains where the motion shows them, in four of five."""
+    """Each in all but one log at the most; zeros (16 of 20) and gains (18) do not reach that yet."""
     missed = [(seed, recorded(seed)[0].name) for seed in range(20) if not named(seed, fault)]
     print(f"{fault}: {20 - len(missed)} of 20 named, missed {missed}")
-    assert len(missed) <= {"zero": 4, "gain": 4}.get(fault, 1)
+    assert len(missed) <= 1
 
 
 @pytest.mark.prove
