@@ -83,14 +83,14 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch):
 
 @pytest.mark.parametrize("flags", [(), ("--quiet",)])
 def test_identify_shows_progress(tmp_path, monkeypatch, capsys, flags):
-    """On a terminal the choice of friction is followed joint by joint; nothing of it remains, and --quiet is quiet."""
+    """On a terminal the passes over friction are followed; nothing of it remains, and --quiet is quiet."""
     files, terminal = write_files(tmp_path), Terminal()
     monkeypatch.setattr(sys.modules["armid.cli.main"], "SILENT_S", 0.0)
     monkeypatch.setattr(display.sys, "stderr", terminal)
     code = main(["identify", str(files / "planar.yaml"), str(files / "train.csv"), *flags])
     assert code == 0
     text = terminal.getvalue()
-    assert ("choosing the friction of joint2" in text) == (not flags)
+    assert ("friction as random effects, pass 2" in text) == (not flags)
     assert bool(re.search(r"\d+ %  \d+ s, about \d+ s left", text)) == (not flags)
     assert not re.search(r"\d %", "".join(visible(text)))
     assert "friction auto" in capsys.readouterr().out

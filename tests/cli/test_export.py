@@ -81,7 +81,7 @@ def test_a_file_that_is_not_kept(armid, fits, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["EXPORT.json", "EXPORT.md", "planar.yaml"]
     again = armid("export", fits / "fit.json", "--to", "python,yaml", "-o", tmp_path)
     assert again.code == 1
-    assert "planar_dynamics.py: was not kept, because it cannot be used (ValueError: no)" in again.out
+    assert "planar_dynamics.py: was not kept and not run, because it holds what armid does not write" in again.out
 
 
 def test_folder_without_permission(armid, fits, tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def test_the_folder_of_a_run(armid, files):
     (files / "check.json").rename(files / "validation.json")
     result = armid("report", files)
     assert result.code == 0
-    assert "the error is" in result.out
+    assert "its error is" in result.out
     assert (files / "report.html").exists()
 
 

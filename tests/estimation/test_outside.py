@@ -54,12 +54,12 @@ def halved():
 
 
 def test_by_decorator(tmp_path, halved):
-    """It is listed, `identify` chooses friction and delays for it, and the fit carries its name."""
+    """It is listed, `identify` gives it linear friction, and the fit carries its name."""
     assert list(estimators)[-1] == "halved"
     robot = planar(tmp_path)
     data = data_of(robot, seed=1)
     fit = armid.identify(robot, data, method="halved")
-    assert (fit.method, fit.options["friction"]) == ("halved", "auto")
+    assert (fit.method, fit.options["friction"]) == ("halved", "linear")
     assert fit.weights.tolist() == [0.5, 0.5]
     best = WeightedLeastSquares().fit(robot, data)
     assert np.abs(fit.values - best.values).max() < 0.1

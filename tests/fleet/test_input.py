@@ -47,7 +47,7 @@ def lost(name, values):
     ("change", "reason"),
     [
         (at_rest, "the arm does not move: no row of any joint is above slow_floor"),
-        (lost, "samples that are no numbers"),
+        (lost, "misses 93% of its values"),
     ],
 )
 def test_a_day_without_motion_or_numbers_is_named(tmp_path, change, reason):

@@ -45,7 +45,7 @@ PASSES = 4  # after the linear one: load, delay, correlation and reversals come 
 DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
 LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
-SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 1.0, **dict.fromkeys(LEVELS, 0.2)}
+SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, **dict.fromkeys(LEVELS, 0.2)}
 REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
@@ -172,7 +172,7 @@ class _Pass:
             self.slope = self.search = None
             self.estimate()
             return
-        self.components = variance_components(grams, labels, SIZES, self.search, ("load", "gain") if judge else ())
+        self.components = variance_components(grams, labels, SIZES, self.search, ("gain",) if judge else ())
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
         right = (1.0 / self.components.noise) @ grams.right

@@ -35,8 +35,8 @@ class Settings:
     validation: tuple[str, ...] = _choice(
         (), "other logs to validate with (without: the last part of each --log is kept for it)", "LOG"
     )
-    train: str | None = _choice(None, "part of each --log to identify from, such as 0:60% or 0:30 [s]", "FROM:TO")
-    validate: str | None = _choice(None, "part of each --log to validate with, such as 60%:100%", "FROM:TO")
+    train: str | None = _choice(None, "part of each --log to identify from, such as 0:60%% or 0:30 [s]", "FROM:TO")
+    validate: str | None = _choice(None, "part of each --log to validate with, such as 60%%:100%%", "FROM:TO")
     recipe: str | None = _choice(None, "what the columns of the logs mean: a recipe or its name", "FILE")
     effort: str | None = _choice(None, "what was measured, for logs that do not say it", "KIND")
     # Design and experiment on the virtual robot.

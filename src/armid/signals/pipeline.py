@@ -35,6 +35,8 @@ PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
 ENOUGH_STEPS = 20  # samples from which timestamps tell a rate
 LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
 LEAST_INTACT = 2  # of which so many must be without holes
+LEAST_TORQUE, MOST_TORQUE = 1e-5, 1e7  # of a whole arm [N m or N]
+MOVES = 5e-3  # standard deviation of the position of a joint that moves [rad or m]
 MENDED = Hampel().channels  # spikes elsewhere do not reach the dataset
 _MADE: WeakKeyDictionary[Log, dict[str, Dataset]] = WeakKeyDictionary()
 # What no step can mend, and what therefore is only told.
@@ -120,17 +122,38 @@ def load_pipeline(text: str | None) -> Pipeline | None:
 def process_logs(logs: Sequence[Log], pipeline: Pipeline | PipelineLike | None, robot: Robot) -> list[Dataset]:
     """Several logs of one robot, processed alike: all by the pipeline of the first where none is given.
 
-    Notes name their log where there are several; the history of each names its source.
+    Notes name their log where there are several; the history of each names its source. Torques that no drive has are
+    refused.
     """
     sets: list[Dataset] = []
     for number, log in enumerate(logs):
         name = Path(log.info.source).name
         report_progress(f"processing {name}", number / len(logs))
         data = process(log, pipeline, robot=robot)
+        _check_torque(data, log.info.source)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
         notes = data.notes if len(logs) == 1 or not name else tuple(said.about(name) for said in data.notes)
         sets.append(replace(data, notes=notes, history={**data.history, "source": log.info.source}))
     return sets
+
+
+def _check_torque(data: Dataset, source: str) -> None:
+    """Refuse torques that no drive has while its joint moves: always the same, or of an absurd size."""
+    torque, moving = data.torque, np.std(data.q, axis=0) > MOVES
+    if not moving.any():
+        return
+    known = np.isfinite(torque)
+    largest = float(np.abs(torque[known]).max(initial=0.0))
+    if known.any() and not LEAST_TORQUE < largest < MOST_TORQUE:
+        problem = f"is {largest:.3g} N m at the most, which is no arm's; check the recipe's column, unit and gain"
+        raise LogError(source, "effort", problem)
+    for name, column, good, moves in zip(data.joints, torque.T, known.T, moving, strict=True):
+        if moves and good.sum() > 1 and np.ptp(column[good]) <= 1e-12 * np.abs(column[good]).max():
+            problem = (
+                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, or the "
+                "joint has no motor, leave the joint out"
+            )
+            raise LogError(source, f"effort.{name}", problem)
 
 
 def process(

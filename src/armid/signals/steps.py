@@ -20,8 +20,6 @@ from armid.signals.dataset import Dataset
 from armid.signals.problems import SignalError
 
 Notes = tuple[Note, ...]
-LEAST_TORQUE, MOST_TORQUE = 1e-5, 1e7  # of a whole arm [N m or N]
-MOVES = 5e-3  # standard deviation of the position of a joint that moves [rad or m]
 NEEDS_GAIN = (
     "is a current; give the gains [N m/A] as current_gain in the recipe, as drives.current_gain of the robot, or as "
     "gains of the step CurrentToTorque"
@@ -118,7 +116,6 @@ def required_effort(log: Log) -> Array:
     """Joint torque of the log, or an error that names what is missing."""
     effort, source = log.info.effort, log.info.source
     if effort == "joint torque" and log.info.side == "joint":
-        _check_torque(log)
         return log["effort"]
     ways = {
         "current": NEEDS_GAIN,
@@ -126,25 +123,6 @@ def required_effort(log: Log) -> Array:
     }
     moved = "is not on the joint side; give the ratios (step ToJointSide) or a robot with gear ratios or a coupling"
     raise LogError(source, "effort", ways.get(effort, moved))
-
-
-def _check_torque(log: Log) -> None:
-    """Refuse torques that no drive has while its joint moves: always the same, or of an absurd size."""
-    torque, moving = log["effort"], np.nanstd(log["position"], axis=0) > MOVES
-    if not moving.any():
-        return
-    known = np.isfinite(torque)
-    largest = float(np.abs(torque[known]).max(initial=0.0))
-    if known.any() and not LEAST_TORQUE < largest < MOST_TORQUE:
-        problem = f"is {largest:.3g} N m at the most, which is no arm's; check the recipe's column, unit and gain"
-        raise LogError(log.info.source, "effort", problem)
-    for name, column, good, moves in zip(log.joints, torque.T, known.T, moving, strict=True):
-        if moves and good.sum() > 1 and np.ptp(column[good]) == 0.0:
-            problem = (
-                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, or the "
-                "joint has no motor, write null in its place in the recipe's columns, and its rows are left out"
-            )
-            raise LogError(log.info.source, f"effort.{name}", problem)
 
 
 def required_position(log: Log) -> Array:

@@ -91,12 +91,16 @@ class Mistake:
 def examine_mistakes(model: Model, rows: FitRows, moving: Mask) -> tuple[list[Finding], Model, FitRows]:
     """What is wrong with order, signs, gravity, zeros and gains, and robot and rows without that.
 
-    An effort that is late is moved first, where that helps: a model with other zeros follows it better.
+    An effort that is late is moved first, where that helps: a model with other zeros follows it better. Of efforts in
+    the wrong order, or with wrong signs, nobody knows how late they are.
     """
     findings: list[Finding] = []
+    raw = rows.thinned(_FEW)
     late = fit(rows, model_columns(model, rows), known_torque(model, rows), shared=True).delay_s
     prompt = replace(rows, effort=moved(rows, rows.effort, np.where(moving, late, 0.0)))
-    few = min((x.thinned(_FEW) for x in (rows, prompt)), key=lambda x: _Fitted(model, x).misfit)
+    as_is = _Fitted(model, raw).misfit
+    wired = [one for one in trials(model, raw, moving) if one.kind in ("swap", "flip") and _shows(one, as_is)]
+    few = raw if wired else min((raw, prompt.thinned(_FEW)), key=lambda x: _Fitted(model, x).misfit)
     for _ in range(_ROUNDS):
         as_is = _Fitted(model, few).misfit
         tried = [mistake for mistake in trials(model, few, moving) if _shows(mistake, as_is)]
