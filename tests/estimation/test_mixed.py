@@ -183,7 +183,7 @@ def frictionless():
 
 
 def test_no_friction_is_invented(frictionless):
-    """On an arm without friction at most 5 % of what could be found is two standard deviations from zero; five draws."""
+    """On an arm without friction at most 5 % of what could be found is two standard deviations from zero."""
     invented = 0
     for seed in range(5):
         fit = MixedEffects().fit(frictionless.robot, frictionless.data(seed))

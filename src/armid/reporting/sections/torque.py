@@ -155,18 +155,17 @@ def _error_columns(unit: str, nominal: bool) -> list[Column]:
     columns = [
         Column("joint", words=True),
         Column("RMS", unit, "root mean square of the error, all rows"),
-        Column("RMS moving", unit, "over the rows at which the joint moves"),
-        Column("noise", unit, "standard deviation of the measured torque's noise"),
-        Column("× noise", "", "RMS moving over noise"),
+        Column("RMS", f"moving, {unit}", "over the rows at which the joint moves"),
+        Column("× noise", "", "RMS moving over the standard deviation of the measured torque's noise"),
         Column("NRMS", "", "RMS over the standard deviation of the torque"),
-        Column("NRMS moving", "", "the same while the joint moves"),
-        Column("RMS reversing", unit, "over the slow rows around changes of direction, which a fit leaves out"),
-        Column("RMS at rest", unit, "of what friction cannot hold, over the rows at rest"),
+        Column("NRMS", "moving", "the same while the joint moves"),
+        Column("reversing", unit, "RMS over the slow rows around changes of direction, which a fit leaves out"),
+        Column("at rest", unit, "RMS of what friction cannot hold, over the rows at rest"),
         Column("inside", "", "moving rows within the stated 95 % interval of a sample"),
         Column("R²", "", "coefficient of determination"),
     ]
     hint = "the file's own inertia with friction of the same training data"
-    return [*columns, Column("nominal", "NRMS moving", hint)] if nominal else columns
+    return [*columns, Column("nominal", "NRMS", f"NRMS moving of {hint}")] if nominal else columns
 
 
 def _error_rows(check: Validation, nominal: bool) -> list[Row]:
@@ -180,7 +179,7 @@ def _error_rows(check: Validation, nominal: bool) -> list[Row]:
     for index, joint in enumerate(check.joints):
         cells = [
             Cell(joint.name),
-            *(Cell(short(value), value) for value in (joint.rms, joint.rms_moving, joint.noise)),
+            *(Cell(short(value), value) for value in (joint.rms, joint.rms_moving)),
             Cell(digits(joint.noise_ratio, 2), joint.noise_ratio, joint.noise_ratio / most),
             Cell(percent(joint.nrms), joint.nrms),
             Cell(percent(joint.nrms_moving), joint.nrms_moving, joint.nrms_moving / widest),
