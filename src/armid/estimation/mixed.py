@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -26,10 +26,15 @@ from scipy.stats import t as student
 
 from armid.arrays import Array, Indices
 from armid.estimation.consistent.conditions import Bounds, Unknowns
-from armid.estimation.consistent.feasible import check_known, consistency_notes, shares, standard_parameters
+from armid.estimation.consistent.feasible import (
+    ConsistentEstimator,
+    check_known,
+    consistency_notes,
+    shares,
+    standard_parameters,
+)
 from armid.estimation.consistent.log_det import ConsistentEstimate, consistent_estimate
 from armid.estimation.consistent.prior import Prior
-from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
 from armid.estimation.linear import Solution
 from armid.estimation.problem import Problem, Rows
@@ -59,25 +64,12 @@ REVERSAL = (0.05, 0.3, 25.0)  # variance of when friction changes sides [samples
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixedEffects(Estimator):
-    """Smooth friction as random effects and a physically consistent arm, in one problem.
-
-    Attributes:
-        prior: what is known about links beforehand.
-        bounds: what else is known about links.
-    """
+class MixedEffects(ConsistentEstimator):
+    """Smooth friction as random effects and a physically consistent arm, in one problem."""
 
     name: ClassVar[str] = "mixed"
     about: ClassVar[str] = "friction of any smooth form, physically consistent"
     finds_friction: ClassVar[bool] = True
-
-    prior: Prior | None = None
-    bounds: Bounds | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Its own options, as data."""
-        prior = None if self.prior is None else self.prior.to_data()
-        return super().options() | {"prior": prior, "bounds": None if self.bounds is None else self.bounds.to_data()}
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
@@ -164,14 +156,13 @@ class _Pass:
             judge: whether to drop friction beyond linear where held-out data are predicted better without.
         """
         labels = self.labels
-        change = self._whitening(labels)
-        folds = [grams.tempered(self.correlated).transformed(change) for grams in self._grams()]
-        grams = sum(folds[1:], folds[0])
-        if judge and self._linear_is_better(folds, labels):
+        change, folds = self._whitening(labels), self._grams()
+        if judge and self._linear_is_better(folds, change, labels):
             self.problem = self.problem.with_terms([t for t in self.problem.torque_model.terms if t.law not in FOUND])
             self.slope = self.search = None
             self.estimate()
             return
+        grams = sum(folds[1:], folds[0]).tempered(self.correlated).transformed(change)
         self.components = variance_components(grams, labels, SIZES, self.search, ("gain",) if judge else ())
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
@@ -185,11 +176,12 @@ class _Pass:
         self.mean = change @ self.mean
         self.covariance = change @ self.covariance @ change.T
 
-    def _linear_is_better(self, folds: Sequence[Grams], labels: list[str]) -> bool:
+    def _linear_is_better(self, folds: Sequence[Grams], change: Array, labels: list[str]) -> bool:
         """Whether folds are predicted clearly better from the others without friction beyond linear."""
         beyond = np.array([kind in FOUND for kind in labels])
         if not beyond.any():
             return False
+        folds = [fold.tempered(self.correlated).transformed(change) for fold in folds]
         costs = [held_out_cost(folds, labels, SIZES, kept) for kept in (~beyond, np.ones_like(beyond))]
         return costs[0] < costs[1] - CLEARLY
 
@@ -244,10 +236,8 @@ class _Pass:
         """Of the rows, in folds of neighbouring ones."""
         problem, joints = self.problem, self.problem.robot.n_joints
         count, labels = len(problem.names), self.labels
-        grams, first = (
-            [Grams.zero(joints, len(labels)) for _ in range(FOLDS)],
-            len(labels) - 3 * joints * self.recordings,
-        )
+        grams = [Grams.zero(joints, len(labels)) for _ in range(FOLDS)]
+        first = len(labels) - 3 * joints * self.recordings
         for block in problem.blocks():
             late = self._late(block)
             levels = self._levels(block) if self.recordings else None
@@ -285,7 +275,7 @@ class _Pass:
 
     def _weights(self, block: Rows) -> Array:
         """Weight of each row, (rows, joints), by how well it is known what a change of direction did to its torque."""
-        if not hasattr(self, "components"):
+        if not self.friction.any():  # none, or not known yet
             return np.ones(block.torque.shape)
         return np.asarray(1.0 / (1.0 + self.reversal * self._jump(block) ** 2 / self.components.noise))
 

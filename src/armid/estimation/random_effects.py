@@ -123,7 +123,10 @@ def variance_components(
 
 
 def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[str, float], kept: Mask) -> float:
-    """Minus twice the log likelihood of each fold as the others predict it, with some of the columns."""
+    """Minus twice the log likelihood of each fold as the others predict it, with some of the columns.
+
+    Variances are those of all folds together: a few numbers, which no single fold decides.
+    """
     parts = [
         Grams(g.products[:, kept][:, :, kept], g.right[:, kept], g.power, np.maximum(g.counts, 1e-9)) for g in folds
     ]

@@ -28,7 +28,25 @@ HALF = 0.5  # share from which a parameter counts as determined by the data
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConsistentLeastSquares(Estimator):
+class ConsistentEstimator(Estimator):
+    """An estimator of physically consistent arms.
+
+    Attributes:
+        prior: what is known about links beforehand.
+        bounds: what else is known about links.
+    """
+
+    prior: Prior | None = None
+    bounds: Bounds | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Its own options, as data."""
+        prior = None if self.prior is None else self.prior.to_data()
+        return super().options() | {"prior": prior, "bounds": None if self.bounds is None else self.bounds.to_data()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsistentLeastSquares(ConsistentEstimator):
     """Weighted least squares over all physically consistent arms.
 
     Every link's pseudo-inertia, less the second moments of the rotors it carries, is positive definite; rotor inertias,
@@ -37,21 +55,12 @@ class ConsistentLeastSquares(Estimator):
 
     Attributes:
         noise: ``residual`` weighs joints by their residuals, ``measured`` by the noise the data sets state.
-        prior: what is known about links beforehand.
-        bounds: what else is known about links.
     """
 
     name: ClassVar[str] = "feasible"
     about: ClassVar[str] = "weighted least squares over physically consistent arms, friction as given"
 
     noise: str = "residual"
-    prior: Prior | None = None
-    bounds: Bounds | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Its own options, as data."""
-        prior = None if self.prior is None else self.prior.to_data()
-        return super().options() | {"prior": prior, "bounds": None if self.bounds is None else self.bounds.to_data()}
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""

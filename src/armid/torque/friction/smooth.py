@@ -27,20 +27,14 @@ def _bend(slowest: float, fastest: float) -> tuple[float, float]:
     return BEND * fastest, BEND * fastest
 
 
-ODD = FrictionLaw(
-    name="smooth",
-    title="any smooth function of speed, the same in both directions",
-    columns=_columns("so"),
-    shapes={"v0": _bend},
-    units={"v0": "rad/s"},
-)
-EVEN = FrictionLaw(
-    name="smooth-even",
-    title="any smooth function of speed by which the directions differ",
-    columns=_columns("se"),
-    shapes={"v0": _bend},
-    units={"v0": "rad/s"},
-    even=True,
+ODD, EVEN = (
+    FrictionLaw(
+        name=name, title=title, columns=_columns(prefix), shapes={"v0": _bend}, units={"v0": "rad/s"}, even=even
+    )
+    for name, prefix, even, title in (
+        ("smooth", "so", False, "any smooth function of speed, the same in both directions"),
+        ("smooth-even", "se", True, "any smooth function of speed by which the directions differ"),
+    )
 )
 REST = FrictionLaw(
     name="rest",
