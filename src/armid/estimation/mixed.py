@@ -163,7 +163,7 @@ class _Pass:
             self.estimate()
             return
         grams = sum(folds[1:], folds[0]).tempered(self.correlated).transformed(change)
-        self.components = variance_components(grams, labels, SIZES, self.search, ("gain",) if judge else ())
+        self.components = variance_components(grams, labels, SIZES, self.search, ("load", "gain") if judge else ())
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
         right = (1.0 / self.components.noise) @ grams.right

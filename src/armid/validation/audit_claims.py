@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,11 @@ class BodyClaim:
 
 
 def claim_of_fit(fit: Fit, title: str = "fit") -> Claim:
-    """The base parameters and friction terms of a fit."""
+    """The base parameters and friction terms of a fit; a load coefficient is claimed where it differs from zero."""
     unknowns = Unknowns(fit.torque_model.model, fit.terms)
+    loads = {name for term in fit.terms if term.loaded for name in term.names}
+    unclear = np.isin(fit.columns, list(loads)) & (np.abs(fit.values) < 2.0 * fit.sigma)
+    fit = replace(fit, values=np.where(unclear, 0.0, fit.values))
     witness = None if fit.standard_parameters is None else np.array([_of(fit, name) for name in unknowns.names])
     return Claim(title, unknowns, fit.names, np.asarray(fit.values), unknowns.matrix, witness=witness)
 
