@@ -5,6 +5,7 @@
                           + l_j sign(v) |rigid torque_j|    Coulomb friction in proportion to the load
                           + a_j weight_j                    torque in proportion to the weight carried, PA-10 (19)
                           + levels of each recording        Coulomb, viscous, offset
+                          + lag_j d/dt friction_j           sides changed late, as by a joint that sticks
                           + noise
 
 What is random has a variance for each kind, shared by all joints and found by REML: kinds that the data do not show
@@ -118,7 +119,9 @@ class MixedEffects(ConsistentEstimator):
         )
         level = state.friction if assumed else state.level
         recording = level[:, None] * np.array(between) / np.column_stack([level**0, state.usual, level**0])
-        return replace(fit, delay_s=state.late(), recording=recording, options={**fit.options, "data_share": shares(found)})
+        return replace(
+            fit, delay_s=state.late(), recording=recording, options={**fit.options, "data_share": shares(found)}
+        )
 
 
 class _Pass:
@@ -138,7 +141,7 @@ class _Pass:
         self.usual = np.maximum(np.sqrt(np.mean(speeds**2, axis=0)), 1e-6)
         self.friction, self.slowest = np.zeros(joints), self.fastest  # level of linear friction [N m], slowest data
         self.level, self.correlated, self.reversal = np.ones(joints), np.ones(joints), np.full(joints, REVERSAL[1])
-        #: Values whose torque, differentiated, makes the columns of a delay, and of friction's own that sticking causes.
+        #: Values whose torque, differentiated, makes the columns of a delay, and of friction's own by sticking.
         self.slopes: dict[str, Array] = {}
         self.search: Array | None = None
         self.recordings = 0  # whose levels are columns
@@ -176,7 +179,7 @@ class _Pass:
             information, right, labels.count(""), float(np.sqrt(grams.power @ (1.0 / self.components.noise)))
         )
         self.mean = change @ self.mean
-        self.covariance = change @ self.covariance @ change.T
+        self.covariance = change @ (self.covariance + self.components.spread) @ change.T
 
     def _linear_is_better(self, folds: Sequence[Grams], change: Array, labels: list[str]) -> bool:
         """Whether folds are predicted clearly better from the others without friction beyond linear."""

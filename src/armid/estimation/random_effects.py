@@ -78,11 +78,13 @@ class VarianceComponents:
     Attributes:
         noise: variance of the rows per joint.
         groups: variance of each group's coefficients.
+        spread: covariance of all coefficients that comes from not knowing the averaged variances.
         search: where the search ended; a good start for a similar problem.
     """
 
     noise: Array
     groups: Mapping[str, float]
+    spread: Array = field(repr=False)
     search: Array = field(repr=False)
 
 
@@ -115,11 +117,12 @@ def variance_components(
         bounds = [(u - 14.0, u + 8.0) for u in x[: problem.joints]] + [(LEAST, MOST)] * len(groups)
         first = x if start is None or len(start) != len(x) else np.clip(start, *np.array(bounds).T)
         found = minimize(problem.cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300})
-        for name in set(averaged) & set(groups):
-            found.x[problem.joints + groups.index(name)] = problem.mean_variance(found.x, groups.index(name))
+        spread = np.zeros((len(names), len(names)))
+        for name in [name for name in groups if name in averaged]:
+            spread += problem.average(found.x, groups.index(name))
     variances = np.exp(found.x)
     own = dict(zip(groups, variances[problem.joints :].tolist(), strict=True))
-    return VarianceComponents(variances[: problem.joints], own, found.x)
+    return VarianceComponents(variances[: problem.joints], own, spread, found.x)
 
 
 def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[str, float], kept: Mask) -> float:
@@ -159,13 +162,15 @@ class _Likelihood:
     ) -> None:
         self.joints, self.rates = len(grams.counts), rates
         self.power, self.counts = grams.power, grams.counts
-        index = np.flatnonzero(seen)
+        self.index = index = np.flatnonzero(seen)
         self.size = len(index)
         fixed = np.flatnonzero(names[index] == "")
         self.fixed = fixed
         self.members = [np.flatnonzero(names[index] == name) for name in groups]
         size = np.ones(len(index))
         size[fixed] = 1.0 / np.sqrt(np.einsum("jii->i", grams.products)[index[fixed]])
+        self.scale = np.ones(len(seen))
+        self.scale[index] = size
         self.own = [np.flatnonzero(np.diag(product)[index] > 0.0) for product in grams.products]
         self.products = [
             product[np.ix_(index[own], index[own])] * np.outer(size[own], size[own])
@@ -178,16 +183,20 @@ class _Likelihood:
         noise = np.log(np.maximum(1e-2 * self.power / np.maximum(self.counts, 1.0), 1e-300))
         return np.concatenate([noise, 2.0 * np.log(0.3 * np.array(sizes))]) if len(sizes) else noise
 
-    def mean_variance(self, x: Array, group: int) -> float:
-        """Logarithm of the mean of a group's variance, the other variances as they are."""
+    def average(self, x: Array, group: int) -> Array:
+        """Give a group its mean variance, the others as they are; return the covariance of all coefficients by it."""
         deviations = DEVIATIONS / self.rates[group]
-        costs = np.empty(len(deviations))
-        for k, deviation in enumerate(deviations):
-            there = x.copy()
-            there[self.joints + group] = 2.0 * np.log(deviation)
-            costs[k] = self.cost(there)[0]
-        density = np.exp(costs.min() - costs)
-        return float(np.log(np.trapezoid(density * deviations**2, deviations) / np.trapezoid(density, deviations)))
+        there, place, costs, means = x.copy(), self.joints + group, [], []
+        for deviation in deviations:
+            there[place] = 2.0 * np.log(deviation)
+            costs.append(self.cost(there)[0])
+            means.append(self.mean)
+        weights = np.exp(min(costs) - np.array(costs)) * np.gradient(deviations)
+        weights /= weights.sum()
+        x[place] = np.log(weights @ deviations**2)
+        self.cost(x)
+        away = np.array(means) - self.mean
+        return np.asarray((weights[:, None] * away).T @ away)
 
     def cost(self, x: Array) -> tuple[float, Array]:
         """Value and gradient."""
@@ -208,6 +217,8 @@ class _Likelihood:
             return 1e12, np.zeros_like(x)
         inverse = cho_solve(factor, np.eye(len(matrix)))
         mean = inverse @ right
+        self.mean = np.zeros(len(self.scale))
+        self.mean[self.index] = self.scale[self.index] * mean
         gradient = np.zeros_like(x)
         value = float(self.counts @ x[:n]) + 2.0 * float(np.log(np.diag(factor[0])).sum())
         value += float(weights @ self.power) - float(right @ mean)
