@@ -263,7 +263,8 @@ def test_coverage(tmp_path, name, periods):
         stand = Stand(armid.load_robot(name), periods)
     found = errors(stand, 30)
     shares = [np.mean(one <= 1.96) for one in found]
-    widths = [1.96 / np.quantile(one, 0.95) for one in found]
+    rubs = np.any(stand.friction(np.ones((1, stand.robot.n_joints))))  # without friction its interval is often a point
+    widths = [1.96 / np.quantile(one, 0.95) for k, one in enumerate(found) if k != 1 or rubs]
     print(f"coverage {name} {periods} periods: base, curve, torque {np.round(shares, 3)}, width {np.round(widths, 2)}")
     assert shares[0] >= 0.92
     assert min(shares[1:]) >= 0.90

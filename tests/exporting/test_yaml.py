@@ -1,12 +1,16 @@
 """The robot file: armid loads it again, computes the same torque, and can simulate the identified arm."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
 import armid
 from armid.dynamics.model import Model
 from armid.exporting import export
 from armid.exporting.yaml_file import dh_table
+from armid.torque.friction.term import FrictionTerm
 from tests.exporting.arms import library_fit, range_error, small_fit, states
 
 
@@ -74,3 +78,30 @@ def test_the_identified_arm_can_be_simulated(tmp_path):
     VirtualRobot(again, seed=0).command(np.zeros(3))
     motion = states(fit.robot, 100, 3)
     assert range_error(mujoco_torque(again, motion), fit.predict(motion).torque) < 1e-9
+
+
+def test_smooth_friction_is_simulated_as_it_was_found(tmp_path):
+    """Curves that differ by direction, from the slowest speeds to beyond those of the data, are the virtual robot's."""
+    pytest.importorskip("mujoco")
+    from tests.estimation.virtual_arms import mujoco_torque
+
+    plain, rng = library_fit("ir361"), np.random.default_rng(3)
+    terms = tuple(FrictionTerm(law, j, (0.1 + j,)) for law in ("smooth", "smooth-even", "rest") for j in (0, 2))
+    names = [name for term in terms for name in term.names]
+    fit = replace(
+        plain,
+        terms=terms,
+        columns=(*plain.columns, *names),
+        values=np.append(plain.values, [0.0 if name.startswith("sr") else rng.normal() for name in names]),
+        covariance=block_diag(plain.covariance, np.eye(len(names))),
+        identifiability=replace(
+            plain.identifiability, classes=(*plain.identifiability.classes, *["curve"] * len(names))
+        ),
+    )
+    export(fit, ["yaml"], tmp_path)
+    again, motion = armid.load_robot(tmp_path / "ir361.yaml"), states(fit.robot, 100, 3)
+    wanted, found, truth = fit.predict(motion).torque, mujoco_torque(again, motion), again.virtual
+    for joint in (0, 2):
+        found[:, joint] += truth.friction[joint].torque(motion.qd[:, joint], truth.coefficients[joint])
+    assert range_error(found, wanted) < 1e-9
+    assert range_error(stated_torque(again, motion), wanted) > 1e-3  # the nearest line, which the set `identified` has

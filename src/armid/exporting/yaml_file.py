@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
+from armid.torque.friction.smooth import CURVE, EVEN, ODD, REST
 
 EXACT = 1e-13  # [m, 1] to which a DH table must give back the placements
 
@@ -253,7 +255,7 @@ def _virtual(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) 
         inertia = {key: float(tensor[at]) for key, at in keys.items()}
         links.append({"mass": mass, "com": com.tolist(), "inertia": inertia})
     result: dict[str, Any] = {
-        "note": "identified values; friction that no law describes is the nearest viscous and Coulomb friction",
+        "note": "identified values, without friction by the load",
         "links": links,
         "rotor_inertia": [max(arm.by_name.get(f"Im{i + 1}", 0.0), 0.0) for i in range(n)],
         "friction": _true_friction(arm, friction),
@@ -268,21 +270,36 @@ def _virtual(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) 
 def _true_friction(arm: IdentifiedArm, friction: LinearFriction) -> dict[str, Any]:
     """Law, directions and coefficients of each joint: its law where that is all its friction, else the nearest line."""
     laws, directions, values = [], [], []
-    curves = curves_of(arm)
     for joint in range(arm.robot.n_joints):
-        mine = [curve for curve in curves if curve.joint == joint]
-        own = any(arm.by_name.get(f"{name}{joint + 1}{way}") for name in ("fv", "fc") for way in ("", "p", "n"))
-        offset = {"fo": arm.offset(joint)}
-        if len(mine) != 1 or own or mine[0].law.name not in friction_laws:
-            laws.append("coulomb-viscous")
-            directions.append(False)
-            values.append({"fv": float(friction.damping[joint]), "fc": float(friction.coulomb[joint])} | offset)
-            continue
-        _, law, up, down, _ = mine[0]
-        laws.append(law.name)
+        linear = {name: float(x[joint]) for name, x in (("fv", friction.damping), ("fc", friction.coulomb))}
+        law, up, down = _curve(arm, joint) or ("coulomb-viscous", linear, linear)
+        laws.append(law)
         directions.append(up != down)
         ways = (("p", up), ("n", down)) if up != down else (("", up),)
-        values.append({f"{name}{way}": float(c[name]) for way, c in ways for name in law.coefficients} | offset)
+        values.append(
+            {f"{name}{way}": float(x) for way, c in ways for name, x in c.items()} | {"fo": arm.offset(joint)}
+        )
     names = list(dict.fromkeys(name for one in values for name in one))
     coefficients = {name: [one.get(name, 0.0) for one in values] for name in names}
     return {"law": laws, "offset": True, "per_direction": directions, "coefficients": coefficients}
+
+
+def _curve(arm: IdentifiedArm, joint: int) -> tuple[str, Mapping[str, float], Mapping[str, float]] | None:
+    """Name and coefficients, upwards and downwards, of the law that is all of a joint's friction but that by load."""
+    number, curves = joint + 1, [c for c in curves_of(arm) if c.joint == joint and not c.law.loaded]
+    ways = [{name: arm.by_name.get(f"{name}{number}{way}", 0.0) for name in ("fv", "fc")} for way in ("", "p", "n")]
+    linear = [{name: ways[0][name] + way[name] for name in way} for way in ways[1:]]
+    if len(curves) == 1 and curves[0].law.name in friction_laws and not any(any(way.values()) for way in linear):
+        _, law, up, down, _ = curves[0]
+        own = [{name: c[name] for name in law.coefficients} for c in (up, down)]
+        return law.name, own[0], own[1]
+    smooth = {curve.law.name: curve.up for curve in curves if curve.law is not REST}
+    if not smooth or not smooth.keys() <= {ODD.name, EVEN.name}:
+        return None
+    odd, even = (list(smooth.get(law.name, dict.fromkeys(law.columns, 0.0)).values()) for law in (ODD, EVEN))
+    bend = next(iter(smooth.values()))["v0"]
+    found = [
+        way | {n: o + sign * e for n, o, e in zip(ODD.columns, odd, even, strict=False)} | {"v0": bend}
+        for sign, way in zip((1.0, -1.0), linear, strict=True)
+    ]
+    return CURVE.name, found[0], found[1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import Array
+from armid.registry import friction_laws
 from armid.torque.friction.law import FrictionLaw
 
 BEND = 0.05  # v0 as a share of the fastest speed
@@ -36,6 +37,15 @@ ODD, EVEN = (
         ("smooth-even", "se", True, "any smooth function of speed by which the directions differ"),
     )
 )
+CURVE = FrictionLaw(
+    name="curve",
+    title="viscous and Coulomb friction and any smooth function of speed: what `identify` finds, as a law",
+    columns={"fv": "v", "fc": "1", **ODD.columns},
+    shapes=ODD.shapes,
+    units={"fv": "N m s/rad", **ODD.units},
+    contains=("coulomb-viscous",),
+)
+friction_laws.add(CURVE.name)(CURVE)
 REST = FrictionLaw(
     name="rest",
     title="what friction may do below the slowest speed of the data",
