@@ -114,6 +114,15 @@ def test_where_the_nominal_model_is_better_it_says_so(robot, fit):
     assert not check.good
 
 
+def test_an_error_within_the_limits_that_repeats_with_the_motion_is_named(robot, fit):
+    """Friction that is less than in training: 8 % of the torque's spread, all of it a function of velocity."""
+    data = data_of(robot, seed=2)
+    changed = data.torque - np.sign(data.qd) * [0.0, 0.08 * np.std(data.torque[:, 1])]
+    check = validate(replace(fit, recording=np.array([[10.0] * 3] * 2)), replace(data, torque=changed))
+    assert (check.verdict, codes(check)) == ("usable", ["structure"])
+    assert check.reasons[0].values["cause"] == "velocity"
+
+
 def test_a_joint_at_rest_is_judged_by_what_friction_holds(robot, fit):
     """At rest torque may be anything within friction's band; 10 N m beyond it are found."""
     data = data_of(robot, seed=2)

@@ -28,6 +28,7 @@ FASTER, OUTSIDE = 2.0, 0.5  # speed over that of the training data; share of row
 TRAINED = 2.0  # residual of the training data over the error on other data
 STRUCTURE = 0.5  # share of the squared error from which it has one cause
 QUIET = 1.5  # times the noise up to which an error leaves nothing to be better at
+LOUD = 3.0  # times the noise from which an error within the limits, but above half of them, must have no one cause
 GAIN = 0.02  # difference of the torque's gain from which it contradicts the model
 WEIGHT_GAIN = 0.15  # torque in proportion to the weight from which no loss in a gear explains it
 SLOWEST, SPEEDS = 1e-3, 40  # of the speeds at which friction is looked at [rad/s or m/s]
@@ -46,7 +47,7 @@ class Objection:
 
 def judge(fit: Fit, check: Validation) -> Validation:
     """The validation with a verdict: everything that speaks against the model, and what it can be used for."""
-    checks = (_errors, _left_out_rows, _coverage, _contradictions, _nominal, _friction, _range)
+    checks = (_errors, _left_out_rows, _coverage, _contradictions, _structure, _nominal, _friction, _range)
     against = [*implausible_links(fit), *(f for one in checks for f in one(fit, check))]
     found = sorted(against, key=lambda f: (f.use != "", -f.times))
     if not found:
@@ -161,6 +162,24 @@ def _contradictions(fit: Fit, check: Validation) -> Iterator[Objection]:
         if away > half:
             said = note("validation.reference", name=row.name, value=row.value, half=half, reference=row.reference)
             yield Objection(said, ratio(away, half))
+
+
+def _structure(fit: Fit, check: Validation) -> Iterator[Objection]:
+    """Errors within the limits, but clearly above the noise, that repeat with the motion."""
+    for j in (j for j in check.moving if j not in check.bad):
+        joint, look = check.joints[j], check.residuals[j]
+        size = joint.nrms_moving / (0.5 * check.thresholds.nrms_moving)
+        shares = {
+            "velocity": look.velocity_share - look.bias_share,
+            "load": look.load_share,
+            "torque": look.gain_share,
+            "constant": look.bias_share,
+        }
+        cause = max(shares, key=shares.__getitem__)
+        if joint.noise_ratio > LOUD and size > 1.0 and shares[cause] > STRUCTURE:
+            given = {"nrms_moving": joint.nrms_moving, "share": shares[cause], "cause": cause}
+            said = note("validation.structure", joint=joint.name, noise_ratio=joint.noise_ratio, **given)
+            yield Objection(said, size, f"torque to {joint.nrms_moving:.0%} of its spread")
 
 
 def _nominal(fit: Fit, check: Validation) -> Iterator[Objection]:

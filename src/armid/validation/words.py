@@ -73,6 +73,12 @@ def _other_payload(mass: float | None, share: float) -> str:
     return f"At least {share:.0%} of each failing joint's error is {what}: the arm carried something else in training."
 
 
+def _structure(joint: str, nrms_moving: float, noise_ratio: float, share: float, cause: str) -> str:
+    goes = {"velocity": "is a function of velocity", "constant": "is a constant"}
+    what = goes.get(cause, f"is in proportion to the {cause}")
+    return f"{joint}: the error is {nrms_moving:.1%} ({noise_ratio:.2g}× the noise), and {share:.0%} of it {what}."
+
+
 WORDS: dict[str, Any] = {
     "poor_joint": _poor_joint,
     "training_data": "The model was made from some of these data, so that they prove nothing about other motion.",
@@ -86,6 +92,7 @@ WORDS: dict[str, Any] = {
     "other_gain": _joint(
         "the measured torque is {gain:.2f} times the model's ({share:.0%} of the error): gains of the torque differ."
     ),
+    "structure": _structure,
     "training_misfit": _joint(
         "the training data are predicted worse ({training:.3g} N m) than these ({rms:.3g} N m): check their torque."
     ),
