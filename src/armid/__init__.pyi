@@ -75,6 +75,7 @@ from armid.experiment import Thermal as Thermal
 from armid.experiment import VirtualRobot as VirtualRobot
 from armid.experiment import excite as excite
 from armid.experiment import point_to_point as point_to_point
+from armid.experiment import record as record
 from armid.exporting import Export as Export
 from armid.exporting import Exporter as Exporter
 from armid.exporting import export as export

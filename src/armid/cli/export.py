@@ -19,6 +19,7 @@ from armid.cli.options import FIT, SEED, command, finish, hashes, output_folder
     arg("--to FORMAT...", "{values}; with commas or blanks", required=True, values="armid.exporting:exporters"),
     output_folder("folder to write to", required=True),
     arg("--urdf FILE", "the robot's own URDF to complete (default: where the fit read it)"),
+    arg("--mjcf FILE", "the robot's own MJCF to complete (default: where the fit read it)"),
     SEED,
 )
 def export(options: argparse.Namespace) -> int:
@@ -29,7 +30,7 @@ def export(options: argparse.Namespace) -> int:
     formats = [name.strip() for text in options.to for name in text.split(",") if name.strip()]
     folder, history = Path(options.output), {"files_sha256": hashes([options.fit])}
     fit = load_fit(options.fit)
-    done = export(fit, formats, folder, urdf=options.urdf, seed=options.seed, history=history)
+    done = export(fit, formats, folder, urdf=options.urdf, mjcf=options.mjcf, seed=options.seed, history=history)
     data = done.to_data()
     shown = {
         "robot": done.robot,

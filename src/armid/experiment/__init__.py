@@ -8,6 +8,8 @@ from armid.experiment.drive import Timing as Timing
 from armid.experiment.excite import excite as excite
 from armid.experiment.excite import point_to_point as point_to_point
 from armid.experiment.excite import repeat as repeat
+from armid.experiment.record import LiveRecording as LiveRecording
+from armid.experiment.record import record as record
 from armid.experiment.settings import DriveLoop as DriveLoop
 from armid.experiment.settings import Presliding as Presliding
 from armid.experiment.settings import Sensors as Sensors

@@ -121,11 +121,11 @@ def checked(
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Bytes of a file, what to know about it, and the name of another file it needs; unproved if only needed."""
+    """Bytes of a file, what to know about it, and names of other files it needs; unproved if only needed."""
 
     content: bytes
     notes: tuple[Note, ...] = ()
-    needs: str = ""
+    needs: tuple[str, ...] = ()
     proved: bool = True
 
 
@@ -138,7 +138,7 @@ class Job:
         motion: random states at which files are proved.
         friction: nearest viscous and Coulomb friction.
         banner: sentences for the first comment of a file.
-        urdf: the robot's own URDF; None without.
+        urdf, mjcf: the robot's own files; None without.
         formats: names of all formats that are wanted.
     """
 
@@ -147,6 +147,7 @@ class Job:
     friction: LinearFriction
     banner: list[str] = field(default_factory=list)
     urdf: Path | None = None
+    mjcf: Path | None = None
     formats: tuple[str, ...] = ()
 
     @cached_property
@@ -212,9 +213,9 @@ class Exporter(ABC):
         whole = job.parts.get(causes.JOINT_FRICTION, np.zeros_like(job.motion.q))
         return job.friction.torque(job.motion.qd) if self.linear else whole
 
-    def reads_urdf(self, robot: Robot) -> bool:
-        """Whether the robot's own URDF is read."""
-        return False
+    def reads(self, robot: Robot) -> str:
+        """Which of the robot's own files is read: ``urdf``, ``mjcf`` or none."""
+        return ""
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """Compare a file with the fit's torque (samples, joints) at the states, less what it cannot hold.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,15 @@ from armid.dynamics.parameters import Local
 from armid.escaping import xml_attribute
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
-from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
+from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
+from armid.exporting.own_mjcf import LEAST, compiled, completed, inertial, other_changes
 from armid.exporting.urdf import comment, unique_names
 from armid.notes import Note, note
 from armid.robot.geometry import inverse
-from armid.robot.inertia import to_com
-from armid.robot.robot import GravitySpring, Joint
+from armid.robot.robot import GravitySpring, Joint, Robot
 
 TIMESTEP = 0.001  # [s]
 SLIDING = 1e-9  # share of frictionloss by which a sliding joint's friction may differ from it
-LEAST = 1e-12  # [kg, kg m^2] MuJoCo wants some inertia on every moving body
 
 
 @exporters.add("mjcf")
@@ -36,22 +36,31 @@ class Mjcf(Exporter):
     links = linear = True
 
     def files(self, job: Job) -> dict[str, Content]:
-        """One file."""
-        content, notes = mjcf(job.arm, job.friction, job.banner)
-        return {f"{job.arm.identifier}.xml": Content(content, tuple(notes))}
+        """The robot's own files with new numbers, or one new file where there are none or none to complete."""
+        own, notes = _own(job)
+        if own is None:
+            content, more = mjcf(job.arm, job.friction, job.banner)
+            return {f"{job.arm.identifier}.xml": Content(content, (*notes, *more))}
+        main, *included = own
+        files = {path.relative_to(main.parent).as_posix(): Content(own[path], proved=False) for path in included}
+        return {main.name: Content(own[main], notes, tuple(files)), **files}
 
     def holds(self, arm: IdentifiedArm) -> str:
         """In words."""
-        springs = "springs as tendons, " if arm.robot.springs and springs_held(arm) else ""
-        return f"links, joints with ranges, gravity, armature, damping, frictionloss, {springs}motors"
+        springs = "; springs as tendons" if arm.robot.springs and springs_held(arm) else ""
+        return f"inertia of the links; armature, damping and frictionloss of the joints{springs}"
 
     def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
         """Rotors, coupled motors, and springs where MuJoCo takes them."""
         springs = (causes.SPRINGS,) if springs_held(arm) else ()
         return (causes.ROTORS, causes.MOTOR_INERTIA, causes.MOTOR_FRICTION, *springs)
 
+    def reads(self, robot: Robot) -> str:
+        """The robot's own, where there is one."""
+        return "mjcf"
+
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
-        """Inverse dynamics of the written file.
+        """Inverse dynamics of the written file; of the robot's own also that nothing else has changed.
 
         `frictionloss` is a soft constraint: MuJoCo's friction equals it while a joint slides, and is less where the
         joint is slow enough to count as sticking. Torque is compared twice: with friction written out, on all states;
@@ -62,6 +71,8 @@ class Mjcf(Exporter):
         except ImportError:
             note = "not proved: install MuJoCo (pip install 'armid[sim]') and export again"
             return Proof(path.name, None, None, 0, TOLERANCE, note)
+        if (own := _own(job)[0]) is not None:
+            return _prove_own(mujoco, path, job, own, torque)
         model = mujoco.MjModel.from_xml_path(str(path))
         smooth, loss = _inverse(mujoco, model, job.arm, job.motion, constraints=False)
         pairs = {"torque": (smooth + loss, torque)}
@@ -76,6 +87,41 @@ class Mjcf(Exporter):
             note += f"; mj_inverse with its own friction on the {good} of {len(sliding)} states where all joints slide"
         sizes = dict.fromkeys(pairs, job.sizes["torque"])
         return checked(path, f"MuJoCo {mujoco.__version__}", pairs, TOLERANCE, note, sizes)
+
+
+@lru_cache(maxsize=2)
+def _own(job: Job) -> tuple[dict[Path, bytes] | None, tuple[Note, ...]]:
+    """The robot's own files, completed, its main one first; None where there is none, or why it cannot be completed."""
+    if job.mjcf is None:
+        return None, ()
+    try:
+        files, notes = completed(job.arm, job.friction, job.mjcf)
+        outside = [path for path in files if not path.is_relative_to(next(iter(files)).parent)]
+        if outside:
+            raise ExportError(f"{job.mjcf}: includes {outside[0]}, which is not in its folder")
+    except ExportError as error:
+        return None, (note("exporting.new_file", reason=str(error)),)
+    return files, tuple(notes)
+
+
+def _prove_own(mujoco: Any, path: Path, job: Job, own: Mapping[Path, bytes], torque: Array) -> Proof:
+    """The tree's torque with friction written out, and MuJoCo's model compared with that of the untouched file."""
+    home = next(iter(own)).parent
+    before = compiled({file: file.read_bytes() for file in own})
+    after = compiled({file: (path.parent / file.relative_to(home)).read_bytes() for file in own})
+    if others := other_changes(before, after):
+        raise ProofError(
+            f"{path.name}: was not kept, because with the new inertia and friction MuJoCo also finds other "
+            f"{', '.join(others[:3])} in it; `springdamper` of joints does that"
+        )
+    after.opt.gravity = job.arm.robot.gravity
+    after.opt.density = after.opt.viscosity = 0.0
+    after.body_gravcomp[:], after.jnt_stiffness[:], after.tendon_stiffness[:] = 0.0, 0.0, 0.0
+    after.tendon_damping[:], after.tendon_frictionloss[:], after.tendon_armature[:] = 0.0, 0.0, 0.0
+    smooth, loss = _inverse(mujoco, after, job.arm, job.motion, constraints=False)
+    words = "links, armature, damping, frictionloss; every other field of MuJoCo's model is that of the untouched file"
+    pairs = {"torque": (smooth + loss, torque)}
+    return checked(path, f"MuJoCo {mujoco.__version__}", pairs, TOLERANCE, words, job.sizes)
 
 
 def mjcf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str] = ()) -> tuple[bytes, list[Note]]:
@@ -124,7 +170,8 @@ def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index:
     robot, pad = arm.robot, "  " * depth
     joint = robot.joints[index]
     place = joint.placement @ joint.link_frame
-    lines = [f"{pad}<body name={xml_attribute(names[index])} {_pose(place)}>", f"{pad}  {_inertial(arm.links[index])}"]
+    inertia = " ".join(f'{name}="{value}"' for name, value in inertial(arm.links[index]).items())
+    lines = [f"{pad}<body name={xml_attribute(names[index])} {_pose(place)}>", f"{pad}  <inertial {inertia}/>"]
     lines.append(f"{pad}  {_joint(arm, friction, index)}")
     ends = [other.placement[:3, 3] for other in robot.joints if other.parent == index + 1]
     if index + 1 == robot.n_joints:
@@ -157,14 +204,6 @@ def _joint(arm: IdentifiedArm, friction: LinearFriction, index: int) -> str:
         f'frictionloss="{text_of(friction.coulomb[index])}"',
     ]
     return f"<joint {' '.join(parts)}/>"
-
-
-def _inertial(phi: Array) -> str:
-    mass, com, tensor = to_com(phi)
-    if mass < LEAST:
-        mass, tensor = LEAST, LEAST * np.eye(3)
-    values = [tensor[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-    return f'<inertial pos="{text_of(*com)}" mass="{text_of(mass)}" fullinertia="{text_of(*values)}"/>'
 
 
 def _motor(arm: IdentifiedArm, index: int) -> str:
@@ -246,8 +285,9 @@ def _inverse(mujoco: Any, model: Any, arm: IdentifiedArm, motion: Motion, *, con
     flags = mujoco.mjtDisableBit
     model.opt.disableflags = flags.mjDSBL_LIMIT if constraints else flags.mjDSBL_CONSTRAINT
     data = mujoco.MjData(model)
-    dofs = [int(model.joint(name).dofadr[0]) for name in arm.robot.joint_names]
-    places = [int(model.joint(name).qposadr[0]) for name in arm.robot.joint_names]
+    found = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in arm.robot.joint_names]
+    joints = [index if joint < 0 else joint for index, joint in enumerate(found)]  # those without a name, in order
+    dofs, places = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
     torque, friction = np.empty_like(motion.q), np.empty_like(motion.q)
     tendons: Any = np.flatnonzero(model.tendon_frictionloss) if model.ntendon else []
     for row, (q, v, a) in enumerate(zip(*motion, strict=True)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,20 +10,15 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
-from armid.errors import ArmidError, ArmidWarning
 from armid.escaping import xml_attribute
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
+from armid.exporting.own_file import changed, read_quietly, unchanged_links, without_round_off
 from armid.exporting.xml_edit import Document, Node
-from armid.files import is_file, read_text
 from armid.notes import Note, note
-from armid.robot.description import read_description
-from armid.robot.inertia import change_of_frame, tensor, to_com
+from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.robot import Robot
-from armid.robot.urdf import read_urdf
 
-SAME = 1e-9  # [m, rad] by which the geometry of the same robot may differ
-NOISE = 1e-12  # share of a link's size below which a number is round-off, and by which equal numbers may differ
 FAR = 1000.0  # [m] range of a prismatic joint without limits, which the format demands
 
 
@@ -54,9 +48,9 @@ class Urdf(Exporter):
         """None but links and friction."""
         return ()
 
-    def reads_urdf(self, robot: Robot) -> bool:
-        """Always, where there is one."""
-        return True
+    def reads(self, robot: Robot) -> str:
+        """The robot's own, where there is one."""
+        return "urdf"
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """Links and `<dynamics>`, through Pinocchio, or armid's own reader where it is not installed."""
@@ -76,64 +70,6 @@ def urdf_name(job: Job) -> str:
     return f"{job.arm.identifier}.urdf" if job.urdf is None else job.urdf.name
 
 
-def source_urdf(robot: Robot, given: str | Path | None) -> Path | None:
-    """The URDF file that a robot was read from; None for a robot that did not come from one, or only in part.
-
-    Raises:
-        ExportError: it came from one that is not to be found, or `given` is of another robot.
-    """
-    if given is not None:
-        path = Path(given)
-        _check_same(robot, path)
-        return path
-    if robot.nominal_inertia is None or robot.nominal_rotors is not None:
-        return None
-    path = _stated_source(robot)
-    if not is_file(path):
-        raise ExportError(
-            f"{path}: the URDF that {robot.name} was read from is not there; name it with --urdf FILE, so that it can "
-            "be completed"
-        )
-    if _read_quietly(path).n_joints > robot.n_joints:
-        return None  # the fit is of its first links: it takes a new file to say so
-    _check_same(robot, path)
-    return path
-
-
-def _stated_source(robot: Robot) -> Path:
-    """The URDF behind a robot, directly or through its robot file."""
-    path = Path(robot.source)
-    if path.suffix.lower() not in (".yaml", ".yml") or not is_file(path):
-        return path
-    try:
-        return path.parent / str(getattr(read_description(read_text(path), str(path)).kinematics, "file", ""))
-    except ArmidError:
-        return path.with_suffix(".urdf")
-
-
-def _read_quietly(path: Path) -> Robot:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ArmidWarning)
-        return read_urdf(path)
-
-
-def _check_same(robot: Robot, path: Path) -> None:
-    other = _read_quietly(path)
-    if other.joint_names != robot.joint_names:
-        raise ExportError(
-            f"{path}: is of another robot: its joints are {', '.join(other.joint_names)}; the fit's are "
-            f"{', '.join(robot.joint_names)}"
-        )
-    for one, two in zip(robot.joints, other.joints, strict=True):
-        same = one.parent == two.parent and one.prismatic == two.prismatic and one.link_name == two.link_name
-        gaps = [np.abs(getattr(one, name) - getattr(two, name)).max() for name in ("placement", "link_frame")]
-        if not same or max(gaps) > SAME:
-            raise ExportError(
-                f"{path}: is of another robot: joint {one.name!r} has another place, kind or link than in the fit; "
-                "give the file that the fit was made with"
-            )
-
-
 def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[bytes, list[Note]]:
     """The user's file with the identified inertias and friction, and what was done to links that move with another.
 
@@ -141,7 +77,7 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
     is counted already. Links fixed to the base keep what they say: no torque depends on them. What has not changed
     keeps its bytes: links whose inertia is the file's own, those fixed to them, and single numbers.
     """
-    unchanged = _unchanged(arm, path)
+    unchanged = unchanged_links(arm.links, path, "urdf")
     document = Document(path.read_bytes(), str(path))
     links, joints = document.root.named("link"), document.root.named("joint")
     moving = {joint.link_name: index for index, joint in enumerate(arm.robot.joints)}
@@ -160,7 +96,7 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
         node = joints[joint.name]
         old = node.find("dynamics")
         if old is not None:
-            document.set(old, _changed(old, values))
+            document.set(old, changed(old, values))
         else:
             document.insert_last(node, "<dynamics " + " ".join(f'{k}="{v}"' for k, v in values.items()) + "/>")
     notes = [note("exporting.emptied", links=emptied)] if emptied else []
@@ -169,40 +105,6 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
     ):
         notes.append(note("exporting.meshes"))
     return document.result(), notes
-
-
-def _unchanged(arm: IdentifiedArm, path: Path) -> list[bool]:
-    """Whether each link's identified inertia is what the file says already, with all that is fixed to it."""
-    stated = _read_quietly(path).nominal_inertia
-    if stated is None:
-        return [False] * arm.robot.n_joints
-    return [_equal(new, old) for new, old in zip(arm.links, stated, strict=True)]
-
-
-def _equal(new: Array, old: Array) -> bool:
-    """Whether two links are the same but for round-off; each quantity against the link's own size."""
-    mass, inertia = abs(float(old[0])), float(np.trace(tensor(old)))
-    moment = max(float(np.abs(old[1:4]).max()), math.sqrt(mass * max(inertia, 0.0)))
-    return bool((np.abs(new - old) <= NOISE * np.repeat([mass, moment, abs(inertia)], [1, 3, 6])).all())
-
-
-def _changed(node: Node, values: dict[str, str]) -> dict[str, str]:
-    """Those of the values that say another number than the file does; a row keeps the file's own words for the rest."""
-    result = {}
-    for name, text in values.items():
-        new, old = text.split(), node.attributes.get(name, "").split()
-        if len(new) != len(old):
-            result[name] = text
-        elif not all(map(_same, old, new)):
-            result[name] = " ".join(one if _same(one, two) else two for one, two in zip(old, new, strict=True))
-    return result
-
-
-def _same(old: str, new: str) -> bool:
-    try:
-        return math.isclose(float(old), float(new), rel_tol=NOISE)
-    except ValueError:
-        return False
 
 
 def _files(content: bytes) -> list[bytes]:
@@ -226,10 +128,7 @@ def _carrier(name: str, joints: dict[str, Node], moving: dict[str, int]) -> str 
 def _inertial(phi: Array) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """Attributes of <origin>, <mass>, <inertia>: at the centre of mass, along the link's axes, without round-off."""
     mass, com, about = to_com(phi)
-    trace = float(np.trace(about))
-    size = max(float(np.abs(com).max()), math.sqrt(max(trace, 0.0) / mass) if mass > 0.0 else 0.0)
-    com = np.where(np.abs(com) <= NOISE * size, 0.0, com)
-    about = np.where(np.abs(about) <= NOISE * abs(trace), 0.0, about)
+    com, about = without_round_off(mass, com, about)
     keys = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
     return (
         {"xyz": text_of(*com), "rpy": "0 0 0"},
@@ -247,12 +146,12 @@ def _set_inertial(document: Document, link: Node, phi: Array) -> None:
     places = [node.find(tag) for tag in ("mass", "inertia", "origin")]
     if places[0] is None or places[1] is None:
         raise ExportError(f"{document.source}: link {link.attributes['name']!r} has <inertial> without mass or inertia")
-    document.set(places[0], _changed(places[0], mass))
-    document.set(places[1], _changed(places[1], inertia))
+    document.set(places[0], changed(places[0], mass))
+    document.set(places[1], changed(places[1], inertia))
     if places[2] is not None:
         if "rpy" not in places[2].attributes:
             del origin["rpy"]
-        document.set(places[2], _changed(places[2], origin))
+        document.set(places[2], changed(places[2], origin))
     else:
         document.insert_first(node, f'<origin xyz="{origin["xyz"]}" rpy="0 0 0"/>')
 
@@ -363,7 +262,7 @@ def _by_pinocchio(path: Path, job: Job) -> Array:
 
 
 def _by_own_reader(path: Path, motion: Motion) -> Array:
-    robot = _read_quietly(path)
+    robot = read_quietly(path, "urdf")
     model = Model(robot)
     inertia, friction = robot.nominal_inertia, robot.nominal_friction
     values = np.zeros(len(model.names))

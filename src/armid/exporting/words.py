@@ -58,5 +58,7 @@ WORDS: dict[str, Any] = {
     "lost_spring": (
         "Spring {number} (stiffness {stiffness:.4g} N/m, free length {length:.4g} m) is none that MuJoCo takes."
     ),
+    "new_file": "A new file was written, because the robot's own cannot be completed: {reason}.",
+    "other_gravity": "The file's gravity stays {file} m/s^2; the fit was made with {fit}.",
     "kinematics": "Its kinematics are those of {file}, which goes with it.",
 }

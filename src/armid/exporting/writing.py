@@ -28,8 +28,8 @@ from armid.exporting.exporter import (
     left_out,
     relative_error,
 )
-from armid.exporting.urdf import source_urdf
-from armid.files import plain, write_result, write_text
+from armid.exporting.own_file import READERS, own_file
+from armid.files import file_hash, plain, write_result, write_text
 from armid.notes import Note, note
 from armid.progress import report_progress
 
@@ -135,6 +135,7 @@ def export(
     folder: str | Path,
     *,
     urdf: str | Path | None = None,
+    mjcf: str | Path | None = None,
     seed: int = 0,
     states: int = STATES,
     history: Mapping[str, Any] | None = None,
@@ -148,6 +149,7 @@ def export(
         formats: names of `exporters`.
         folder: where to write; made if it is not there.
         urdf: the robot's own URDF, where it is not found at the place the fit names.
+        mjcf: the robot's own MJCF, in the same way.
         seed: of the random states.
         states: how many of them.
         history: more about the origin, for the sidecar.
@@ -163,12 +165,13 @@ def export(
     arm = arm_of(fit, complete=any(exporter.links for exporter in chosen.values()))
     motion = random_states(arm.robot, states, seed)
     notes, agreement = _agreement(arm, motion)
-    reads = urdf is not None or any(exporter.reads_urdf(arm.robot) for exporter in chosen.values())
-    source = source_urdf(arm.robot, urdf) if reads else None
-    job = Job(arm, motion, linear_friction(arm, seed), _banner(arm), source, wanted)
+    given = {"urdf": urdf, "mjcf": mjcf}
+    reads = [kind for kind in READERS if given[kind] is not None] + [form.reads(arm.robot) for form in chosen.values()]
+    own = {kind: own_file(arm.robot, kind, given[kind]) for kind in READERS if kind in reads}
+    job = Job(arm, motion, linear_friction(arm, seed), _banner(arm), **own, formats=wanted)
     files = [_File(name, form, content) for form in wanted for name, content in chosen[form].files(job).items()]
     target = Path(folder)
-    _check_not_inputs(target, [file.name for file in files], source)
+    _check_not_inputs(target, [file.name for file in files], own)
     origin = {
         "fit_sha256": fit_digest(fit),
         "method": fit.method,
@@ -178,9 +181,9 @@ def export(
         "full_against_base_parameters": agreement,
         **(history or {}),
     }
-    if source is not None:
-        origin["urdf"] = str(source)
-        origin["urdf_sha256"] = hashlib.sha256(source.read_bytes()).hexdigest()
+    for kind, source in own.items():
+        if source is not None:
+            origin |= {kind: str(source), f"{kind}_sha256": file_hash(source)}
     return _written(target, files, job, Export(arm.robot.name, target, notes=notes, history=origin))
 
 
@@ -216,16 +219,18 @@ def _written(target: Path, files: Sequence[_File], job: Job, empty: Export) -> E
         with tempfile.TemporaryDirectory(dir=target, prefix=_STAGE) as place:
             stage = Path(place)
             for file in files:
+                (stage / file.name).parent.mkdir(parents=True, exist_ok=True)
                 (stage / file.name).write_bytes(file.content.content)
             done, refused = _proved(stage, files, job)
             result = replace(empty, files=done, refused=refused)
             result.save(stage)
             kept = [file.file for file in done]
-            needed = dict.fromkeys(file.content.needs for file in files if file.name in kept)
-            beside = [name for name in needed if name and name not in kept]
+            needed = dict.fromkeys(name for file in files if file.name in kept for name in file.content.needs)
+            beside = [name for name in needed if name not in kept]
             for name in SIDECARS:  # a sidecar always belongs to the files beside it, whenever this is interrupted
                 (target / name).unlink(missing_ok=True)
             for name in (*kept, *beside, *reversed(SIDECARS)):
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (stage / name).replace(target / name)
     except BaseException as error:
         if made and target.is_dir() and not any(target.iterdir()):
@@ -244,8 +249,9 @@ def _proved(stage: Path, files: Sequence[_File], job: Job) -> tuple[tuple[Export
     for name, form, made in sorted(files, key=lambda file: bool(file.content.needs)):  # what is needed goes first
         if not made.proved:
             continue
-        if made.needs in [other.file for other in refused]:
-            refused.append(Refused(name, form, f"{name}: was not kept, because it names {made.needs}"))
+        missing = [other.file for other in refused if other.file in made.needs]
+        if missing:
+            refused.append(Refused(name, form, f"{name}: was not kept, because it names {missing[0]}"))
             continue
         report_progress(f"proving {name}", (len(done) + len(refused)) / len(files))
         exporter = exporters[form]()
@@ -267,12 +273,13 @@ def _proved(stage: Path, files: Sequence[_File], job: Job) -> tuple[tuple[Export
     return tuple(done), tuple(refused)
 
 
-def _check_not_inputs(target: Path, names: Sequence[str], urdf: Path | None) -> None:
+def _check_not_inputs(target: Path, names: Sequence[str], own: Mapping[str, Path | None]) -> None:
     for name in names:
-        if urdf is not None and (target / name).resolve() == urdf.resolve():
-            raise ExportError(
-                f"{target / name}: is the URDF that is read, so it cannot be written too; name another -o"
-            )
+        for kind, path in own.items():
+            if path is not None and (target / name).resolve() == path.resolve():
+                raise ExportError(
+                    f"{target / name}: is the {kind.upper()} that is read, so it cannot be written too; name another -o"
+                )
         if (target / name).is_dir():
             raise ExportError(f"{target / name}: is a folder; move it, or name another -o")
 

@@ -6,7 +6,7 @@ A parser (expat) says at which bytes elements begin and end; edits are cuts and 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from xml.parsers import expat
@@ -114,6 +114,14 @@ class Document:
             body = tag[:-2] if tag.endswith(b"/>") else tag[:-1]
             at = node.start + len(body.rstrip())
             self._replace(at, at, "".join(f' {name}="{value}"' for name, value in left.items()))
+
+    def drop(self, node: Node, names: Collection[str]) -> None:
+        """Take attributes of an element out, each with the white space before it."""
+        tag = self.content[node.start : node.inside]
+        for match in _ATTRIBUTE.finditer(tag):
+            if match.group(1).decode() in names:
+                first = len(tag[: match.start()].rstrip())
+                self._replace(node.start + first, node.start + match.end(), "")
 
     def insert_first(self, parent: Node, text: str) -> None:
         """Put an element before the first child of `parent`, on a line of its own where children have one."""

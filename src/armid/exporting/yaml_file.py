@@ -60,7 +60,7 @@ class RobotFile(Exporter):
                     "with `armid identify --method feasible`, so that a URDF can be written"
                 )
         text = robot_file(arm, job.friction, job.banner, urdf, in_joint_frames=job.urdf is None)
-        return {**beside, name: Content(text, notes, urdf)}
+        return {**beside, name: Content(text, notes, (urdf,))}
 
     def holds(self, arm: IdentifiedArm) -> str:
         """In words."""
@@ -75,9 +75,9 @@ class RobotFile(Exporter):
         beyond = [job.arm.beyond_description(joint) for joint in range(job.arm.robot.n_joints)]
         return np.where(beyond, job.friction.torque(job.motion.qd), super().friction(job))
 
-    def reads_urdf(self, robot: Robot) -> bool:
-        """For kinematics that no DH table can give."""
-        return dh_table(robot) is None
+    def reads(self, robot: Robot) -> str:
+        """The URDF, for kinematics that no DH table can give."""
+        return "urdf" if dh_table(robot) is None else ""
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """By `armid.load_robot`."""

@@ -33,28 +33,28 @@ def read_mjcf(path: Path) -> Robot:
     if root.tag != "mujoco":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not an MJCF; its first element must be <mujoco>")
     try:
-        return _build(path, *_compile(path))
+        return _build(path, *compile_mjcf(path))
     except FieldError as error:
         raise DescriptionError(str(path), error.field, error.problem) from None
 
 
-def _compile(path: Path) -> tuple[Any, bool]:
-    """The model, and whether it has all its meshes."""
+def compile_mjcf(path: Path, home: Path | None = None) -> tuple[Any, bool]:
+    """The model, and whether it has all its meshes, which lie relative to `home` (default: the file's folder)."""
     try:
         import mujoco
     except ImportError:
         raise MissingExtraError("reading MJCF", "sim") from None
     try:
-        return mujoco.MjModel.from_xml_path(str(path)), True
-    except ValueError as error:
-        problem = _one_line(error)
-    try:
         spec = mujoco.MjSpec.from_file(str(path))
-        if _drop_meshes(spec):
+        spec.modelfiledir = str(home or path.parent)
+        try:
+            return spec.compile(), True
+        except ValueError:
+            if not _drop_meshes(spec):
+                raise
             return spec.compile(), False
     except ValueError as error:
-        problem = _one_line(error)
-    raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({problem})")
+        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({_one_line(error)})") from None
 
 
 def _drop_meshes(spec: Any) -> bool:
