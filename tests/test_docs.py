@@ -174,3 +174,6 @@ def test_documentation_builds_without_a_warning(tmp_path):
     for page in pages:
         fetched = re.findall(r'<(?:link|script|img)[^>]+(?:href|src)="(https?:[^"]+)"', page.read_text("utf-8"))
         assert fetched == [], page.name
+        assert not re.search(r"\$\$|noitauqe", re.sub(r"<code.*?</code>", "", page.read_text("utf-8"), flags=re.DOTALL))
+    equations = (tmp_path / "site" / "computed.html").read_text("utf-8")
+    assert equations.count('display="block"') == (ROOT / "docs" / "computed.md").read_text("utf-8").count("$$") / 2
