@@ -1,5 +1,6 @@
 """The documentation: every command and every Python example in it works, and it builds without a warning."""
 
+import os
 import re
 import shlex
 import shutil
@@ -116,6 +117,15 @@ def names_in_use(desk):
     return {**vars(armid.estimation), **vars(armid.signals), **given}
 
 
+def public_files(desk):
+    """The UR10e's logs under the names of the page."""
+    if "ARMID_DATA" not in os.environ:
+        pytest.skip("needs the public logs of the UR10e in the folder named by ARMID_DATA")
+    names = {"ur10e.urdf": "ur10e.urdf", "30sec.csv": "ur-20_02_10-30sec_12harm.csv"}
+    for name, origin in {**names, "ptp.csv": "ur-20_01_17-ptp_10_points.csv"}.items():
+        shutil.copy(Path(os.environ["ARMID_DATA"]) / "ur10e" / origin, desk / name)
+
+
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_every_block_says_what_it_is(page):
     """No block escapes the tests by having no language."""
@@ -128,7 +138,9 @@ def test_examples_run(page, desk, capsys):
     names = names_in_use(desk)
     if page.stem == "logs":
         controller_files(desk)
-    if page.stem == "your-own-arm":
+    if page.stem == "real-robot":
+        public_files(desk)
+    if page.stem in ("your-own-arm", "real-robot"):
         ((_, recipe),) = blocks(page, "yaml")
         (desk / "recipe.yaml").write_text(recipe)
     for language, code in blocks(page, "bash", "python"):

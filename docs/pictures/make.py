@@ -1,27 +1,28 @@
 """Make the README's pictures from a real run: `make pictures`."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import armid
 from armid import theme
 from armid.figures import Figure, torque_block
+from armid.logs.public import public_log
 from armid.run.procedure import run
 from armid.run.settings import Settings
 from armid.validation.result import Validation, load_validation
 
 HERE = Path(__file__).parent
 RUN = HERE.parents[1] / "build" / "demo"
-SHOWN = (0, 1, 3, 5)  # joints of the torque picture
-SECONDS = 10.0
 
 
-def torque_picture(check: Validation) -> None:
+def torque_picture(check: Validation, name: str, shown: Sequence[int], seconds: float) -> None:
     """Held-out torque of some joints: measured, predicted, and what is left at the same scale."""
     series = check.series
-    rows = series.time - series.time[0] <= SECONDS
+    rows = series.time - series.time[0] <= seconds
     time = series.time[rows] - series.time[0]
     blocks = []
-    for j in SHOWN:
+    for j in shown:
         joint = check.joints[j]
         corner = f"NRMS {100 * joint.nrms_moving:.1f} %"
         curves = (time, series.measured[rows, j], series.predicted[rows, j])
@@ -31,7 +32,17 @@ def torque_picture(check: Validation) -> None:
         f"A motion that the fit has not seen: measured torque (black), predicted (blue), error (orange). The worst "
         f"joint is off by {100 * worst:.1f} % of its torque's spread."
     )
-    theme.save(figure, HERE / "torque.png")
+    theme.save(figure, HERE / f"{name}.png")
+
+
+def real_picture(folder: Path) -> None:
+    """The UR10e of the page "A real robot"."""
+    entry = public_log("ur10e")
+    robot = armid.load_robot(entry.robot_path(folder))
+    names = ("ur-20_02_10-30sec_12harm.csv", "ur-20_01_17-ptp_10_points.csv")
+    trained, other = (armid.read_log(folder / "ur10e" / name, entry.recipe) for name in names)
+    fit = armid.identify(robot, armid.process(trained, robot=robot))
+    torque_picture(armid.validate(fit, other, low_pass_hz=5.0), "ur10e-torque", (0, 1, 2, 4), 40.0)
 
 
 def report_picture(page: Path) -> None:
@@ -50,8 +61,10 @@ def report_picture(page: Path) -> None:
 def main() -> None:
     """The demo's run, or what is left of it, then the pictures."""
     run(Settings(robot="pa10"), RUN)
-    torque_picture(load_validation(RUN / "validation.json"))
+    torque_picture(load_validation(RUN / "validation.json"), "torque", (0, 1, 3, 5), 10.0)
     report_picture(RUN / "report.html")
+    if "ARMID_DATA" in os.environ:
+        real_picture(Path(os.environ["ARMID_DATA"]))
     print(f"armid {armid.__version__}: wrote {HERE / 'torque.png'}, {HERE / 'report.png'}")
 
 

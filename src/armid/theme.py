@@ -80,8 +80,9 @@ def need_matplotlib() -> None:
 def label(axis: Any, name: str) -> None:
     """Write a joint's name to the left of its panels."""
     place = {"xy": (0.0, 0.5), "xycoords": "axes fraction", "xytext": (-42.0, 0.0), "textcoords": "offset points"}
-    short = textwrap.shorten(name, 40, placeholder="…")
-    axis.annotate("\n".join(textwrap.wrap(short, 12)), ha="right", va="center", fontsize=LABEL, color=TEXT, **place)
+    short = textwrap.shorten(name, 40, placeholder="…").replace("_", "_ ")  # lines break after underscores
+    lines = [line.replace("_ ", "_") for line in textwrap.wrap(short, 14)]
+    axis.annotate("\n".join(lines), ha="right", va="center", fontsize=LABEL, color=TEXT, **place)
 
 
 def style(axis: Any) -> None:
