@@ -1,13 +1,19 @@
 """The examples: each runs as it stands, is short, and prints what it promises."""
 
+import importlib.util
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
+
+import armid
+from armid.excitation.polynomial import quintic
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
@@ -71,3 +77,61 @@ def test_notebook(tmp_path):
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_scripts_say_what_they_show(script):
     assert script.read_text("utf-8").startswith('"""')
+
+
+class FakeXArm:
+    """Answers as `xarm.wrapper.XArmAPI` does, and follows every command at once."""
+
+    def __init__(self, address, is_radian=False):
+        assert is_radian
+        self.q, self.calls, self.temperatures, self.code = [0.0] * 7, [], [30] * 7, 0
+
+    def __getattr__(self, name):
+        return lambda *values, **options: self.calls.append((name, *values))
+
+    def set_servo_angle_j(self, angles, is_radian=None):
+        assert is_radian
+        self.calls.append("servo")
+        self.q = angles
+        return 0
+
+    def get_joint_states(self, is_radian=None, num=3):
+        return self.code, [self.q, [0.1] * 7, [0.5] * 7]
+
+
+class FakeClock:
+    """Time that passes only while somebody sleeps."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_driver_of_one_more_arm(monkeypatch):
+    """The driver implements the drive protocol: a trajectory is driven and recorded, cycle by cycle; errors end it."""
+    wrapper = types.ModuleType("xarm.wrapper")
+    wrapper.XArmAPI = FakeXArm
+    monkeypatch.setitem(sys.modules, "xarm", types.ModuleType("xarm"))
+    monkeypatch.setitem(sys.modules, "xarm.wrapper", wrapper)
+    spec = importlib.util.spec_from_file_location("xarm_driver", EXAMPLES / "xarm_driver.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.time = FakeClock()
+    arm = module.XArm("192.168.1.185")
+    motion = quintic([[0.0] * 7, [0.2] * 7], [1.0])
+    log = armid.excite(arm, motion)
+    assert log.joints == tuple(f"joint{number}" for number in range(1, 8))
+    np.testing.assert_allclose(np.diff(log.time), 0.01, rtol=1e-6)
+    np.testing.assert_allclose(log["position"][1:], log["command"][:-1])
+    assert log["effort"][0].tolist() == [0.5] * 7
+    assert arm.sdk.calls[:3] == [("motion_enable", True), ("set_mode", 1), ("set_state", 0)]
+    assert arm.timing().steady == 1.0
+    with pytest.raises(ValueError, match="torque"):
+        arm.set_mode("torque")
+    arm.sdk.code = 9
+    with pytest.raises(RuntimeError, match="code 9"):
+        arm.state()

@@ -17,7 +17,8 @@ from armid.errors import ArmidError
 from armid.estimation import load_fit
 from armid.logs import read_log, write_log
 from armid.robot.load import robot_digest
-from armid.run.procedure import in_words, robot_of, run, stages_of
+from armid.run.outcome import in_words
+from armid.run.procedure import robot_of, run, stages_of
 from armid.run.settings import Settings, make_settings
 from armid.validation.result import load_validation
 

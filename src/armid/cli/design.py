@@ -212,27 +212,13 @@ def _given_information(
 
     if '"armid fit' not in read_text(path)[:200]:
         return gathered_information(load_plan(path), robot, shape, **options), options.get("noise")
-    import numpy as np
-
     from armid.estimation import load_fit
-    from armid.excitation import design_problem
+    from armid.run.goal import fit_information
 
-    fit = load_fit(path)
-    if fit.robot.name != robot.name or fit.robot.joint_names != robot.joint_names:
-        raise ArmidError(f"{path}: is a fit of {fit.robot.name!r}, not of {robot.name!r}; give one of the same robot")
-    noise = options.get("noise") or [float(sigma) for sigma in 1.0 / np.sqrt(fit.weights)]
-    names = design_problem(robot, shape, **{**options, "noise": noise}).parameters
-    missing = [name for name in names if name not in fit.columns]
-    if missing:
-        raise ArmidError(
-            f"{path}: does not estimate {', '.join(missing[:5])}; fit and design must use the same --links, --simplify "
-            "and --parameters"
-        )
-    index = [fit.columns.index(name) for name in names]
-    covariance = fit.covariance[np.ix_(index, index)]
-    scale = np.sqrt(np.diag(covariance))
-    information = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
-    return information / (shape.period * options["rate_hz"]), noise
+    try:
+        return fit_information(load_fit(path), robot, shape, **options)
+    except ArmidError as error:
+        raise ArmidError(f"{path}: {error}") from None
 
 
 def _limits(robot: Robot, options: argparse.Namespace) -> Limits:

@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from pathlib import Path
 
-    from armid.run.procedure import in_words, run
+    from armid.run.outcome import in_words
+    from armid.run.procedure import run
     from armid.run.settings import load_settings, make_settings
 
     given = {choice.name: getattr(options, choice.name) for choice in CHOICES}
@@ -76,4 +77,5 @@ def run(options: argparse.Namespace) -> int:
     lines = [*map(str, outcome.check.reasons), f"validation: {outcome.check.in_words}"]
     lines += [f"  {name:<{width}}  {value}" for name, value in said.items()]
     lines += [*(f"  {line}" for line in outcome.note.splitlines()), f"report: {outcome.report}"]
-    return finish(options, outcome.to_data(), lines, good=outcome.check.verdict != "poor")
+    reached = outcome.numbers.get("until", {}).get("reached", True)
+    return finish(options, outcome.to_data(), lines, good=outcome.check.verdict != "poor" and reached)

@@ -55,12 +55,22 @@ class XmlPlace(NamedTuple):
 
 @dataclass(eq=False)
 class MjcfBody:
-    """A body as the text has it: its own joints and inertia, those inside frames and includes among them."""
+    """A body as the text has it, with what stands inside frames and includes.
+
+    Attributes:
+        place: its element.
+        parent: the body around it.
+        joints: its own.
+        inertial: its own.
+        turned: whether `inertial` stands inside a frame.
+        shaped: whether it has shapes, which may give it mass.
+    """
 
     place: XmlPlace
     parent: MjcfBody | None
     joints: list[XmlPlace] = field(default_factory=list)
     inertial: XmlPlace | None = None
+    turned: bool = False
     shaped: bool = False
 
     @property
@@ -114,12 +124,12 @@ class Sources:
                 return self._open(path)
         raise ExportError(f"{place.document.source}: includes {name!r}, which is not there")
 
-    def _walk(self, place: XmlPlace, body: MjcfBody | None, *, inside: bool) -> None:
+    def _walk(self, place: XmlPlace, body: MjcfBody | None, *, inside: bool, turned: bool = False) -> None:
         """Collect what stands in an element: at the top of a file, or `inside` the world or a body."""
         for node in place.node.children:
             here = XmlPlace(place.document, node)
             if node.tag == "include":
-                self._walk(self._included(here), body, inside=inside)
+                self._walk(self._included(here), body, inside=inside, turned=turned)
             elif not inside:
                 self.compiler |= node.attributes if node.tag == "compiler" else {}
                 if node.tag == "worldbody":
@@ -128,13 +138,14 @@ class Sources:
                 self.bodies.append(MjcfBody(here, body))
                 self._walk(here, self.bodies[-1], inside=True)
             elif node.tag == "frame":
-                self._walk(here, body, inside=True)
+                self._walk(here, body, inside=True, turned=True)
             elif node.tag in MANY:
                 raise ExportError(f"{place.document.source}: has <{node.tag}>, whose bodies are not in its text")
             elif body is not None:
                 body.joints += [here] * (node.tag == "joint")
                 body.shaped |= node.tag == "geom"
-                body.inertial = here if node.tag == "inertial" else body.inertial
+                if node.tag == "inertial":
+                    body.inertial, body.turned = here, turned
 
 
 def completed(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[dict[Path, bytes], list[Note]]:
@@ -205,11 +216,11 @@ def inertial(phi: Array) -> dict[str, str]:
 
 def _set_inertial(body: MjcfBody, values: dict[str, str]) -> None:
     old = body.inertial
-    if old is not None and old.node in body.place.node.children:
+    if old is not None and not body.turned:
         old.document.drop(old.node, SHAPE - values.keys())
         old.document.set(old.node, changed(old.node, values))
         return
-    if old is not None:  # inside a frame, which would turn it, or in an included file
+    if old is not None:
         old.document.remove(old.node)
     text = " ".join(f'{name}="{value}"' for name, value in values.items())
     body.place.document.insert_first(body.place.node, f"<inertial {text}/>")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from armid._version import __version__
 from armid.control.reference import tool_path
 from armid.control.track import compare_controllers
 from armid.dynamics import Model
+from armid.dynamics.model import Motion
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
@@ -32,48 +34,19 @@ from armid.progress import Progress, report_progress
 from armid.reporting import build, gather
 from armid.robot import Robot, load_robot
 from armid.robot.load import robot_digest
+from armid.run.goal import Goal, Outlook, fit_information
+from armid.run.outcome import NOT_EXPORTED, Outcome, notes_of, numbers_of, standing_of
 from armid.run.settings import Settings
 from armid.run.stages import Done, Stage, Workplace, carry_out
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
-from armid.validation import Validation, audit, load_validation, validate
+from armid.validation import audit, load_validation, validate
 
-_NOT_EXPORTED = "NOT-EXPORTED.txt"
+STUCK = 0.97  # share of an interval two experiments ago above which it no longer shrinks
+MARGIN, MOST_MORE = 1.1, 4.0  # next experiment: over what it will take, and at most over what there is
 KEPT_SHARE = 0.3  # of a log, for validation where no other log is given
 #: Tool paths that a library robot is known by.
 PATHS = {"pa10": "pa10-figure"}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run gives.
-
-    Attributes:
-        folder: where everything lies.
-        stages: what was done or kept.
-        check: the validation, with its verdict and reasons.
-        numbers: those that matter, by stable names; shares are fractions, lengths in m.
-        report: the page to open.
-        note: warnings of the log doctor, and what could not be exported and why; empty if there are none.
-    """
-
-    folder: Path
-    stages: tuple[Done, ...]
-    check: Validation
-    numbers: dict[str, Any]
-    report: Path
-    note: str = ""
-
-    def to_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "folder": str(self.folder),
-            "report": str(self.report),
-            **{name: plain(getattr(self.check, name)) for name in ("verdict", "good", "usable_for", "reasons")},
-            "numbers": self.numbers,
-            "note": self.note,
-            "stages": [{"stage": d.stage, "kept": d.kept, "seconds": round(d.seconds, 2)} for d in self.stages],
-        }
 
 
 def run(
@@ -99,11 +72,42 @@ def run(
     _check(settings, robot)
     _prepare(folder)
     place = Workplace(folder, settings, progress or (lambda text, share: None), robot_digest(robot))
-    done = carry_out(stages_of(settings), place, tell or (lambda stage: None))
+    tell = _once(tell or (lambda stage: None))
+    rounds = _rounds(place, tell) if settings.until else 1
+    done = carry_out(stages_of(settings, rounds), replace(place, rounds=rounds), tell)
     check = load_validation(folder / "validation.json")
-    outcome = Outcome(folder, tuple(done), check, _numbers(folder, check), folder / "report.html", _notes(folder))
+    numbers = numbers_of(folder, check, rounds if settings.until else None)
+    outcome = Outcome(folder, tuple(done), check, numbers, folder / "report.html", notes_of(folder))
     _write(folder / "run.json", {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()})
     return outcome
+
+
+def _once(tell: Callable[[Done], None]) -> Callable[[Done], None]:
+    """Tell of each stage once, though rounds look at the earlier ones again."""
+    told: set[str] = set()
+
+    def first(stage: Done) -> None:
+        if stage.stage not in told:
+            told.add(stage.stage)
+            tell(stage)
+
+    return first
+
+
+def _rounds(place: Workplace, tell: Callable[[Done], None]) -> int:
+    """Experiment and identify until the goal is reached or out of reach; how many experiments that took."""
+    s, shares = place.settings, list[float]()
+    most = s.rounds if s.virtual else 1
+    for number in range(1, most + 1):
+        stages = stages_of(s, number)
+        last = next(k for k, stage in enumerate(stages) if stage.name == f"next-{number}")
+        carry_out(stages[: last + 1], replace(place, rounds=number), tell, clear=False)
+        standing = standing_of(place.folder, number)
+        shares.append(standing["share"])
+        stuck = len(shares) > 2 and shares[-1] > STUCK * shares[-3]
+        if standing["reached"] or standing["seconds_more"] is None or stuck:
+            break
+    return number
 
 
 def robot_of(settings: Settings) -> Robot:
@@ -117,11 +121,11 @@ def robot_of(settings: Settings) -> Robot:
     )
 
 
-def stages_of(settings: Settings) -> list[Stage]:
-    """The stages of a run, in order."""
+def stages_of(settings: Settings, rounds: int = 1) -> list[Stage]:
+    """The stages of a run, in order; with a goal, those of so many experiments."""
     s = settings
-    training, validation = _log_names(s)
-    logs = (*training, *validation)
+    training, validation = _log_names(s, rounds)
+    logs, first = (*training, *validation), (*training[:1], *validation)
     extra = tuple(item for item in (s.recipe, s.signals) if item and Path(item).is_file())
     prior = (s.prior.rpartition(":")[0],) if s.prior else ()
     outside = tuple(item for item in (*prior, *extra) if Path(item).is_file())
@@ -135,15 +139,24 @@ def stages_of(settings: Settings) -> list[Stage]:
     made = ("fit.json", "validation.json", "audit.json", "inspection.json", *logs)
     made += ("exports",) * exported + ("tracking.json",) * (path is not None)
     made += ("plan.json",) * s.virtual + ("warmup.json",) * warm
+    source = (f"fit-{rounds}.json",) if s.until else training
+    looked = Stage("inspection", "log doctor", _inspect, ("inspection.json",), logs)
+    repeated = [
+        (True, stage)
+        for number in range(1, rounds + 1 if s.until else 1)
+        for stage in _round(number, training if not s.virtual else training[:number], validation, s, outside)
+    ]
     # Whether the stage is part of this run; the stage.
     stages = [
         (True, Stage("model", "base parameters", _model, ("model.json",))),
         (s.virtual, Stage("design", "excitation design", _design, plans, ("model.json",), planned)),
         (warm, Stage("warmup", "warm-up", _warm_up, ("warmup.json",), ("model.json",), ("seed", "rate"))),
-        (s.virtual, Stage("excitation", "excitation and another motion", _excite, logs, plans, driven)),
+        (s.virtual, Stage("excitation", "excitation and another motion", _excite, first, plans, driven)),
         (not s.virtual, Stage("logs", "reading the logs", _read, logs, ("model.json",), how, (*_files_of(s), *extra))),
-        (True, Stage("inspection", "log doctor", _inspect, ("inspection.json",), logs)),
-        (True, Stage("identification", "identification", _identify, ("fit.json",), training, estimated, outside)),
+        (not s.virtual, looked),  # an error of the doctor ends the run before the work
+        *repeated,
+        (s.virtual, looked),
+        (True, Stage("identification", "identification", _identify, ("fit.json",), source, estimated, outside)),
         (True, Stage("validation", "validation", _validate, ("validation.json",), ("fit.json", *validation))),
         (True, Stage("audit", "audit", _audit, ("audit.json",), ("fit.json",))),
         (exported, Stage("export", "export", _export, ("exports",), ("fit.json",), ("to",))),
@@ -154,6 +167,23 @@ def stages_of(settings: Settings) -> list[Stage]:
         (True, Stage("report", "report", _report, ("report.html",), made)),
     ]
     return [stage for wanted, stage in stages if wanted]
+
+
+def _round(
+    number: int, training: tuple[str, ...], validation: tuple[str, ...], s: Settings, outside: tuple[str, ...]
+) -> list[Stage]:
+    """One experiment on the way to a goal: the motion planned last, identification from all, what would be next."""
+    before, after, fit, words = f"next-{number - 1}", f"next-{number}", f"fit-{number}.json", f"experiment {number}"
+    driven, estimated = ("rate", "seed"), ("signals", "method", "friction", "prior")
+    planned = ("until", "criterion", "harmonics", "period", "starts", "rate", "seed", "signals")
+    read = (fit, *training, *validation)
+    stages = [
+        Stage(f"identification-{number}", f"{words}: identification", _estimate, (fit,), training, estimated, outside),
+        Stage(after, f"{words}: what is left", _plan_next, (after,), read, planned),
+    ]
+    if number == 1:
+        return stages
+    return [Stage(f"excitation-{number}", words, _excite_again, training[-1:], (before,), driven), *stages]
 
 
 def _check(settings: Settings, robot: Robot) -> None:
@@ -173,6 +203,8 @@ def _check(settings: Settings, robot: Robot) -> None:
         Recipe.load(settings.recipe)
     if (path := _path_to_track(settings)) is not None:
         tool_path(path)
+    if settings.until:
+        Goal.parse(settings.until)
 
 
 def _prepare(folder: Path) -> None:
@@ -185,11 +217,12 @@ def _prepare(folder: Path) -> None:
         raise ArmidError(f"{folder}: cannot be written; choose another folder with -o")
 
 
-def _log_names(settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _log_names(settings: Settings, rounds: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Files of the training logs and of the validation logs in the run's folder."""
     recipe = Recipe.load(settings.recipe) if settings.recipe else None
     count = max(1, len(log_groups(settings.log, recipe)))
     others = len(log_groups(settings.validation, recipe)) or count
+    count = max(count, rounds)
     numbered = {"training": count, "validation": others}
     names = [(f"{n}.parquet", *(f"{n}-{k}.parquet" for k in range(2, number + 1))) for n, number in numbered.items()]
     return names[0], names[1]
@@ -297,7 +330,7 @@ def _split(log: Log) -> tuple[Log, Log]:
 def _inspect(place: Workplace) -> None:
     """Ask the log doctor about every log."""
     robot = robot_of(place.settings)
-    names = [name for group in _log_names(place.settings) for name in group]
+    names = [name for group in _log_names(place.settings, place.rounds) for name in group]
     reports = [examine(place.log(name), robot) for name in names]
     _write(place / "inspection.json", {"logs": {n: r.as_data() for n, r in zip(names, reports, strict=True)}})
     for report in reports:
@@ -306,9 +339,17 @@ def _inspect(place: Workplace) -> None:
 
 
 def _identify(place: Workplace) -> None:
-    """Estimate from the training logs."""
+    """Estimate from the training logs, or take what the last experiment brought."""
+    if place.settings.until:
+        shutil.copy(place / f"fit-{place.rounds}.json", place / "fit.json")
+    else:
+        _estimate(place, "fit.json")
+
+
+def _estimate(place: Workplace, file: str = "") -> None:
+    """Estimate from the training logs so far."""
     s, robot = place.settings, robot_of(place.settings)
-    names = _log_names(s)[0]
+    names = _log_names(s, place.rounds)[0]
     sets = process_logs([place.log(name) for name in names], load_pipeline(s.signals), robot)
     report_progress("identification", 0.2)
     prior = parse_prior(s.prior, robot) if s.prior else None
@@ -318,7 +359,39 @@ def _identify(place: Workplace) -> None:
         options={**fit.options, "run": s.to_data()},
         history={**fit.history, "files_sha256": {name: file_hash(place / name) for name in names}},
     )
-    fit.save(place / "fit.json")
+    fit.save(place / (file or f"fit-{place.rounds}.json"))
+
+
+def _plan_next(place: Workplace) -> None:
+    """How far the goal is, and the motion that would bring most of what is still unknown."""
+    s, robot, number = place.settings, robot_of(place.settings), place.rounds
+    fit, folder, pipeline = load_fit(place / f"fit-{number}.json"), place / f"next-{number}", load_pipeline(s.signals)
+    training, validation = (
+        process_logs([place.log(name) for name in names], pipeline, robot) for names in _log_names(s, number)
+    )
+    goal, shape = Goal.parse(s.until), Fourier(s.harmonics, s.period)
+    outlook = Outlook(goal, fit, training, Motion(*(getattr(validation[0], name) for name in Motion._fields)))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    following = None
+    if not outlook.reached:
+        given, noise = fit_information(fit, robot, shape, rate_hz=s.rate)
+        wanted: dict[str, Any] = {"criterion": criterion(s.criterion), "rate_hz": s.rate, "noise": noise}
+        plan = design(robot, shape, starts=s.starts, seed=s.seed + 1 + number, given=given, **wanted)
+        plan.save(folder / "plan.json")
+        following = plan.trajectory.sample(s.rate)[1]
+    standing = outlook.standing(following)
+    _write(folder / "standing.json", {**plain(standing), "text": standing.sentence()})
+
+
+def _excite_again(place: Workplace) -> None:
+    """Drive what was planned last, for as long as it will take by then, four times what there is at most."""
+    s, number = place.settings, place.rounds
+    standing, name = standing_of(place.folder, number - 1), _log_names(s, number)[0][-1]
+    seconds = min(MARGIN * standing["seconds_more"], MOST_MORE * standing["seconds"])
+    arm = VirtualRobot(robot_of(s), rate_hz=s.rate, seed=s.seed + 1 + number)
+    log = excite(arm, load_plan(place / f"next-{number - 1}" / "plan.json"), periods=max(1, ceil(seconds / s.period)))
+    write_log(log.with_channels({}, source=name), place / name)
 
 
 def _validate(place: Workplace) -> None:
@@ -350,7 +423,7 @@ def _export(place: Workplace) -> None:
     except ArmidError as error:
         said.append(str(error))
     if said:
-        write_text(folder / _NOT_EXPORTED, "\n".join(said) + "\n")
+        write_text(folder / NOT_EXPORTED, "\n".join(said) + "\n")
 
 
 def _track(place: Workplace) -> None:
@@ -366,63 +439,6 @@ def _track(place: Workplace) -> None:
 def _report(place: Workplace) -> None:
     """The page that shows all of it, from the logs as they were read and processed."""
     build(gather(place.folder, place.logs)).save(place / "report.html")
-
-
-def _notes(folder: Path) -> str:
-    """What the log doctor warns of, and what an export could not write and why; a line each."""
-    logs = json.loads((folder / "inspection.json").read_text(encoding="utf-8"))["logs"]
-    codes = [f["code"] for log in logs.values() for f in log["findings"] if f["severity"] != "info"]
-    lines = []
-    if codes:
-        named = ", ".join(dict.fromkeys(codes))
-        count = "1 warning" if len(codes) == 1 else f"{len(codes)} warnings"
-        lines.append(f"log doctor: {count} ({named}); the report says more")
-    path = folder / "exports" / _NOT_EXPORTED
-    if path.is_file():
-        lines.append(path.read_text(encoding="utf-8").strip())
-    return "\n".join(lines)
-
-
-def _numbers(folder: Path, check: Validation) -> dict[str, Any]:
-    """What a reader wants to know first; taken from the results, never computed again."""
-    determined, parameters = load_fit(folder / "fit.json").identifiability.counts
-    worst = max(check.joints, key=lambda joint: joint.nrms_moving)
-    noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
-    loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
-    consistent = json.loads((folder / "audit.json").read_text(encoding="utf-8"))["possible"]
-    tracked, path = {}, folder / "tracking.json"
-    if path.exists():
-        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        tracked = {run["controller"]: run["mean_cartesian_error"] for run in reversed(runs)}  # the first counts
-    return {
-        "parameters": parameters,
-        "parameters_determined": determined,
-        "relative_error": check.relative_error,
-        "relative_error_moving": check.relative_error_moving,
-        "worst_joint": worst.name,
-        "worst_nrms_moving": worst.nrms_moving,
-        "noisiest_joint": None if loudest is None else loudest.name,
-        "largest_noise_ratio": None if loudest is None else loudest.noise_ratio,
-        "possible": bool(consistent),
-        # Mean distance from the path [m] with the identified model and with feedback alone.
-        "tracking_error_m": tracked.get("computed-torque"),
-        "pid_error_m": tracked.get("pid"),
-    }
-
-
-def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Five of the numbers, each as what it is and how much."""
-    n = numbers
-    yield "parameters determined by the data", f"{n['parameters_determined']} of {n['parameters']}"
-    yield "held-out torque error, all joints", f"{100 * n['relative_error_moving']:.2g} % of the torque"
-    yield "worst joint while it moves", f"{100 * n['worst_nrms_moving']:.2g} % ({n['worst_joint']})"
-    if n["largest_noise_ratio"] is not None:
-        yield "largest error over noise", f"{n['largest_noise_ratio']:.2g} ({n['noisiest_joint']})"
-    if n["tracking_error_m"] is not None:
-        alone = "" if n["pid_error_m"] is None else f" (PID alone {1e3 * n['pid_error_m']:.2g} mm)"
-        yield "tracking, mean distance from the path", f"{1e3 * n['tracking_error_m']:.2g} mm{alone}"
-    else:
-        yield "physically consistent", "yes" if n["possible"] else "no"
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:

@@ -53,6 +53,10 @@ class Settings:
     method: str | None = _choice(None, "estimator, as in `armid identify`", "NAME")
     friction: str | None = _choice(None, "friction: auto, linear or a law", "LAW")
     prior: str | None = _choice(None, "prior, as FILE:STRENGTH", "FILE:STRENGTH")
+    until: tuple[str, ...] = _choice(
+        (), "accuracy to go on for, such as mx2R 2%% or torque 1%%: half of a 95 %% interval", "GOAL"
+    )
+    rounds: int = _choice(6, "experiments at most for --until", "N")
     # Use.
     to: tuple[str, ...] = _choice(("urdf", "mjcf", "c", "python", "yaml"), "export formats (none: no export)", "FORMAT")
     track: str | None = _choice(
@@ -149,7 +153,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         raise ArmidError("parts of logs: give both, --train and --validate, and no --validation")
     if settings.gravity is not None and len(settings.gravity) != 3:
         raise ArmidError(f"gravity has {len(settings.gravity)} numbers; give three")
-    for name in ("harmonics", "starts", "periods", "period", "rate"):
+    for name in ("harmonics", "starts", "periods", "period", "rate", "rounds"):
         if not getattr(settings, name) > 0:
             raise ArmidError(f"{name} is {getattr(settings, name)}; it must be above zero")
     if settings.seed < 0:

@@ -29,6 +29,7 @@ class Workplace:
         settings: of the run.
         progress: told what is done and which share of it.
         robot: hash of the robot, which every stage depends on.
+        rounds: experiments that are identified from.
         logs: those that were read, by file name.
     """
 
@@ -36,6 +37,7 @@ class Workplace:
     settings: Settings
     progress: Progress
     robot: str = ""
+    rounds: int = 1
     logs: dict[str, Log] = field(default_factory=dict)
 
     def __truediv__(self, name: str) -> Path:
@@ -88,14 +90,17 @@ class Done:
     seconds: float
 
 
-def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], None]) -> list[Done]:
-    """Do the stages in order; what is finished and unchanged is kept.
+def carry_out(
+    stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], None], *, clear: bool = True
+) -> list[Done]:
+    """Do the stages in order; what is finished and unchanged is kept, what is not theirs is removed if wanted.
 
     A stage's mark is written after its files, so that an interruption at any moment leaves either a finished stage or
     one that is done again.
     """
     (place.folder / _MARKS).mkdir(parents=True, exist_ok=True)
-    _clear(place, {stage.name: stage.writes for stage in stages})
+    if clear:
+        _clear(place, {stage.name: stage.writes for stage in stages})
     done = []
     for stage in stages:
         mark = place.folder / _MARKS / f"{stage.name}.json"

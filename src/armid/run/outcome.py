@@ -1,0 +1,120 @@
+"""What a run gives: the numbers that matter, read from its files, and what they say in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armid.estimation.fit import load_fit
+from armid.files import plain
+from armid.run.stages import Done
+from armid.validation import Validation
+
+NOT_EXPORTED = "NOT-EXPORTED.txt"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gives.
+
+    Attributes:
+        folder: where everything lies.
+        stages: what was done or kept.
+        check: the validation, with its verdict and reasons.
+        numbers: those that matter, by stable names; shares are fractions, lengths in m.
+        report: the page to open.
+        note: warnings of the log doctor, and what could not be exported and why; empty if there are none.
+    """
+
+    folder: Path
+    stages: tuple[Done, ...]
+    check: Validation
+    numbers: dict[str, Any]
+    report: Path
+    note: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "folder": str(self.folder),
+            "report": str(self.report),
+            **{name: plain(getattr(self.check, name)) for name in ("verdict", "good", "usable_for", "reasons")},
+            "numbers": self.numbers,
+            "note": self.note,
+            "stages": [{"stage": d.stage, "kept": d.kept, "seconds": round(d.seconds, 2)} for d in self.stages],
+        }
+
+
+def notes_of(folder: Path) -> str:
+    """What the log doctor warns of, and what an export could not write and why; a line each."""
+    logs = json.loads((folder / "inspection.json").read_text(encoding="utf-8"))["logs"]
+    codes = [f["code"] for log in logs.values() for f in log["findings"] if f["severity"] != "info"]
+    lines = []
+    if codes:
+        named = ", ".join(dict.fromkeys(codes))
+        count = "1 warning" if len(codes) == 1 else f"{len(codes)} warnings"
+        lines.append(f"log doctor: {count} ({named}); the report says more")
+    path = folder / "exports" / NOT_EXPORTED
+    if path.is_file():
+        lines.append(path.read_text(encoding="utf-8").strip())
+    return "\n".join(lines)
+
+
+def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> dict[str, Any]:
+    """What a reader wants to know first; taken from the results, never computed again.
+
+    Args:
+        folder: of the run.
+        check: its validation.
+        rounds: experiments that were made for a goal; None without one.
+    """
+    determined, parameters = load_fit(folder / "fit.json").identifiability.counts
+    worst = max(check.joints, key=lambda joint: joint.nrms_moving)
+    noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
+    loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
+    consistent = json.loads((folder / "audit.json").read_text(encoding="utf-8"))["possible"]
+    tracked, path = {}, folder / "tracking.json"
+    if path.exists():
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        tracked = {run["controller"]: run["mean_cartesian_error"] for run in reversed(runs)}  # the first counts
+    return {
+        "parameters": parameters,
+        "parameters_determined": determined,
+        "relative_error": check.relative_error,
+        "relative_error_moving": check.relative_error_moving,
+        "worst_joint": worst.name,
+        "worst_nrms_moving": worst.nrms_moving,
+        "noisiest_joint": None if loudest is None else loudest.name,
+        "largest_noise_ratio": None if loudest is None else loudest.noise_ratio,
+        "possible": bool(consistent),
+        # Mean distance from the path [m] with the identified model and with feedback alone.
+        "tracking_error_m": tracked.get("computed-torque"),
+        "pid_error_m": tracked.get("pid"),
+        **({} if rounds is None else {"until": {"experiments": rounds, **standing_of(folder, rounds)}}),
+    }
+
+
+def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Five of the numbers, each as what it is and how much."""
+    n = numbers
+    if "until" in n:
+        yield "goal", f"{n['until']['text']} [{n['until']['experiments']} experiments]"
+    yield "parameters determined by the data", f"{n['parameters_determined']} of {n['parameters']}"
+    yield "held-out torque error, all joints", f"{100 * n['relative_error_moving']:.2g} % of the torque"
+    yield "worst joint while it moves", f"{100 * n['worst_nrms_moving']:.2g} % ({n['worst_joint']})"
+    if n["largest_noise_ratio"] is not None:
+        yield "largest error over noise", f"{n['largest_noise_ratio']:.2g} ({n['noisiest_joint']})"
+    if n["tracking_error_m"] is not None:
+        alone = "" if n["pid_error_m"] is None else f" (PID alone {1e3 * n['pid_error_m']:.2g} mm)"
+        yield "tracking, mean distance from the path", f"{1e3 * n['tracking_error_m']:.2g} mm{alone}"
+    else:
+        yield "physically consistent", "yes" if n["possible"] else "no"
+
+
+def standing_of(folder: Path, number: int) -> dict[str, Any]:
+    """How far the goal was after an experiment."""
+    result: dict[str, Any] = json.loads((folder / f"next-{number}" / "standing.json").read_text(encoding="utf-8"))
+    return result
