@@ -88,6 +88,12 @@ from armid.logs import open_log as open_log
 from armid.logs import read_log as read_log
 from armid.logs import read_logs as read_logs
 from armid.logs import write_log as write_log
+from armid.monitoring import ContactLimits as ContactLimits
+from armid.monitoring import Detector as Detector
+from armid.monitoring import Observation as Observation
+from armid.monitoring import Observer as Observer
+from armid.monitoring import load_limits as load_limits
+from armid.monitoring import observe as observe
 from armid.payload import PayloadEstimate as PayloadEstimate
 from armid.payload import Requirement as Requirement
 from armid.payload import identify_payload as identify_payload

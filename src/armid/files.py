@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from xml.etree.ElementTree import Element, ParseError
 import msgspec
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from armid._version import __version__
 from armid.errors import ArmidError, DescriptionError, nearest
@@ -62,6 +64,13 @@ def is_file(path: Path) -> bool:
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` to `path` atomically: afterwards the file is complete, or as it was before."""
     write_bytes(path, text.encode("utf-8", errors="backslashreplace"))  # half a character, as in names of files
+
+
+def write_csv(path: str | Path, columns: Mapping[str, NDArray[np.float64]]) -> None:
+    """Write named columns of numbers as CSV."""
+    text = io.StringIO()
+    np.savetxt(text, np.column_stack(list(columns.values())), "%.10g", ",", header=",".join(columns), comments="")
+    write_text(path, text.getvalue())
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:

@@ -22,6 +22,7 @@ from armid.cli import (
     installation,
     load_friction,
     model,
+    observe,
     payload,
     predict,
     record,
@@ -42,19 +43,10 @@ from armid.progress import watch_progress
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS: tuple[Command, ...] = (
-    *(
-        robots.robots,
-        robots.new,
-        model.model,
-        design.design,
-        simulate.simulate,
-        record.record,
-        inspect.inspect,
-        identify.identify,
-    ),
-    *(validate.validate, predict.predict, audit.audit, payload.payload, track.track, export.export, report.report),
-    *(run.run, fleet.fleet, warmup.warmup, friction.friction, load_friction.load_friction, reproduce.reproduce),
-    *(datasets.datasets, installation.check, installation.completion),
+    *(robots.robots, robots.new, model.model, design.design, simulate.simulate, record.record, inspect.inspect),
+    *(identify.identify, validate.validate, predict.predict, audit.audit, payload.payload, observe.observe),
+    *(track.track, export.export, report.report, run.run, fleet.fleet, warmup.warmup, friction.friction),
+    *(load_friction.load_friction, reproduce.reproduce, datasets.datasets, installation.check, installation.completion),
 )
 
 

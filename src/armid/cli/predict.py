@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -57,24 +56,15 @@ def predict(options: argparse.Namespace) -> int:
 
 
 def _write(found: TorquePrediction, path: Path) -> None:
-    from armid.files import write_text
+    from armid.files import write_csv, write_text
 
     suffix = path.suffix.lower()
     if suffix == ".json":
         write_text(path, json.dumps(found.to_data(), ensure_ascii=False) + "\n")
     elif suffix == ".csv":
-        write_text(path, _csv(found))
+        write_csv(path, found.columns())
     else:
         _write_parquet(found, path)
-
-
-def _csv(found: TorquePrediction) -> str:
-    import numpy as np
-
-    columns = found.columns()
-    text = io.StringIO()
-    np.savetxt(text, np.column_stack(list(columns.values())), "%.10g", ",", header=",".join(columns), comments="")
-    return text.getvalue()
 
 
 def _write_parquet(found: TorquePrediction, path: Path) -> None:

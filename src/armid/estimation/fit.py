@@ -150,13 +150,13 @@ class Fit:
         A joint stands still below a tenth of the speed below which the data say nothing of its friction. Its friction
         counts as zero with the standard deviation of a uniform distribution.
         """
-        limit, level = self._standstill
+        limit, level = self.standstill
         still = np.abs(motion.qd) < limit
         found = self.predict(Motion(motion.q, np.where(still, 0.0, motion.qd), motion.qdd), sigma=sigma)
         return replace(found, sigma=np.where(still, np.hypot(found.sigma, level / np.sqrt(3.0)), found.sigma))
 
     @cached_property
-    def _standstill(self) -> tuple[Array, Array]:
+    def standstill(self) -> tuple[Array, Array]:
         """Speed below which a joint stands still [rad/s], and the level of its friction at the slowest data [N m]."""
         slow = np.zeros(self.robot.n_joints)
         for term in self.terms:

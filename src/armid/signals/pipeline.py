@@ -197,7 +197,7 @@ def _key(steps: Pipeline, robot: Robot | None) -> str:
 
 def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
     _check_rate(log)
-    log, notes = _for_robot(without_garbage(log), steps, robot)
+    log, notes = for_robot(without_garbage(log), steps, robot)
     applied: list[Step] = []
     for step in steps.steps:
         if isinstance(step, Preparation):
@@ -250,7 +250,7 @@ def _check_rate(log: Log) -> None:
         )
 
 
-def _for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Notes]:
+def for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Notes]:
     """The log with the robot's joints, and on its joint side unless the pipeline takes care of that."""
     if robot is None:
         return log, ()
@@ -273,7 +273,7 @@ def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> 
         nonlocal notes
         for block in stream.blocks():
             _check_rate(block)
-            converted, notes = _for_robot(block, steps, robot)
+            converted, notes = for_robot(block, steps, robot)
             yield converted
 
     data = strategy.dataset_from_blocks(blocks())

@@ -1,0 +1,13 @@
+"""The model at work: external torque, contacts, and a fit that stays right."""
+
+from armid.monitoring.detector import ContactLimits as ContactLimits
+from armid.monitoring.detector import Detected as Detected
+from armid.monitoring.detector import Detector as Detector
+from armid.monitoring.detector import calibrate as calibrate
+from armid.monitoring.detector import load_limits as load_limits
+from armid.monitoring.observation import Alarm as Alarm
+from armid.monitoring.observation import Observation as Observation
+from armid.monitoring.observation import observe as observe
+from armid.monitoring.observer import Observed as Observed
+from armid.monitoring.observer import Observer as Observer
+from armid.monitoring.recordings import stretches as stretches

@@ -1,0 +1,346 @@
+"""Contacts in the external torque: limits that follow the prediction interval, calibrated for a rate of false alarms.
+
+    limit_j = scale_j sigma_j + level_j gate_j + sum_i inertia_ji stop_i
+    sigma_j^2 = c_j0 + c_j1 qd_j^2 + c_j2 qdd_j^2 + c_j3 (sum of the other joints' qdd^2)
+
+sigma has the shape of the fit's interval for a new recording, and more where contact-free recordings ask for it. A
+joint that is slow has a dead zone as wide as its friction, since that may be anything up to its level (`gate`: 1 while
+slow, then falling with the observer's time constant). Accelerations beyond those of the calibration, as in an emergency
+stop, raise the limits by the inertial torque of the excess (`stop`). The scales come from exponential tails (peaks over
+a threshold). This finds contacts; it is no safety function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+
+from armid.arrays import Array, Mask
+from armid.dynamics.model import Motion
+from armid.errors import ArmidError
+from armid.estimation.fit import STANDSTILL, Fit
+from armid.files import plain, read_result, write_result
+from armid.monitoring.observer import GAIN, Observed, Observer, held
+from armid.monitoring.recordings import Stretch
+
+FORMAT = "armid limits 1"
+BLOCK_S = 1.0  # peaks so far apart are different ones, and so are alarms
+TAIL = 0.1  # share of the blocks whose peaks make the tail
+LEAST_BLOCKS = 30
+TOLD = 3.0  # false alarms that a calibration must last for to state their rate from what it has seen
+OPEN = 0.05  # gate below which a joint moves as the model knows it
+USUAL = 0.999  # quantile of acceleration that counts as usual
+SETTLED = 1e-3  # what sigma is at least, as a share of the level of friction: of arms without noise
+
+
+@dataclass(frozen=True, eq=False)
+class ContactLimits:
+    """What a detector needs beside the observer.
+
+    Attributes:
+        joints: names.
+        gain: of the observer they were calibrated with [1/s].
+        variance: coefficients c of sigma^2, (joints, 4).
+        scale: of sigma, (joints,).
+        level, slow_speed: dead zone [N m] of joints below this speed [rad/s].
+        usual_acceleration: beyond it an acceleration is a stop [rad/s^2].
+        inertia: absolute mass matrix, mean over the calibration, (joints, joints) [kg m^2].
+        false_alarms: stated rate, of the whole arm [1/h].
+        hours: of the calibration.
+        left_out: alarms in each recording of the calibration, with limits from the others; by source.
+    """
+
+    joints: tuple[str, ...]
+    gain: float
+    variance: Array
+    scale: Array
+    level: Array
+    slow_speed: Array
+    usual_acceleration: Array
+    inertia: Array
+    false_alarms: float
+    hours: float
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def extrapolated(self) -> bool:
+        """Whether the rate is lower than what the calibration lasted for: less than three alarms in it."""
+        return self.false_alarms * self.hours < TOLD
+
+    def sigma(self, qd: Array, acceleration: Array) -> Array:
+        """Standard deviation of the external torque without contact, (samples, joints) [N m]."""
+        return np.asarray(np.sqrt(np.einsum("tjk,jk->tj", _features(qd, acceleration), self.variance)))
+
+    def sensitivity(self, duration_s: float) -> Array:
+        """External torque (joints,) [N m] that is found in 19 of 20 contacts of a duration, moving evenly."""
+        rest = np.zeros((1, len(self.joints)))
+        return np.asarray(((self.scale + 2.0) * self.sigma(rest, rest)[0]) / -np.expm1(-self.gain * duration_s))
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file."""
+        write_result(path, FORMAT, plain(self))
+
+
+def load_limits(path: str | Path) -> ContactLimits:
+    """Read limits that `ContactLimits.save` wrote."""
+    found = read_result(path, ContactLimits, "limits", FORMAT, "armid observe -o")
+    n = len(found.joints)
+    shapes = {"variance": (n, 4), "inertia": (n, n)}
+    for name in ("variance", "inertia", "scale", "level", "slow_speed", "usual_acceleration"):
+        array = getattr(found, name)
+        if array.shape != shapes.get(name, (n,)) or not (np.isfinite(array) & (array >= 0.0)).all():
+            raise ArmidError(f"{path}: {name}: must be finite and not below zero; write it again with armid observe -o")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Detected:
+    """What a detector says, each (samples, joints).
+
+    Attributes:
+        torque: external torque [N m].
+        limit: beyond which it is a contact [N m].
+        sigma: its standard deviation without contact [N m].
+        gate: share of the dead zone of friction in the limit: 1 for a slow joint.
+        stop: acceleration beyond the usual [rad/s^2].
+        still: whether a joint stands still.
+    """
+
+    torque: Array
+    limit: Array
+    sigma: Array
+    gate: Array
+    stop: Array
+    still: Mask
+
+    @property
+    def over(self) -> Mask:
+        """Where the limit is passed."""
+        return np.abs(self.torque) > self.limit
+
+
+class Detector:
+    """An observer with limits; a stream sample by sample (`step`), or a recording at once (`run`).
+
+    Attributes:
+        observer: of the external torque.
+        limits: calibrated ones.
+    """
+
+    def __init__(self, fit: Fit, limits: ContactLimits) -> None:
+        """Start without a sample."""
+        if limits.joints != fit.robot.joint_names:
+            raise ArmidError(
+                f"the limits are of the joints {', '.join(limits.joints)}; the fit is of "
+                f"{', '.join(fit.robot.joint_names)}; calibrate with this fit"
+            )
+        self.observer, self.limits = Observer(fit, gain=limits.gain), limits
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self.observer.reset()
+        self._held: Array | None = None
+
+    def step(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float) -> Detected:
+        """External torque and limit of the next sample, each (1, joints); see `Detected.over`."""
+        rows = (np.atleast_2d(np.asarray(array, dtype=float)) for array in (q, qd, tau))
+        return self.run(np.array([dt]), *rows)
+
+    def run(self, dt: ArrayLike, q: Array, qd: Array, tau: Array) -> Detected:
+        """External torque and limits of samples (samples, joints), each `dt` (samples,) after the one before."""
+        seen = self.observer.run(dt, q, qd, tau)
+        return self._judged(np.asarray(dt, dtype=float), qd, seen)
+
+    def _judged(self, dt: Array, qd: Array, seen: Observed) -> Detected:
+        limits, n = self.limits, qd.shape[1]
+        excess = np.maximum(np.abs(seen.acceleration) - limits.usual_acceleration, 0.0)
+        raised = np.hstack([np.abs(qd) < limits.slow_speed, excess])
+        raised = held(dt, raised, limits.gain, np.zeros(2 * n) if self._held is None else self._held)
+        self._held, gate, stop = raised[-1], raised[:, :n], raised[:, n:]
+        sigma = limits.sigma(qd, seen.acceleration)
+        limit = limits.scale * sigma + limits.level * gate + stop @ limits.inertia
+        return Detected(seen.torque, limit, sigma, gate, stop, seen.still)
+
+
+def calibrate(
+    fit: Fit,
+    quiet: Sequence[Sequence[Stretch]],
+    *,
+    false_alarms: float = 10.0,
+    gain: float = GAIN,
+    leave_out: bool = True,
+) -> ContactLimits:
+    """ContactLimits from contact-free recordings.
+
+    Args:
+        fit: the model.
+        quiet: recordings without contact, each in stretches without gaps.
+        false_alarms: of the whole arm [1/h].
+        gain: of the observer [1/s].
+        leave_out: count the alarms in each recording with limits from the others.
+    """
+    if not (np.isfinite(false_alarms) and false_alarms > 0.0):
+        raise ArmidError(f"the rate of false alarms is {false_alarms:g} per hour; it must be above zero")
+    if not quiet:
+        raise ArmidError("there is no recording to calibrate on; give contact-free ones (--calibrate)")
+    runs = [[_run(fit, stretch, gain) for stretch in recording] for recording in quiet]
+    limits = _calibrated(fit, [run for recording in runs for run in recording], false_alarms, gain)
+    left_out = {}
+    for k, recording in enumerate(runs) if leave_out and len(runs) > 1 else ():
+        others = [run for other in runs if other is not recording for run in other]
+        own = Detector(fit, _calibrated(fit, others, false_alarms, gain))
+        left_out[quiet[k][0].source or f"recording {k + 1}"] = sum(
+            len(alarm_rows(run.stretch.time, judged.over)) for run in recording for judged in [_judge(own, run)]
+        )
+    limits.left_out.update(left_out)
+    return limits
+
+
+def alarm_rows(time: Array, over: Mask) -> list[tuple[int, int]]:
+    """First and last row of each alarm: limits passed less than a second apart are one."""
+    rows = np.flatnonzero(over.any(axis=1))
+    if not len(rows):
+        return []
+    ends = np.flatnonzero(np.diff(time[rows]) > BLOCK_S)
+    return list(zip(rows[np.r_[0, ends + 1]].tolist(), rows[np.r_[ends, len(rows) - 1]].tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A quiet stretch, what the observer makes of it, and the variance of the fit's interval along it."""
+
+    stretch: Stretch
+    seen: Observed
+    interval: Array
+    inertia: Array
+
+
+def _run(fit: Fit, stretch: Stretch, gain: float) -> _Run:
+    observer = Observer(fit, gain=gain)
+    seen = observer.run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
+    some = slice(None, None, max(1, len(stretch.dt) // 2000))
+    found = fit.predict(Motion(*(np.ascontiguousarray(a[some]) for a in (stretch.q, stretch.qd, seen.acceleration))))
+    interval = found.sigma**2 + found.recording**2 + fit.residual_rms**2
+    where = np.clip(np.searchsorted(np.arange(len(stretch.dt))[some], np.arange(len(stretch.dt)), "right") - 1, 0, None)
+    return _Run(stretch, seen, interval[where], np.abs(observer.mass_matrix(stretch.q[some])).mean(axis=0))
+
+
+def _judge(detector: Detector, run: _Run) -> Detected:
+    detector.reset()
+    return detector._judged(run.stretch.dt, run.stretch.qd, run.seen)
+
+
+def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float) -> ContactLimits:
+    speed, level = slow_friction(fit)
+    qd, acceleration, torque, interval = (
+        np.vstack(parts)
+        for parts in zip(*((r.stretch.qd, r.seen.acceleration, r.seen.torque, r.interval) for r in runs), strict=True)
+    )
+    gates = [held(r.stretch.dt, np.abs(r.stretch.qd) < speed, gain, np.zeros(len(level))) for r in runs]
+    moving = np.vstack(gates) < OPEN
+    features = _features(qd, acceleration)
+    variance = np.array([_shape(features[:, j], interval[:, j], torque[:, j], moving[:, j]) for j in range(len(level))])
+    variance[:, 0] += (SETTLED * level) ** 2 + 1e-24
+    blank = ContactLimits(
+        fit.robot.joint_names,
+        gain,
+        variance,
+        np.zeros(len(level)),
+        level,
+        speed,
+        np.quantile(np.abs(acceleration), USUAL, axis=0),
+        np.mean([r.inertia for r in runs], axis=0),
+        false_alarms,
+        sum(r.stretch.duration for r in runs) / 3600.0,
+    )
+    detector = Detector(fit, blank)
+    scores = []
+    for run in runs:
+        found = _judge(detector, run)
+        scores.append(np.maximum(np.abs(found.torque) - found.limit, 0.0) / found.sigma)
+    each = _peaks(runs, scores)
+    scale = np.array([_tail(peaks, false_alarms / len(level)) for peaks in each.T])
+    scale = np.maximum(scale, 1.0)
+    scale *= _tail(_peaks(runs, [score / scale for score in scores]).max(axis=1), false_alarms)
+    return ContactLimits(**{**vars(blank), "scale": scale})
+
+
+def slow_friction(fit: Fit) -> tuple[Array, Array]:
+    """Speed below which a joint is slow [rad/s], and the level of its friction there [N m]."""
+    still, level = fit.standstill
+    return still / STANDSTILL, level
+
+
+def _features(qd: Array, acceleration: Array) -> Array:
+    """Terms of sigma^2, (samples, joints, 4)."""
+    squared = acceleration**2
+    others = squared.sum(axis=1, keepdims=True) - squared
+    return np.stack([np.ones_like(qd), qd**2, squared, others], axis=2)
+
+
+def _shape(features: Array, interval: Array, torque: Array, moving: Mask) -> Array:
+    """Coefficients of the interval's variance, and what recordings without contact ask for beyond it."""
+    shape = _not_negative(features / interval[:, None], np.ones(len(interval)))
+    if moving.any():
+        known = features[moving] @ shape
+        shape = shape + _not_negative(features[moving] / known[:, None], torque[moving] ** 2 / known - 1.0)
+    return np.asarray(shape)
+
+
+def _not_negative(matrix: Array, wanted: Array) -> Array:
+    """Least squares without negative coefficients, from the normal equations: few columns, many rows."""
+    size = np.sqrt(np.maximum(np.einsum("ij,ij->j", matrix, matrix), 1e-300))
+    gram = (matrix.T @ matrix) / np.outer(size, size) + 1e-12 * np.eye(len(size))
+    root = np.linalg.cholesky(gram).T
+    return np.asarray(nnls(root, np.linalg.solve(root.T, matrix.T @ wanted / size))[0] / size)
+
+
+def _peaks(runs: Sequence[_Run], scores: Sequence[Array]) -> Array:
+    """Largest score of each joint in each block of a second, (blocks, joints)."""
+    result = []
+    for run, score in zip(runs, scores, strict=True):
+        age = run.stretch.time - run.stretch.time[0]
+        block = np.minimum(age // BLOCK_S, max(age[-1] // BLOCK_S - 1.0, 0.0)).astype(np.int64)
+        peaks = np.zeros((block[-1] + 1, score.shape[1]))
+        np.maximum.at(peaks, block, score)
+        result.append(peaks)
+    return np.vstack(result)
+
+
+def _tail(peaks: Array, rate: float) -> float:
+    """Level that peaks pass `rate` times an hour: an exponential tail, whose own uncertainty counts (Lomax).
+
+    Raises:
+        ArmidError: there are too few peaks.
+    """
+    if len(peaks) < LEAST_BLOCKS:
+        raise ArmidError(f"the contact-free recordings last {len(peaks)} s; give at least {LEAST_BLOCKS} s")
+    threshold = float(np.quantile(peaks, 1.0 - TAIL))
+    excess = peaks[peaks > threshold] - threshold
+    if not len(excess):
+        return threshold
+    often = len(excess) / (len(peaks) * BLOCK_S / 3600.0) / rate
+    return float(threshold + len(excess) * excess.mean() * np.expm1(max(np.log(often), 0.0) / len(excess)))
+
+
+def describe(limits: ContactLimits) -> dict[str, Any]:
+    """For JSON: per joint, for a joint that moves evenly."""
+    even = np.zeros((1, len(limits.joints)))
+    return {
+        name: {"limit": limit, "sensitivity_100ms": least, "dead_zone": zone, "slow_speed": speed}
+        for name, limit, least, zone, speed in zip(
+            limits.joints,
+            limits.scale * limits.sigma(even, even)[0],
+            limits.sensitivity(0.1),
+            limits.level,
+            limits.slow_speed,
+            strict=True,
+        )
+    }

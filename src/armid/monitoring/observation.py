@@ -1,0 +1,267 @@
+"""Contacts in logs: external torque, alarms, and the force that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armid._version import __version__
+from armid.arrays import Array
+from armid.dynamics.kinematics import jacobian, link_frames
+from armid.estimation.fit import Fit
+from armid.figures import Block, Figure, Panel, band, level, line
+from armid.files import plain
+from armid.logs.log import Log
+from armid.monitoring.detector import ContactLimits, Detected, Detector, alarm_rows, calibrate, describe
+from armid.monitoring.observer import GAIN
+from armid.monitoring.recordings import Stretch, stretches
+from armid.notes import Note, note
+from armid.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+FORMAT = "armid observation 1"
+CLEAR = 30.0  # condition number of the weighted Jacobian up to which a force is told
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForce:
+    """A force at the end of a link that explains an external torque.
+
+    Attributes:
+        newton: in the base frame [N].
+        point: where it is taken to act, in the base frame [m].
+        explained: share of the external torque, squared in units of the limits, that it explains.
+    """
+
+    newton: Array
+    point: Array
+    explained: float
+
+
+@dataclass(frozen=True, eq=False)
+class Alarm:
+    """ContactLimits passed, less than a second apart.
+
+    Attributes:
+        log: source.
+        time: of the first sample beyond a limit, as in the log [s].
+        until: of the last [s].
+        joints: beyond their limits, by name.
+        highest_link: number of the outermost link that must be loaded, from 1: the contact is there or further out.
+        link: its name.
+        torque: external torque when it was largest in units of the limits, (joints,) [N m].
+        force: that explains it; None where the geometry does not tell.
+    """
+
+    log: str
+    time: float
+    until: float
+    joints: tuple[str, ...]
+    highest_link: int
+    link: str
+    torque: Array
+    force: ContactForce | None
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedLog:
+    """Samples of a log without gaps, and what the detector says of them."""
+
+    stretch: Stretch
+    detected: Detected
+    limits: ContactLimits
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What `observe` returns.
+
+    Attributes:
+        robot: name.
+        alarms: of all logs.
+        limits: from all contact-free logs; a log that is one of them was judged by limits from the others.
+        parts: the logs in stretches without gaps.
+        notes: what to know.
+    """
+
+    robot: str
+    alarms: tuple[Alarm, ...]
+    limits: ContactLimits
+    parts: tuple[ObservedLog, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def hours(self) -> float:
+        """Length of the logs."""
+        return sum(part.stretch.duration for part in self.parts) / 3600.0
+
+    def states(self) -> dict[str, dict[str, float]]:
+        """Share of the samples in which each joint stood still, was slow (dead zone) or stopped hard (raised limit)."""
+        seen = [part.detected for part in self.parts]
+        still, slow, stop = (
+            np.concatenate(masks).mean(axis=0)
+            for masks in ([d.still for d in seen], [d.gate >= 1.0 for d in seen], [d.stop > 0.0 for d in seen])
+        )
+        return {
+            name: {"still": float(still[j]), "slow": float(slow[j]), "stop": float(stop[j])}
+            for j, name in enumerate(self.limits.joints)
+        }
+
+    def to_data(self) -> dict[str, Any]:
+        """Everything but the series, for JSON."""
+        data = {
+            "format": FORMAT,
+            "armid": __version__,
+            "robot": self.robot,
+            "alarms": self.alarms,
+            "limits": describe(self.limits),
+            "rate_stated": self.limits.false_alarms,
+            "rate_extrapolated": self.limits.extrapolated,
+            "calibration": {"hours": self.limits.hours, "alarms_left_out": self.limits.left_out},
+            "hours": self.hours,
+            "states": self.states(),
+            "gain": self.limits.gain,
+            "notes": self.notes,
+        }
+        return dict(plain(data))
+
+    def columns(self) -> dict[str, Array]:
+        """Named columns: time, then external torque, its standard deviation and limit of each joint."""
+        result = {"time": np.concatenate([part.stretch.time for part in self.parts])}
+        for key in ("torque", "sigma", "limit"):
+            values = np.concatenate([getattr(part.detected, key) for part in self.parts])
+            result |= {f"{key}.{name}": values[:, j] for j, name in enumerate(self.limits.joints)}
+        return result
+
+    def summary(self) -> str:
+        """A page for people."""
+        limits = self.limits
+        told = ", extrapolated" if limits.extrapolated else ""
+        lines = [
+            f"{self.robot}: {len(self.alarms)} contact(s) in {3600.0 * self.hours:.4g} s; limits for "
+            f"{limits.false_alarms:g} false alarms an hour{told}"
+        ]
+        for alarm in self.alarms:
+            force = alarm.force
+            told = "" if force is None else f"; {np.linalg.norm(force.newton):.3g} N explain {force.explained:.0%}"
+            lines.append(
+                f"  {alarm.time:.3f} s  link {alarm.highest_link} ({alarm.link}) or beyond; {', '.join(alarm.joints)}"
+                f"{told}"
+            )
+        lines.append("limit while moving evenly, least torque found in 100 ms, dead zone when slow [N m]:")
+        width = max(map(len, limits.joints))
+        for name, row in describe(limits).items():
+            values = (row["limit"], row["sensitivity_100ms"], row["dead_zone"])
+            lines.append(f"  {name:<{width}}  " + "  ".join(f"{value:>7.3g}" for value in values))
+        return "\n".join([*lines, *map(str, self.notes)])
+
+    def plot(self) -> Picture:
+        """External torque of each joint with its limits and alarms; a matplotlib figure."""
+        start, shown = 0.0, []
+        for part in self.parts:  # one after the other, on one time axis
+            shown.append(part.stretch.time - part.stretch.time[0] + start)
+            start = float(shown[-1][-1]) + 1.0
+        time = np.concatenate([np.append(t, np.nan) for t in shown])
+        gap = np.full((1, len(self.limits.joints)), np.nan)
+        torque, limit = (
+            np.vstack([rows for p in self.parts for rows in (getattr(p.detected, key), gap)])
+            for key in ("torque", "limit")
+        )
+        begin = {id(p): t[0] - p.stretch.time[0] for p, t in zip(self.parts, shown, strict=True)}
+        marks = [
+            a.time + begin[id(p)]
+            for a in self.alarms
+            for p in self.parts
+            if p.stretch.source == a.log and p.stretch.time[0] <= a.time <= p.stretch.time[-1]
+        ]
+        blocks = []
+        for j, name in enumerate(self.limits.joints):
+            traces = [band("limit", time, -limit[:, j], limit[:, j]), line("residual", time, torque[:, j])]
+            traces += [level(mark, "limit", vertical=True) for mark in marks]
+            half = 1.1 * max(np.nanmax(np.abs(torque[:, j])), float(np.nanquantile(limit[:, j], 0.9)))
+            panel = Panel("[N m]", traces, y_range=[-half, half], x_title="time [s]", name="external torque")
+            blocks.append(Block(name.replace("_", " "), [[panel]], (110.0,)))
+        found = f"{len(self.alarms)} contacts (red lines)" if self.alarms else "No contact"
+        return Figure("external-torque", blocks).draw(
+            f"{found} in {3600.0 * self.hours:.3g} s: external torque (orange) beyond the limits (band), which are "
+            "wider where joints are slow or stop hard. No safety function."
+        )
+
+
+def observe(
+    fit: Fit, logs: Sequence[Log], *, quiet: Sequence[Log], false_alarms: float = 10.0, gain: float = GAIN
+) -> Observation:
+    """External torque and contacts of logs.
+
+    Args:
+        fit: the model.
+        logs: to look for contacts in, as they were recorded: causally, with their own velocities.
+        quiet: contact-free logs that the limits are calibrated on; one that is also in `logs` is left out for itself.
+        false_alarms: stated rate, of the whole arm [1/h].
+        gain: of the observer [1/s].
+    """
+    rest = {log.info.source or f"recording {k + 1}": stretches(fit, log) for k, log in enumerate(quiet)}
+    limits = calibrate(fit, list(rest.values()), false_alarms=false_alarms, gain=gain)
+    parts, alarms = [], []
+    for log in logs:
+        own = limits
+        if log.info.source in rest and len(rest) > 1:
+            others = [recording for source, recording in rest.items() if source != log.info.source]
+            own = calibrate(fit, others, false_alarms=false_alarms, gain=gain, leave_out=False)
+        for stretch in stretches(fit, log):
+            detected = Detector(fit, own).run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
+            parts.append(ObservedLog(stretch, detected, own))
+            alarms += [_alarm(fit.robot, stretch, detected, *rows) for rows in alarm_rows(stretch.time, detected.over)]
+    notes = [note("monitoring.no_safety_function")]
+    if limits.extrapolated:
+        notes.append(note("monitoring.extrapolated", rate=false_alarms, hours=limits.hours))
+    if limits.left_out:
+        notes.append(
+            note("monitoring.left_out", alarms=sum(limits.left_out.values()), logs=len(rest), hours=limits.hours)
+        )
+    return Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
+
+
+def _alarm(robot: Robot, stretch: Stretch, found: Detected, first: int, last: int) -> Alarm:
+    rows = slice(first, last + 1)
+    joints = np.flatnonzero(found.over[rows].any(axis=0))
+    outer = int(max(joints, key=lambda j: (len(robot.path_to(int(j) + 1)), j)))
+    score = np.abs(found.torque[rows]) / found.limit[rows]
+    worst = first + int(score[:, joints].max(axis=1).argmax())
+    return Alarm(
+        log=stretch.source,
+        time=float(stretch.time[first]),
+        until=float(stretch.time[last]),
+        joints=tuple(robot.joint_names[j] for j in joints),
+        highest_link=outer + 1,
+        link=robot.joints[outer].link_name,
+        torque=found.torque[worst],
+        force=contact_force(robot, stretch.q[worst], found.torque[worst], found.limit[worst], outer + 1),
+    )
+
+
+def contact_force(robot: Robot, q: Array, torque: Array, limit: Array, link: int) -> ContactForce | None:
+    """The force at the far end of a link that explains an external torque best, in units of the limits.
+
+    None where fewer than four joints carry the link, so that any torque is explained, or where the posture hides one
+    direction of the force.
+    """
+    carrying = list(robot.path_to(link))
+    if len(carrying) < 4:
+        return None
+    following = [joint.placement[:3, 3] for joint in robot.joints if joint.parent == link]
+    point = robot.tool[:3, 3] if link == robot.n_joints or not following else following[0]
+    matrix = (jacobian(robot, q[None], link, point)[0, :3] / limit).T[carrying]
+    size = np.linalg.svd(matrix, compute_uv=False)
+    if size[-1] * CLEAR < size[0]:
+        return None
+    wanted = (torque / limit)[carrying]
+    force, *_ = np.linalg.lstsq(matrix, wanted, rcond=None)
+    left = float(np.sum((wanted - matrix @ force) ** 2) / np.sum(wanted**2))
+    frame = link_frames(robot, q[None])[0, link - 1]
+    return ContactForce(np.asarray(force, dtype=np.float64), frame[:3, :3] @ point + frame[:3, 3], 1.0 - left)

@@ -1,0 +1,138 @@
+"""External torque without a force sensor: the generalised-momentum observer (De Luca and Mattone 2003).
+
+    r' = gain (p' - tau + G - C' qd + friction - r),    p = M qd
+
+r follows the external torque with the time constant 1 / gain and needs no acceleration. Between samples p is taken as a
+straight line and the torque as its mean, so that the filter is exact for these, at any and at changing sample rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from armid.arrays import Array, Mask
+from armid.control.control_model import fit_model
+from armid.dynamics.model import Motion
+from armid.errors import ArmidError, DataShapeError
+from armid.estimation.fit import Fit
+
+GAIN = 25.0  # [1/s]
+_compiled: Any = njit(cache=True, nogil=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What an observer says, each (samples, joints).
+
+    Attributes:
+        torque: external torque, positive where it moves the joint forwards [N m].
+        acceleration: of the joints, filtered like the torque [rad/s^2].
+        still: whether a joint stands still: its friction is anything up to its level and counts as zero.
+    """
+
+    torque: Array
+    acceleration: Array
+    still: Mask
+
+
+class Observer:
+    """Momentum observer of an identified arm; a stream sample by sample (`step`), or a recording at once (`run`).
+
+    A torque that lags motion by the fit's delay is compared with the model's, lagged by as much on average.
+
+    Attributes:
+        gain: [1/s]; the time constant is its inverse.
+        delay_s: lag of each joint's torque.
+        still_speed: below which a joint stands still [rad/s].
+        level: friction at the slowest speed of the data [N m].
+    """
+
+    def __init__(self, fit: Fit, *, gain: float = GAIN) -> None:
+        """Start without a sample."""
+        if not (np.isfinite(gain) and gain > 0.0):
+            raise ArmidError(f"the observer's gain is {gain:g}; it must be above zero [1/s]")
+        self.gain, self.delay_s = float(gain), fit.delay_s
+        self.still_speed, self.level = fit.standstill
+        self._model = fit_model(fit)
+        self.reset()
+
+    def mass_matrix(self, q: Array) -> Array:
+        """The model's M (samples, joints, joints)."""
+        return self._model.model.mass_matrix(q, self._model.values)
+
+    def reset(self) -> None:
+        """Forget all samples, as after a gap: the next one starts from no external torque."""
+        self._before: tuple[Array, ...] | None = None
+
+    def step(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float) -> Array:
+        """External torque (joints,) [N m] from the next sample, `dt` seconds after the one before."""
+        rows = (np.atleast_2d(np.asarray(array, dtype=float)) for array in (q, qd, tau))
+        return np.asarray(self.run(np.array([dt]), *rows).torque[0])
+
+    def run(self, dt: ArrayLike, q: Array, qd: Array, tau: Array) -> Observed:
+        """External torque of samples (samples, joints), each `dt` (samples,) after the one before."""
+        steps, n = np.asarray(dt, dtype=float), self._model.robot.n_joints
+        for array in (q, qd, tau):
+            if array.shape != (len(steps), n) or not np.isfinite(array).all():
+                raise DataShapeError(
+                    f"samples have the shape {array.shape}; ({len(steps)}, {n}) finite ones are needed"
+                )
+        if not (steps > 0.0).all():
+            raise DataShapeError("the time between samples must be above zero")
+        still = np.abs(qd) < self.still_speed
+        momentum, bias = self._model.rigid.momentum(q, qd)
+        first = self._before is None
+        if first:
+            steps = np.concatenate([[0.0], steps[1:]])
+        before = self._before or (qd[0], np.zeros(n), np.zeros(n), momentum[0], np.zeros(n), np.zeros(n))
+        speed, force, acceleration, late, late_bias, residual = before
+        rate = filtered(steps, qd, np.zeros_like(qd), self.gain, speed, np.zeros(n), acceleration)
+        known = bias + self._model.rest(Motion(q, np.where(still, 0.0, qd), rate))
+        late_known = _lagged(steps, known, self.delay_s, known[0] if first else late_bias)
+        late_momentum = _lagged(steps, momentum, self.delay_s, late)
+        given = tau - late_known
+        found = filtered(steps, late_momentum, given, self.gain, late, given[0] if first else force, residual)
+        self._before = (qd[-1], given[-1], rate[-1], late_momentum[-1], late_known[-1], found[-1])
+        return Observed(found, rate, still)
+
+
+@_compiled
+def filtered(dt, x, u, gain, x_before, u_before, start):  # type: ignore[no-untyped-def]
+    """Y' = gain (x' - u - y), with x a straight line between samples and u its mean."""
+    y = np.empty_like(x)
+    for k in range(len(x)):
+        keep = np.exp(-gain * dt[k])
+        for j in range(x.shape[1]):
+            if dt[k] == 0.0:
+                y[k, j] = start[j]
+                continue
+            old, last, force = (y[k - 1, j], x[k - 1, j], u[k - 1, j]) if k else (start[j], x_before[j], u_before[j])
+            y[k, j] = keep * old + (1.0 - keep) * ((x[k, j] - last) / dt[k] - 0.5 * (force + u[k, j]))
+    return y
+
+
+@_compiled
+def _lagged(dt, x, delay, start):  # type: ignore[no-untyped-def]
+    """A first-order lag whose mean delay is `delay`, whatever the steps."""
+    y = np.empty_like(x)
+    for k in range(len(x)):
+        for j in range(x.shape[1]):
+            old = y[k - 1, j] if k else start[j]
+            y[k, j] = (delay[j] * old + dt[k] * x[k, j]) / (delay[j] + dt[k]) if delay[j] > 0.0 else x[k, j]
+    return y
+
+
+@_compiled
+def held(dt, x, gain, start):  # type: ignore[no-untyped-def]
+    """Peaks of x that fall with the observer's time constant."""
+    y = np.empty(x.shape)
+    for k in range(len(x)):
+        keep = np.exp(-gain * dt[k])
+        for j in range(x.shape[1]):
+            y[k, j] = max(x[k, j], keep * (y[k - 1, j] if k else start[j]))
+    return y

@@ -1,0 +1,94 @@
+"""Arms at work: an identified arm, recordings of it with friction of the day, sensor noise, and contacts."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+import armid
+from armid.dynamics.model import Model
+from armid.logs.log import Log, LogInfo
+from armid.payload.attach import loaded_robot
+from armid.robot.inertia import from_com
+from tests.payload.stand import arm
+
+RATE_HZ = 100.0
+SPREAD = 0.02  # of friction between recordings
+NOISE = 0.01  # of the largest torque of a joint
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force [N] in the base frame on the origin of a link's child, from `start` for `duration` [s]."""
+
+    start: float
+    duration: float
+    link: int
+    torque: np.ndarray
+
+
+def motion(robot, duration, seed):
+    """Slow and fast waves inside the limits, with reversals of all joints at different times."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(0.0, duration, 1.0 / RATE_HZ)
+    n, waves = robot.n_joints, 4
+    low, high = np.clip(robot.limits.lower, -3.0, 3.0), np.clip(robot.limits.upper, -3.0, 3.0)
+    omega, phase = rng.uniform(0.3, 1.5, (n, waves)), rng.uniform(0.0, 2.0 * np.pi, (n, waves))
+    size = (rng.uniform(0.3, 1.0, (n, waves)) * 0.35 * (high - low)[:, None]) / waves
+    angle = omega * time[:, None, None] + phase
+    q = 0.5 * (low + high) + (size * np.sin(angle)).sum(axis=2)
+    return time, q, (size * omega * np.cos(angle)).sum(axis=2), -(size * omega**2 * np.sin(angle)).sum(axis=2)
+
+
+@cache
+def truth(name):
+    """Robot, its model and all true parameters by name."""
+    robot = arm(name)
+    model = Model(robot)
+    return robot, model, dict(zip(model.names, armid.excitation.prior_values(model), strict=True))
+
+
+def torque_of(name, q, qd, qdd, friction=1.0, payload=None):
+    """What the drives do without noise; friction times a factor for all joints or each."""
+    robot, model, values = truth(name)
+    if payload is not None:
+        robot = loaded_robot(robot, payload)
+        values = dict(zip(model.names, armid.excitation.prior_values(Model(robot)), strict=True))
+    values = {k: 0.0 if k.startswith(("fv", "fc", "fo")) else v for k, v in values.items()}
+    tau = model.inverse_dynamics(q, qd, qdd, values)
+    c = robot.virtual.coefficients
+    viscous, coulomb = (np.array([one[key] for one in c]) for key in ("fv", "fc"))
+    return tau + friction * (viscous * qd + coulomb * np.sign(qd))
+
+
+@cache
+def _scale(name):
+    _, *moved = motion(truth(name)[0], 60.0, 10_000)
+    return np.abs(torque_of(name, *moved)).max(axis=0)
+
+
+def recording(name, duration, seed, pushes=(), *, friction=1.0, payload=None, noise=NOISE):
+    """A log of the arm at work."""
+    robot = truth(name)[0]
+    time, q, qd, qdd = motion(robot, duration, seed)
+    rng = np.random.default_rng([seed, 1])
+    today = friction * (1.0 + SPREAD * rng.normal(size=robot.n_joints)) if noise else friction
+    tau = torque_of(name, q, qd, qdd, today, payload)
+    for push in pushes:
+        during = (time >= push.start) & (time < push.start + push.duration)
+        tau[during] -= push.torque
+    scale = _scale(name)
+    tau = tau + noise * scale * rng.normal(size=tau.shape)
+    speed = qd + 0.1 * noise * np.abs(qd).max(axis=0) * rng.normal(size=qd.shape)
+    info = LogInfo(robot.joint_names, "joint torque", rate_hz=RATE_HZ, robot=robot.name, source=f"{name} {seed}")
+    return Log(time, {"position": q, "velocity": speed, "effort": tau}, info)
+
+
+@cache
+def fitted(name):
+    """The arm as it is identified by default, from a minute of motion."""
+    robot = truth(name)[0]
+    return armid.identify(robot, armid.process(recording(name, 60.0, 999), robot=robot))
+
+
+BODY = from_com(1.0, [0.0, 0.0, 0.05], np.diag([0.002, 0.002, 0.002]))

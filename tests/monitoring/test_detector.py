@@ -1,0 +1,138 @@
+"""Limits calibrated on contact-free recordings: the stated rate of false alarms, and what is found."""
+
+import json
+
+import numpy as np
+import pytest
+
+import armid
+from armid.dynamics.kinematics import jacobian
+from armid.monitoring import calibrate, stretches
+from armid.monitoring.detector import alarm_rows
+from tests.monitoring import stand
+
+ARMS = ("er16", "ir361", "powerball")
+
+
+def quiet(name, count, length, first):
+    """Contact-free recordings of a length [s]."""
+    fit = stand.fitted(name)
+    return [stretches(fit, stand.recording(name, length, first + k)) for k in range(count)]
+
+
+def rate(fit, limits, recordings):
+    """Alarms per hour of contact-free recordings."""
+    alarms, hours = 0, 0.0
+    for recording in recordings:
+        for part in recording:
+            found = armid.Detector(fit, limits).run(part.dt, part.q, part.qd, part.tau)
+            alarms += len(alarm_rows(part.time, found.over))
+            hours += part.duration / 3600.0
+    return alarms / hours
+
+
+def pushes(name, count, seed, limits):
+    """Contacts of 10 to 200 ms at random links, three seconds apart, with forces around the sensitivity and beyond."""
+    robot = stand.truth(name)[0]
+    rng = np.random.default_rng([seed, 2])
+    _, q, *_ = stand.motion(robot, 3.0 * count + 6.0, seed)
+    result = []
+    for k in range(count):
+        start, link = 5.0 + 3.0 * k, int(rng.integers(1, robot.n_joints + 1))
+        at = int(start * stand.RATE_HZ)
+        direction = rng.normal(size=3)
+        torque = jacobian(robot, q[at][None], link, [0.1, 0.1, 0.1])[0, :3].T @ direction
+        duration = rng.uniform(0.01, 0.2)
+        size = np.exp(rng.uniform(0.0, 1.5)) / (np.abs(torque) / limits.sensitivity(duration)).max()
+        result.append(stand.Push(start, duration, link, size * torque))
+    return result
+
+
+def found_above(fit, name, limits, count, seed):
+    """How many contacts above the sensitivity at their time there are, and how many of them are found in time."""
+    made = pushes(name, count, seed, limits)
+    (part,) = stretches(fit, stand.recording(name, 3.0 * count + 6.0, seed, made))
+    got = armid.Detector(fit, limits).run(part.dt, part.q, part.qd, part.tau)
+    above = hits = 0
+    for push in made:
+        rows = (part.time >= push.start) & (part.time < push.start + push.duration)
+        reach = -np.expm1(-limits.gain * rows.sum() / stand.RATE_HZ)
+        least = (got.limit[rows].max(axis=0) + 2.0 * got.sigma[rows].max(axis=0)) / reach
+        if np.any(np.abs(push.torque) > least):
+            above += 1
+            later = (part.time >= push.start) & (part.time < push.start + push.duration + 0.1)
+            hits += bool(got.over[later].any())
+    return above, hits
+
+
+def check(name, length, rates, contacts, within):
+    """The rows of the promise, for one arm: 12 recordings calibrate, 24 others are judged."""
+    fit = stand.fitted(name)
+    training, test = quiet(name, 12, length, 0), quiet(name, 24, length, 100)
+    figures = {}
+    for stated in rates:
+        limits = calibrate(fit, training, false_alarms=stated, leave_out=False)
+        observed = rate(fit, limits, test)
+        above, hits = found_above(fit, name, limits, contacts, 500)
+        figures[stated] = (observed, above, hits)
+        assert stated / within <= observed <= stated * within, (name, figures)
+        assert above >= 0.3 * contacts
+        assert hits >= 0.95 * above, (name, figures)
+    print(name, figures)
+
+
+def test_stated_rate_and_sensitivity():
+    """A small arm, 24 minutes at 120 alarms an hour: observed within a factor 2, 95 % of contacts above it found."""
+    check("er16", 60.0, (120.0,), 40, 2.0)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", ARMS)
+def test_stated_rates_over_two_hours(name):
+    """Three arms, two hours, 200 contacts: 30 and 10 alarms an hour within a factor 2, 95 % of contacts found."""
+    check(name, 300.0, (30.0, 10.0), 200, 2.0)
+
+
+def test_leaving_one_out_and_marking_what_is_extrapolated(tmp_path):
+    """Each recording is judged by the others, half an alarm in the calibration is extrapolated, files round-trip."""
+    fit = stand.fitted("er16")
+    parts = [stretches(fit, stand.recording("er16", 40.0, k)) for k in range(3)]
+    limits = calibrate(fit, parts, false_alarms=10.0)
+    assert limits.extrapolated
+    assert set(limits.left_out) == {"er16 0", "er16 1", "er16 2"}
+    assert not calibrate(fit, parts, false_alarms=1000.0, leave_out=False).extrapolated
+    limits.save(tmp_path / "limits.json")
+    again = armid.load_limits(tmp_path / "limits.json")
+    assert np.array_equal(again.variance, limits.variance)
+    assert again.left_out == limits.left_out
+    broken = json.loads((tmp_path / "limits.json").read_text())
+    broken["scale"] = [-1.0, 1.0, 1.0]
+    (tmp_path / "limits.json").write_text(json.dumps(broken))
+    with pytest.raises(armid.ArmidError, match="scale"):
+        armid.load_limits(tmp_path / "limits.json")
+
+
+def test_a_slow_joint_has_a_dead_zone_and_a_hard_stop_raises_the_limit():
+    """Standing still the limit is wider by the friction's level; an acceleration beyond the usual widens it too."""
+    fit = stand.fitted("er16")
+    limits = calibrate(fit, [stretches(fit, stand.recording("er16", 60.0, 1))], leave_out=False)
+    still = armid.Detector(fit, limits)
+    rest = still.step(np.zeros(3), np.zeros(3), np.zeros(3), 0.01)
+    assert rest.still.all()
+    assert np.allclose(rest.limit[0], limits.scale * rest.sigma[0] + limits.level)
+    moving = armid.Detector(fit, limits)
+    speed = 0.5 * np.ones(3)
+    assert np.all(moving.step(np.zeros(3), speed, np.zeros(3), 0.01).gate == 0.0)
+    stopped = moving.step(np.zeros(3), 0.2 * speed, np.zeros(3), 0.01)
+    assert np.all(stopped.stop > 0.0)
+    assert np.all(stopped.limit > limits.scale * stopped.sigma)
+
+
+def test_too_little_to_calibrate_on_is_refused():
+    """Ten seconds are not enough; a rate of zero is none; other joints are another arm."""
+    fit = stand.fitted("er16")
+    short = [stretches(fit, stand.recording("er16", 10.0, 1))]
+    with pytest.raises(armid.ArmidError, match="at least 30 s"):
+        calibrate(fit, short)
+    with pytest.raises(armid.ArmidError, match="above zero"):
+        calibrate(fit, short, false_alarms=0.0)

@@ -1,0 +1,102 @@
+"""`armid observe`: contacts in logs of a real arm and of virtual ones, and what is said about them."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armid
+from armid.cli import main
+from armid.logs import read_log
+from armid.logs.public import public_log
+from armid.monitoring.observation import contact_force
+from tests.monitoring import stand
+
+ONSETS = [4.86, 7.01, 11.17, 13.71, 16.12, 19.84, 24.47, 28.31, 38.95, 47.26, 54.08]  # [s], by eye, +- 0.04
+QUIET = ["ur-20_01_17-ptp_10_points", *(f"ur-20_01_22-joint_{k}" for k in range(1, 7))]
+QUIET += ["ur-20_02_10-30sec_12harm", "ur-20_02_12-50sec_12harm", "collision/collision_free"]
+
+
+@cache
+def real(data):
+    """Fit of the UR10e by defaults, log with contacts, contact-free logs."""
+    robot = armid.load_robot(public_log("ur10e").robot_path(data))
+    train = read_log(data / "ur10e" / "ur-20_02_10-30sec_12harm.csv", "ur10e")
+    fit = armid.identify(robot, armid.process(train, robot=robot))
+    logs = [
+        read_log(data / "ur10e" / f"{name}.csv", "ur10e-collision") for name in (*QUIET, "collision/collision_3link")
+    ]
+    return fit, logs[-1], logs[:-1]
+
+
+def test_contacts_of_the_ur10e(data):
+    """At least 10 of 11 pushes, median delay at most 80 ms, at most one false alarm, each log left out for itself."""
+    fit, pushed, quiet = real(data)
+    found = armid.observe(fit, [pushed], quiet=quiet, false_alarms=10.0)
+    times = np.array([alarm.time for alarm in found.alarms]) - pushed.time[0]
+    delays = [min((t - onset for t in times if -0.05 < t - onset < 0.5), default=np.nan) for onset in ONSETS]
+    assert np.isfinite(delays).sum() >= 10
+    assert np.nanmedian(delays) <= 0.08
+    assert len(times) <= 11
+    assert sum(found.limits.left_out.values()) <= 1
+    assert found.limits.extrapolated
+
+
+def test_a_log_of_the_calibration_is_left_out_for_itself():
+    """A log with contacts that is also given as contact-free does not raise its own limits."""
+    fit = stand.fitted("er16")
+    strong = 3.0 * stand._scale("er16")
+    pushes = [stand.Push(10.0 + k, 0.3, 3, strong) for k in range(0, 30, 3)]
+    quiet = [stand.recording("er16", 60.0, k) for k in range(3)]
+    bad = stand.recording("er16", 60.0, 9, pushes)
+    alone = armid.observe(fit, [bad], quiet=quiet)
+    both = armid.observe(fit, [bad], quiet=[*quiet, bad])
+    assert [a.time for a in both.alarms] == [a.time for a in alone.alarms]
+    assert all(any(p.start <= a.time < p.start + 0.1 for a in alone.alarms) for p in pushes)
+    assert np.all(both.limits.scale > alone.limits.scale)
+    assert "no safety function" in alone.summary()
+    assert alone.plot() is not None
+
+
+def test_the_force_behind_a_contact():
+    """A force at the tool of a six-joint arm is found from its torque; with three joints below, none is claimed."""
+    robot = stand.truth("powerball")[0]
+    q, force = np.array([0.3, 0.5, -0.8, 0.4, 0.9, 0.2]), np.array([10.0, -20.0, 30.0])
+    torque = armid.jacobian(robot, q[None])[0, :3].T @ force
+    found = contact_force(robot, q, torque, np.ones(6), 6)
+    assert np.allclose(found.newton, force)
+    assert found.explained == pytest.approx(1.0)
+    assert np.allclose(found.point, armid.tool_frame(robot, q[None])[0, :3, 3])
+    assert contact_force(robot, q, torque, np.ones(6), 3) is None
+
+
+def test_command(tmp_path, capsys):
+    """Keys of the JSON, files that are written, words for people, and a rate that is none."""
+    fit = stand.fitted("er16")
+    fit.save(tmp_path / "fit.json")
+    push = stand.Push(20.0, 0.3, 3, 3.0 * stand._scale("er16"))
+    for k in range(3):
+        armid.write_log(stand.recording("er16", 40.0, k), tmp_path / f"quiet{k}.csv")
+    armid.write_log(stand.recording("er16", 40.0, 7, [push]), tmp_path / "pushed.csv")
+    names = [str(tmp_path / name) for name in ("fit.json", "pushed.csv", "quiet0.csv", "quiet1.csv", "quiet2.csv")]
+    words = ["observe", *names[:2], "--calibrate", *names[2:], "--false-alarms", "30/h"]
+    files = {"-o": "limits.json", "--torque": "torque.csv", "--pictures": "pictures"}
+    assert (
+        main([*words, "--json", *(str(tmp_path / w) if w in files.values() else w for p in files.items() for w in p)])
+        == 0
+    )
+    data = json.loads(capsys.readouterr().out)
+    (alarm,) = data["alarms"]
+    assert 20.0 <= alarm["time"] < 20.1
+    assert {"time", "joints", "highest_link"} <= set(alarm)
+    assert alarm["highest_link"] == 3
+    assert data["rate_stated"] == 30.0
+    assert data["rate_extrapolated"] is True
+    assert set(data["limits"]) == set(fit.robot.joint_names)
+    assert len(data["files"]) == 3
+    assert (tmp_path / "torque.csv").read_text().startswith("time,torque.")
+    assert main(words) == 0
+    assert "no safety function" in capsys.readouterr().out
+    assert main([*words[:-1], "often"]) == 2
+    assert "10/h" in capsys.readouterr().err
