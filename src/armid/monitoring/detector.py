@@ -27,7 +27,7 @@ from armid.errors import ArmidError
 from armid.estimation.fit import STANDSTILL, Fit
 from armid.files import plain, read_result, write_result
 from armid.monitoring.observer import GAIN, Observed, Observer, held
-from armid.monitoring.recordings import Stretch
+from armid.monitoring.recordings import Samples
 
 FORMAT = "armid limits 1"
 BLOCK_S = 1.0  # peaks so far apart are different ones, and so are alarms
@@ -171,7 +171,7 @@ class Detector:
 
 def calibrate(
     fit: Fit,
-    quiet: Sequence[Sequence[Stretch]],
+    quiet: Sequence[Sequence[Samples]],
     *,
     false_alarms: float = 10.0,
     gain: float = GAIN,
@@ -216,13 +216,13 @@ def alarm_rows(time: Array, over: Mask) -> list[tuple[int, int]]:
 class _Run:
     """A quiet stretch, what the observer makes of it, and the variance of the fit's interval along it."""
 
-    stretch: Stretch
+    stretch: Samples
     seen: Observed
     interval: Array
     inertia: Array
 
 
-def _run(fit: Fit, stretch: Stretch, gain: float) -> _Run:
+def _run(fit: Fit, stretch: Samples, gain: float) -> _Run:
     observer = Observer(fit, gain=gain)
     seen = observer.run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
     some = slice(None, None, max(1, len(stretch.dt) // 2000))

@@ -17,7 +17,7 @@ from armid.files import plain
 from armid.logs.log import Log
 from armid.monitoring.detector import ContactLimits, Detected, Detector, alarm_rows, calibrate, describe
 from armid.monitoring.observer import GAIN
-from armid.monitoring.recordings import Stretch, stretches
+from armid.monitoring.recordings import Samples, stretches
 from armid.notes import Note, note
 from armid.robot.robot import Robot
 
@@ -72,7 +72,7 @@ class Alarm:
 class ObservedLog:
     """Samples of a log without gaps, and what the detector says of them."""
 
-    stretch: Stretch
+    stretch: Samples
     detected: Detected
     limits: ContactLimits
 
@@ -227,7 +227,7 @@ def observe(
     return Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
 
 
-def _alarm(robot: Robot, stretch: Stretch, found: Detected, first: int, last: int) -> Alarm:
+def _alarm(robot: Robot, stretch: Samples, found: Detected, first: int, last: int) -> Alarm:
     rows = slice(first, last + 1)
     joints = np.flatnonzero(found.over[rows].any(axis=0))
     outer = int(max(joints, key=lambda j: (len(robot.path_to(int(j) + 1)), j)))

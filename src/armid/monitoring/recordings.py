@@ -21,7 +21,7 @@ DIFFERENCE = 100.0  # [1/s], gain of the filter that makes velocities where none
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class Samples:
     """Samples without a gap.
 
     Attributes:
@@ -44,7 +44,7 @@ class Stretch:
         return float(self.dt.sum())
 
 
-def stretches(fit: Fit, log: Log) -> list[Stretch]:
+def stretches(fit: Fit, log: Log) -> list[Samples]:
     """Stretches of a log, with its own velocities or, where it has none, filtered differences of its positions.
 
     Raises:
@@ -77,9 +77,9 @@ def stretches(fit: Fit, log: Log) -> list[Stretch]:
     return found
 
 
-def _stretch(log: Log, usual: float, measured: bool) -> Stretch:
+def _stretch(log: Log, usual: float, measured: bool) -> Samples:
     dt = np.diff(log.time, prepend=log.time[0] - usual)
     q = np.ascontiguousarray(log["position"])
     still = np.zeros(q.shape[1])
     qd = log["velocity"] if measured else filtered(dt, q, np.zeros_like(q), DIFFERENCE, q[0], still, still)
-    return Stretch(log.time, dt, q, np.ascontiguousarray(qd), np.ascontiguousarray(log["effort"]), log.info.source)
+    return Samples(log.time, dt, q, np.ascontiguousarray(qd), np.ascontiguousarray(log["effort"]), log.info.source)
