@@ -47,7 +47,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Standing:
+class GoalStanding:
     """How far a fit is from a goal.
 
     Attributes:
@@ -124,13 +124,13 @@ class Outlook:
         """Whether the goal is reached."""
         return bool(self._shares(self.fit.covariance).max() <= self.goal.share)
 
-    def standing(self, following: Motion | None) -> Standing:
+    def standing(self, following: Motion | None) -> GoalStanding:
         """Where the fit is, and what more of the motion `following` would bring; none where the goal is reached."""
         now, index = self._shares(self.fit.covariance), [self.fit.columns.index(name) for name in self._names]
         target, share = self.goal.share, float(now.max())
         words = f"{self.goal.what} {100 * target:g} %"
         if following is None:
-            return Standing(words, target, share, True, self.seconds, 0.0, ())
+            return GoalStanding(words, target, share, True, self.seconds, 0.0, ())
         motion = Motion(*(np.concatenate([getattr(part, name) for part in self.data]) for name in Motion._fields))
         had, coming = self.seconds * self._information(motion), self._information(following)
         free = self._shares(_inverse(had), index)
@@ -142,7 +142,7 @@ class Outlook:
         if later(LONGEST_S) <= target < later(0.0):
             more = float(brentq(lambda seconds: later(seconds) - target, 0.0, LONGEST_S, xtol=0.1))
         outlook = tuple((times * self.seconds, later(times * self.seconds)) for times in (1.0, 3.0, 9.0))
-        return Standing(words, target, share, False, self.seconds, more, outlook)
+        return GoalStanding(words, target, share, False, self.seconds, more, outlook)
 
     def _shares(self, covariance: Array, index: Sequence[int] | None = None) -> Array:
         """Half of the 95 % interval over the size, per joint, for a covariance of all columns or of some."""
