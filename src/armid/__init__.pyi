@@ -89,7 +89,6 @@ from armid.logs import read_log as read_log
 from armid.logs import read_logs as read_logs
 from armid.logs import write_log as write_log
 from armid.monitoring import ContactLimits as ContactLimits
-from armid.monitoring import ContactLimits as ContactLimits
 from armid.monitoring import Detector as Detector
 from armid.monitoring import Observation as Observation
 from armid.monitoring import Observer as Observer
