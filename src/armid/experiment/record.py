@@ -15,6 +15,7 @@ from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.experiment.rtde import PORT, RtdeConnection, RtdeError
 from armid.logs import Log, LogInfo, write_log
+from armid.logs.write import check_target
 from armid.progress import report_progress
 from armid.signals.doctor import Examination, Finding, examine
 
@@ -93,6 +94,7 @@ def record(
     Raises:
         ArmidError: the address cannot be recorded from, or nothing came.
     """
+    check_target(path)  # before the first row: nothing is recorded that could not be kept
     session = _Session(address, rate_hz, patience_s, tell or (lambda text: None))
     ended = session.run(seconds)
     if not session.parts:

@@ -7,9 +7,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
-from armid.errors import nearest
+from armid.errors import MissingExtraError, nearest
 from armid.logs.csv_file import write_csv
 from armid.logs.log import Log, LogError, LogStream
 from armid.logs.naming import ordered
@@ -18,6 +19,7 @@ from armid.logs.ros import write_mcap
 from armid.logs.table import possible
 
 _WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".mcap": write_mcap}
+_EXTRAS = {".parquet": ("pyarrow", "parquet"), ".mcap": ("rosbags", "ros")}  # a module and the extra that brings it
 
 
 def write_log(log: Log | LogStream, path: str | Path) -> None:
@@ -29,11 +31,8 @@ def write_log(log: Log | LogStream, path: str | Path) -> None:
         LogError: the suffix is unknown, the log is empty, or the file cannot be written.
         MissingExtraError: Parquet needs the extra ``parquet``, MCAP the extra ``ros``.
     """
-    path = possible(path)
+    path = check_target(path)
     suffix = path.suffix.lower()
-    if suffix not in _WRITERS:
-        hint = nearest(suffix, _WRITERS)
-        raise LogError(str(path), "", f"has the suffix {suffix!r}{hint or ';'} use one of: {', '.join(_WRITERS)}")
     stream = log if isinstance(log, LogStream) else _as_stream(log)
     channels = ordered(stream.channels)
     try:
@@ -46,6 +45,20 @@ def write_log(log: Log | LogStream, path: str | Path) -> None:
             _put_in_place(made, path)
     except OSError as error:
         raise LogError(str(path), "", f"cannot be written ({error.strerror or error})") from None
+
+
+def check_target(path: str | Path) -> Path:
+    """The path, if `write_log` can write there: refused are unknown suffixes and missing folders and extras."""
+    path = possible(path)
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        hint = nearest(suffix, _WRITERS)
+        raise LogError(str(path), "", f"has the suffix {suffix!r}{hint or ';'} use one of: {', '.join(_WRITERS)}")
+    if suffix in _EXTRAS and find_spec(_EXTRAS[suffix][0]) is None:
+        raise MissingExtraError(f"writing {suffix[1:].upper()}", _EXTRAS[suffix][1])
+    if not path.absolute().parent.is_dir():
+        raise LogError(str(path), "", "cannot be written (there is no such folder)")
+    return path
 
 
 def _as_stream(log: Log) -> LogStream:

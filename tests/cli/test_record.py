@@ -1,0 +1,41 @@
+"""`armid record`: what it prints, and how it ends."""
+
+import json
+
+import pytest
+
+from armid.cli import main
+from tests.experiment.rtde_server import RtdeServer
+
+
+@pytest.mark.filterwarnings("ignore::armid.errors.ArmidWarning")
+def test_json_names_rows_gaps_and_findings(tmp_path, capsys):
+    """One object, a dropped connection among the gaps, exit code 1 where it ended before its time."""
+    path = tmp_path / "log.csv"
+    with RtdeServer(fast=True, drop_after=1000, away=0.1, stop_after=3000) as server:
+        words = ["record", server.address, "-o", str(path), "--seconds", "60", "--patience", "0.2", "--json"]
+        assert main(words) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == 3000
+    assert found["ended"] == "connection lost"
+    assert [(gap["rows"], gap["dropped"]) for gap in found["gaps"]] == [(50, True)]
+    assert "gaps" in [finding["code"] for finding in found["findings"]]
+    assert found["files"] == [str(path)]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["ur://127.0.0.1:1", "-o", "log.csv"], "cannot be reached"),
+        (["ur://127.0.0.1:1"], "-o log.parquet"),
+        (["ur://127.0.0.1:1", "-o", "log.csv", "--seconds", "0"], "must be above zero"),
+        (["ur://127.0.0.1:1", "-o", "log.txt"], "suffix"),
+        (["tcp://robot", "-o", "log.csv"], "ur://HOST"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys, words, problem):
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", *words]) == 2
+    message = capsys.readouterr().err
+    assert problem in message
+    assert message.count("\n") == 1
