@@ -206,6 +206,7 @@ def test_friction_in_proportion_to_the_load():
         values=np.append(fit.values, 0.1),
         covariance=wide,
         terms=(term,),
+        gain_effects=None,
         load_values=values,
         identifiability=replace(fit.identifiability, classes=(*fit.identifiability.classes, "determined")),
     )

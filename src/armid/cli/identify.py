@@ -15,10 +15,10 @@ from armid.cli.options import (
     finish,
     hashes,
     kept_options,
-    logs_from,
     output,
     robot_arguments,
     robot_from,
+    streams_from,
 )
 from armid.errors import ArmidError
 from armid.progress import progress_part
@@ -78,7 +78,7 @@ def identify(options: argparse.Namespace) -> int:
     known, pipeline = _fixed(options.fix), load_pipeline(options.signals)
     check_method(options.method, options.friction)
     with progress_part(0.0, 0.1):
-        logs = logs_from(options)
+        logs = streams_from(options)
     with progress_part(0.1, 0.3):
         sets = process_logs(logs, pipeline, robot)
     with progress_part(0.3, 0.98):

@@ -17,6 +17,7 @@ from armid.cli import (
     export,
     fleet,
     friction,
+    gains,
     identify,
     inspect,
     installation,
@@ -25,6 +26,7 @@ from armid.cli import (
     observe,
     payload,
     predict,
+    recipe,
     record,
     report,
     reproduce,
@@ -43,9 +45,10 @@ from armid.progress import watch_progress
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS: tuple[Command, ...] = (
-    *(robots.robots, robots.new, model.model, design.design, simulate.simulate, record.record, inspect.inspect),
-    *(identify.identify, validate.validate, predict.predict, audit.audit, payload.payload, observe.observe),
-    *(track.track, export.export, report.report, run.run, fleet.fleet, warmup.warmup, friction.friction),
+    *(robots.robots, robots.new, model.model, design.design, simulate.simulate, record.record, recipe.recipe),
+    *(inspect.inspect, identify.identify, validate.validate, predict.predict, audit.audit, payload.payload),
+    *(gains.gains, observe.observe, track.track, export.export, report.report, run.run, fleet.fleet, warmup.warmup),
+    friction.friction,
     *(load_friction.load_friction, reproduce.reproduce, datasets.datasets, installation.check, installation.completion),
 )
 

@@ -18,7 +18,7 @@ from armid.progress import report_progress
 
 if TYPE_CHECKING:
     from armid.excitation import Plan, Trajectory
-    from armid.logs import Log
+    from armid.logs import Log, LogStream
     from armid.robot import Robot
 
 JSON = arg("--json", "one JSON object on standard output")
@@ -173,6 +173,13 @@ def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -
     from armid.logs import read_logs
 
     return read_logs(options.logs if names is None else names, options.recipe, effort=options.effort)
+
+
+def streams_from(options: argparse.Namespace) -> list[LogStream]:
+    """The same, for work that need not have a log in memory as a whole."""
+    from armid.logs import open_logs
+
+    return open_logs(options.logs, options.recipe, effort=options.effort)
 
 
 def joints_from(robot: Robot, words: Sequence[str]) -> list[int]:

@@ -24,7 +24,7 @@ from armid.cli.options import FIT, LOGS, PICTURES, command, finish, hashes, kept
     PICTURES,
     arg("--mass-within SHARE", "how well the mass must be known (0.05)", float),
     arg("--com-within M", "and the centre of mass [m] (0.01)", float),
-    arg("--gain SHARE", "how well the scale of the torque is known", default=0.01),
+    arg("--gain SHARE", "how well drive gains are known (default: what the logs state)", float),
     epilog="A plan for it, moving few joints in a small space: armid design ROBOT --parameters payload --joints "
     "3,4,5,6 --harmonics 1,20 --period 30 --box x y z x y z -o plan.json",
 )

@@ -15,6 +15,7 @@ from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
+from armid.estimation.gains import effects_of_gains
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import Solution, residual_squares
 from armid.estimation.problem import EstimationError, Problem
@@ -91,10 +92,14 @@ class Estimator(ABC):
         weights: Array,
         *,
         covariance: Array | None = None,
+        gain_effects: Array | None = None,
         notes: Sequence[Note] = (),
         standard_parameters: Mapping[str, float] | None = None,
     ) -> Fit:
-        """A Fit from a solution; the covariance accounts for correlated residuals unless one is given."""
+        """A Fit from a solution; the covariance accounts for correlated residuals unless one is given.
+
+        `gain_effects` are those of a problem with the factor's columns alone where they are not given.
+        """
         said = [*notes, *filter(None, [problem.left_out(factor.counts)])]
         if covariance is None:
             covariance, found = hac_covariance(problem, solution, weights)
@@ -105,6 +110,11 @@ class Estimator(ABC):
         noises = [d.torque_noise for d in problem.data if d.torque_noise is not None]
         noise = np.sqrt(np.mean(np.square(noises), axis=0)) if len(noises) == len(problem.data) else None
         said += _suspicions(problem.robot, rms, noise)
+        gains = _gain_uncertainty(problem.data)
+        if gain_effects is None:
+            gain_effects = effects_of_gains(factor, solution.inverse, weights)
+        if gains is not None:
+            said.append(note("estimation.gain_uncertainty", shares=gains.tolist()))
         return Fit(
             robot=problem.robot,
             columns=problem.names,
@@ -131,11 +141,20 @@ class Estimator(ABC):
                 "range": _range(problem),
                 "taken_away_rms": np.sqrt(np.mean([_taken_away(d) for d in problem.data], axis=0)).tolist(),
             },
+            gain_uncertainty=gains,
+            gain_effects=gain_effects,
         )
 
 
 #: All estimators by name; those of other packages come by entry points.
 estimators: Registry[type[Estimator]] = Registry("method", "armid.estimators", "armid.estimation")
+
+
+def _gain_uncertainty(data: Sequence[Dataset]) -> Array | None:
+    """What the data state about each joint's drive gain, the worst of it; None where they are exact."""
+    stated = [d.gain_uncertainty for d in data if d.gain_uncertainty]
+    worst = np.max(stated, axis=0) if stated else np.zeros(1)
+    return np.asarray(worst, dtype=float) if worst.any() else None
 
 
 def _suspicions(robot: Robot, rms: Array, noise: Array | None) -> list[Note]:

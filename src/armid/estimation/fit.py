@@ -18,6 +18,7 @@ from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
 from armid.dynamics.parameters import FRICTION
 from armid.errors import ArmidError
+from armid.estimation.gains import GainErrors, gain_errors
 from armid.estimation.identifiability import Identifiability
 from armid.files import plain, read_result, write_result
 from armid.notes import Note
@@ -56,7 +57,8 @@ class Fit:
         columns: regressor columns of the estimated parameters: base parameters (by the parameter that names the group),
             then friction terms. `names` are those for people and files.
         values: estimates.
-        covariance: of the estimates; what it accounts for is said in `notes`.
+        covariance: of the estimates in units of the drives that measured; what it accounts for is said in `notes`. The
+            uncertainty of drive gains comes on top, see `total_covariance`.
         terms: friction terms beyond the model's own.
         load_values: base parameters that make the load torque of load terms; None without such terms.
         known_torque: torque that was known beforehand; None if there was none.
@@ -75,6 +77,8 @@ class Fit:
         history: armid's version, hashes and origins of the data.
         recording: standard deviation between recordings of Coulomb friction [N m], viscous friction [N m s/rad] and
             offset [N m], (joints, 3); None if the method does not tell.
+        gain_uncertainty: standard deviation of each joint's drive gain as a share; None for none.
+        gain_effects: change of the values per relative change of each joint's gain, (values, joints); None for none.
     """
 
     robot: Robot
@@ -97,6 +101,8 @@ class Fit:
     notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
     recording: Array | None = None
+    gain_uncertainty: Array | None = None
+    gain_effects: Array | None = None
 
     @cached_property
     def torque_model(self) -> TorqueModel:
@@ -117,16 +123,30 @@ class Fit:
         pairs = zip(self.names, self.identifiability.classes, strict=True)
         return frozenset(name for name, kind in pairs if kind == "determined")
 
-    @property
+    @cached_property
+    def total_covariance(self) -> Array:
+        """Covariance of the estimates in true units: that of the noise, and that of the drive gains."""
+        if self.gain_uncertainty is None or self.gain_effects is None:
+            return self.covariance
+        moment = self.gain_errors(self.gain_uncertainty).second_moment
+        return np.asarray(self.covariance + self.gain_effects @ moment @ self.gain_effects.T)
+
+    def gain_errors(self, stated: Array) -> GainErrors:
+        """What the fit's data tell of drive gains that are known beforehand to the shares `stated`, per joint."""
+        if self.gain_effects is None:
+            return GainErrors(np.zeros(len(stated)), np.diag(stated**2))
+        return gain_errors(self.factor, self.weights, self.values, self.gain_effects, stated)
+
+    @cached_property
     def sigma(self) -> Array:
-        """Standard deviations of the estimates."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        """Standard deviations of the estimates, that of the drive gains included."""
+        return np.sqrt(np.maximum(np.diag(self.total_covariance), 0.0))
 
     @property
     def correlation(self) -> Array:
         """Correlation matrix of the estimates."""
         sigma = np.where(self.sigma > 0.0, self.sigma, 1.0)
-        return np.asarray(self.covariance / np.outer(sigma, sigma))
+        return np.asarray(self.total_covariance / np.outer(sigma, sigma))
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends of the confidence intervals."""
@@ -134,7 +154,7 @@ class Fit:
         return self.values - reach, self.values + reach
 
     def predict(self, motion: Motion, *, sigma: bool = True) -> Prediction:
-        """Torque of a motion, what was known beforehand included, not delayed."""
+        """Torque of a motion as the same drives report it, what was known beforehand included, not delayed."""
         torque = self.torque_model.total_torque(motion, self.values)
         spread = np.zeros_like(motion.q)
         for first in range(0, len(motion.q) if sigma else 0, 4096):
@@ -273,6 +293,8 @@ class Fit:
             "weights": self.weights,
             "covariance": self.covariance,
             "recording": self.recording,
+            "gain_uncertainty": self.gain_uncertainty,
+            "gain_effects": self.gain_effects,
             "factor": self.factor,
             "options": self.options,
             "pipeline": self.pipeline,
@@ -315,6 +337,8 @@ class _FitFile(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...]
     history: dict[str, Any]
     recording: Array | None = None
+    gain_uncertainty: Array | None = None
+    gain_effects: Array | None = None
 
 
 def load_fit(path: str | Path) -> Fit:
@@ -335,7 +359,8 @@ def _contradiction(fit: Fit) -> str:
     count, joints = len(fit.columns), fit.robot.n_joints
     shapes = {"values": (count,), "covariance": (count, count), "weights": (joints,), "delay_s": (joints,)}
     shapes |= {"residual_rms": (joints,)} | ({} if fit.noise is None else {"noise": (joints,)})
-    shapes |= {} if fit.recording is None else {"recording": (joints, 3)}
+    optional = {"recording": (joints, 3), "gain_uncertainty": (joints,), "gain_effects": (count, joints)}
+    shapes |= {name: shape for name, shape in optional.items() if getattr(fit, name) is not None}
     for name, shape in shapes.items():
         array = getattr(fit, name)
         if array.shape != shape:

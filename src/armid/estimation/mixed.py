@@ -114,6 +114,9 @@ class MixedEffects(ConsistentEstimator):
             solution,
             1.0 / (state.components.noise * state.correlated),
             covariance=covariance,
+            gain_effects=np.vstack(
+                [state.gain_effects[places], np.zeros((len(covariance) - len(places), len(state.level)))]
+            ),
             notes=notes,
             standard_parameters=standard_parameters(problem.torque_model.model.names, state.unknowns, found),
         )
@@ -131,6 +134,7 @@ class _Pass:
     found: ConsistentEstimate
     mean: Array
     covariance: Array
+    gain_effects: Array
 
     def __init__(self, problem: Problem, prior: Prior | None, bounds: Bounds | None) -> None:
         self.problem, self.prior, joints = problem, prior, problem.robot.n_joints
@@ -179,6 +183,7 @@ class _Pass:
             information, right, labels.count(""), float(np.sqrt(grams.power @ (1.0 / self.components.noise)))
         )
         self.mean = change @ self.mean
+        self.gain_effects = change @ self.covariance @ (grams.right.T / self.components.noise)
         self.covariance = change @ (self.covariance + self.components.spread) @ change.T
 
     def _linear_is_better(self, folds: Sequence[Grams], change: Array, labels: list[str]) -> bool:

@@ -17,6 +17,7 @@ from armid.errors import ArmidError, DataShapeError
 from armid.notes import Note, note
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.signals.filters import filtered, row_blocks
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 from armid.torque.model import TorqueModel
@@ -324,9 +325,14 @@ def _earlier(dataset: Dataset, delay_s: Array) -> Array:
     measured = dataset.torque if dataset.measured is None and dataset.kernel is None else dataset.measured
     if measured is None or len(measured) != len(dataset.time):
         raise EstimationError("a torque delay needs a data set that keeps its unfiltered torque")
-    t = dataset.time
-    shifted = np.column_stack([np.interp(t + d, t, column) for d, column in zip(delay_s, measured.T, strict=True)])
-    return dataset.at_rows(shifted)
+    more = int(np.ceil(dataset.rate_hz * float(np.abs(delay_s).max()))) + 1
+    result = np.empty((len(dataset), len(delay_s)))
+    for which, span in row_blocks(dataset.rows, dataset.kernel):
+        wide = slice(max(span.start - more, 0), span.stop + more)
+        t, values, here = dataset.time[wide], measured[wide], dataset.time[span]
+        shifted = np.column_stack([np.interp(here + d, t, column) for d, column in zip(delay_s, values.T, strict=True)])
+        result[which] = filtered(shifted, dataset.kernel, dataset.rows[which] - span.start)
+    return result
 
 
 def _check(robot: Robot, dataset: Dataset) -> None:

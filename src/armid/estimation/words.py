@@ -97,6 +97,11 @@ WORDS: dict[str, Any] = {
         "Residuals of {joint} are {ratio:.3g} times the noise: if that surprises you, check that log and description "
         "belong to the same arm, and signs, units and the order of joints (armid inspect)."
     ),
+    "gain_uncertainty": lambda shares: (
+        f"Drive gains are taken to be known to {_numbers([100.0 * share for share in shares], '.2g')} % "
+        "(gain_uncertainty of the recipe): intervals of parameters account for that; predicted torque is what the "
+        "same drives report."
+    ),
     "white": "Residuals are white; intervals follow from their size.",
     "correlated": "Residuals are correlated over about {rows} rows; intervals account for that.",
     # single estimators

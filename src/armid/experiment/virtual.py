@@ -132,6 +132,7 @@ class VirtualRobot:
             rate_hz=rate_hz,
             gravity=(x, y, z),
             robot=robot.name,
+            gain_uncertainty=(0.0,) * robot.n_joints,
             source=f"virtual {robot.name}",
             history=history,
         )

@@ -8,6 +8,7 @@ from armid.logs.log import LogInfo as LogInfo
 from armid.logs.log import LogStream as LogStream
 from armid.logs.log import concatenate as concatenate
 from armid.logs.read import open_log as open_log
+from armid.logs.read import open_logs as open_logs
 from armid.logs.read import read_log as read_log
 from armid.logs.read import read_logs as read_logs
 from armid.logs.recipe import Recipe as Recipe

@@ -39,12 +39,20 @@ def read_logs(
     paths: Sequence[str | Path], recipe: str | Path | Recipe | None = None, *, effort: str | None = None
 ) -> list[Log]:
     """One log for each file, or one for all of them where the recipe puts files side by side; as `read_log` else."""
-    recipe = Recipe.load(recipe) if isinstance(recipe, str | Path) else recipe
     logs = []
-    for number, group in enumerate(log_groups(paths, recipe)):
-        report_progress(f"reading {group[0]}", number / len(paths))
-        logs.append(read_log(group if recipe is not None else group[0], recipe, effort=effort))
+    for number, stream in enumerate(open_logs(paths, recipe, effort=effort)):
+        report_progress(f"reading {stream.info.source}", number / len(paths))
+        logs.append(stream.read())
     return logs
+
+
+def open_logs(
+    paths: Sequence[str | Path], recipe: str | Path | Recipe | None = None, *, effort: str | None = None
+) -> list[LogStream]:
+    """The same as `read_logs`, each opened to be read block by block."""
+    recipe = Recipe.load(recipe) if isinstance(recipe, str | Path) else recipe
+    groups = log_groups(paths, recipe)
+    return [open_log(group if recipe is not None else group[0], recipe, effort=effort) for group in groups]
 
 
 def log_groups(paths: Sequence[str | Path], recipe: Recipe | None) -> list[list[str | Path]]:
@@ -93,6 +101,11 @@ def _reader(path: Path) -> type[Table]:
     return found or READERS["csv"]
 
 
+def table_of(path: Path) -> Table:
+    """The table in a file, as it is without a recipe."""
+    return _reader(path).open(path, None)
+
+
 def _with_recipe(path: Path, recipe: Recipe) -> Table:
     by_content = _reader(path) if path.is_dir() or not recipe.format else None
     reader = READERS[recipe.format] if recipe.format else by_content
@@ -101,7 +114,7 @@ def _with_recipe(path: Path, recipe: Recipe) -> Table:
 
 
 def _without_recipe(path: Path, effort: str | None) -> LogStream:
-    table = _reader(path).open(path, None)
+    table = table_of(path)
     info = table.info
     if info is None:
         return _named(table, effort)

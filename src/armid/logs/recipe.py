@@ -166,6 +166,7 @@ class _RecipeFile(_Section, frozen=True):
     gear_ratio: PerJoint[Number] | None = None
     coupling_matrix: tuple[tuple[Number, ...], ...] = ()
     current_gain: PerJoint[Gain] | None = None
+    gain_uncertainty: PerJoint[Number] | None = None
     sign: PerJoint[Number] = PerJoint(1.0)
     offset: PerJoint[Number] = PerJoint(0.0)
     rows: list[int | None] | None = None
@@ -332,6 +333,10 @@ def _info(file: _RecipeFile, joints: tuple[str, ...]) -> LogInfo:
         _refuse(value is not None and value <= 0.0, name, f"is {value or 0.0:g}; it must be positive")
     payload = file.payload.parameters() if isinstance(file.payload, _Body) else file.payload
     _refuse(payload is not None and len(payload) != 10, "payload", "must be a list of 10 numbers")
+    stated = file.gain_uncertainty
+    gains = () if stated is None else tuple(_over("gain_uncertainty", stated, len(joints)))
+    wrong = not all(0.0 <= gain < 1.0 for gain in gains)
+    _refuse(wrong, "gain_uncertainty", "is the standard deviation of a gain as a share, from 0 to less than 1")
     return LogInfo(
         joints,
         effort=file.effort,
@@ -342,6 +347,7 @@ def _info(file: _RecipeFile, joints: tuple[str, ...]) -> LogInfo:
         gravity=file.gravity,
         payload=None if payload is None else tuple(payload),
         robot=file.robot,
+        gain_uncertainty=gains,
     )
 
 

@@ -6,4 +6,6 @@ from armid.payload.body import possible_body as possible_body
 from armid.payload.estimate import PayloadEstimate as PayloadEstimate
 from armid.payload.estimate import Requirement as Requirement
 from armid.payload.estimate import load_payload as load_payload
+from armid.payload.gains import GainEstimate as GainEstimate
+from armid.payload.gains import identify_gains as identify_gains
 from armid.payload.identify import identify_payload as identify_payload

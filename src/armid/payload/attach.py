@@ -44,6 +44,7 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
         made,
         robot=robot,
         residual_rms=np.array(rms),
+        gain_effects=None if fit.gain_effects is None else fit.gain_effects + base_map(fit) @ payload.gain_effects,
         options={**fit.options, "payload": payload.parameters.tolist()},
         notes=(*fit.notes, note("payload.attached", mass=payload.mass)),
         history={**fit.history, "data_sha256": prints},

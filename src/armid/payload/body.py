@@ -143,6 +143,12 @@ class _Written(msgspec.Struct, frozen=True):
     parameters: Annotated[list[float], msgspec.Meta(min_length=10, max_length=10)]
 
 
+def known_body(path: str | Path) -> Array:
+    """Ten parameters of the payload that a file describes, as `load_reference` reads it; what it leaves out is 0."""
+    values = load_reference(path)
+    return undescribed(np.array([values.get(name, 0.0) for name, _ in QUANTITIES]))
+
+
 def load_reference(path: str | Path) -> dict[str, float]:
     """Read a known payload: mass, and where known com and inertia about it, in the tool frame.
 

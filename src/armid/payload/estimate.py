@@ -166,7 +166,8 @@ class PayloadEstimate:
         friction: of joints that moved, with payload and before.
         joints: torque errors with and without payload.
         arm_share: share of the mass's variance that comes from the arm's own fit.
-        gain: standard deviation of the torque's scale that was taken into account, as a share.
+        gain: standard deviation of drive gains that was taken into account, as a share; the largest of all joints.
+        gain_effects: change of the ten parameters per relative change of each joint's gain, (10, joints).
         loaded_values, loaded_covariance: the fit's values with the payload attached, in the order of its names.
         fit_sha256: data the fit was made from, by hash; tells whether a fit is the one.
         data_sha256: the same of the logs with payload.
@@ -191,6 +192,7 @@ class PayloadEstimate:
     joints: tuple[JointLoad, ...]
     arm_share: float
     gain: float
+    gain_effects: Array
     loaded_values: Array
     loaded_covariance: Array
     fit_sha256: tuple[str, ...]
@@ -310,6 +312,7 @@ def load_payload(path: str | Path) -> PayloadEstimate:
         "parameters": (10,),
         "free": (10,),
         "covariance": (10, 10),
+        "gain_effects": (10, len(found.joints)),
         "loaded_covariance": (count, count),
     }
     for name, shape in shapes.items():

@@ -31,7 +31,6 @@ from armid.validation.validating import processed
 LOAD_ROUNDS = 3  # of load-dependent friction with the payload so far
 DETERMINED = 0.3  # standard deviation of a quantity, as a share of its kind's size, up to which data determine it
 SEEN = 2.0  # standard deviations the mass must be above zero
-GAIN = 0.01  # torque sensors and motor constants are seldom known better
 ABOVE_NOISE = 3.0  # times the noise that an error is before it is called the model's
 ARM_LIMITS = 0.5  # share of the mass's variance above which the arm's fit is what limits
 REACH = float(norm.ppf(0.975))
@@ -47,7 +46,7 @@ def identify_payload(
     empty: Data | Sequence[Data] = (),
     reference: Mapping[str, float] | ArrayLike | None = None,
     requirement: Requirement | None = None,
-    gain: float = GAIN,
+    gain: float | None = None,
 ) -> PayloadEstimate:
     """Mass, centre of mass and inertia of what an arm carries, Swevers (12) and (13).
 
@@ -60,13 +59,13 @@ def identify_payload(
         empty: the same motion without the payload, where there is one: what both runs share then drops out.
         reference: a known payload to compare with: values by the names of `QUANTITIES`, or ten parameters.
         requirement: what counts as good.
-        gain: standard deviation of the torque's scale, the same for arm and payload, as a share. Mass and inertia are
-            in proportion to it, and no residual shows it.
+        gain: standard deviation of each joint's drive gain, the same for arm and payload, as a share; None for what
+            logs and fit state. Mass and inertia are in proportion to gains, and no residual shows them.
 
     Raises:
         ArmidError: logs of another arm, or those that the fit was made from.
     """
-    if not 0.0 <= gain < 1.0:
+    if gain is not None and not 0.0 <= gain < 1.0:
         raise ArmidError(f"the torque's scale is said to be uncertain by {gain:g}; give a share such as 0.01, or 0")
     given, bare = _listed(logs), _listed(empty)
     if not given:
@@ -81,7 +80,9 @@ def identify_payload(
     made = attached(fit, parameters, values, covariance)
     report_progress("comparing torques", 0.8)
     pairs = [(compare(made, item), compare(fit, item)) for item in data]
-    total = solution.covariance[:10, :10] + gain**2 * np.outer(solution.payload, solution.payload)
+    gains = _gains(fit, data) if gain is None else np.full(fit.robot.n_joints, gain)
+    moment = fit.gain_errors(gains).second_moment
+    total = solution.covariance[:10, :10] + solution.of_gain[:10] @ moment @ solution.of_gain[:10].T
     found = _Found(fit, solution, parameters, pairs, total, values)
     quantities = found.quantities()
     row = (
@@ -99,7 +100,8 @@ def identify_payload(
         friction=found.friction(),
         joints=found.joints(),
         arm_share=float(arm / max(total[0, 0], 1e-300)),
-        gain=gain,
+        gain=float(gains.max()),
+        gain_effects=solution.of_gain[:10],
         loaded_values=values,
         loaded_covariance=covariance,
         fit_sha256=tuple(fit.history.get("data_sha256", ())),
@@ -118,6 +120,13 @@ def identify_payload(
     said = [one for item in data for one in item.notes]
     draft = replace(draft, reasons=reasons, good=not reasons, notes=(*said, *_notes(draft, solution, fit)))
     return replace(draft, advice=tuple(_advice(draft, had_empty=bool(without))))
+
+
+def _gains(fit: Fit, data: Sequence[Dataset]) -> Array:
+    """Standard deviation of each joint's drive gain as a share: the largest that fit or logs state."""
+    stated = [np.array(d.gain_uncertainty) for d in data if d.gain_uncertainty]
+    known = np.zeros(fit.robot.n_joints) if fit.gain_uncertainty is None else fit.gain_uncertainty
+    return np.asarray(np.max([known, *stated], axis=0))
 
 
 def _listed(items: Data | Sequence[Data]) -> list[Data]:
@@ -195,8 +204,8 @@ def _notes(payload: PayloadEstimate, solution: JointSolution, fit: Fit) -> list[
     if left := payload.undetermined:
         notes.append(note("payload.undetermined", names=left))
     notes.append(note("payload.rows", rows=int(solution.counts.sum()), lag=solution.lag))
-    scale = float((payload.gain * payload.free[0]) ** 2 / max(float(payload.covariance[0, 0]), 1e-300))
-    notes.append(note("payload.shares", arm_share=payload.arm_share, gain=payload.gain, gain_share=scale))
+    own = float(solution.covariance[0, 0] / max(float(payload.covariance[0, 0]), 1e-300))
+    notes.append(note("payload.shares", arm_share=payload.arm_share, gain=payload.gain, gain_share=1.0 - own))
     loud = [j for j in payload.joints if j.moved and j.noise > 0.0 and j.rms_with > ABOVE_NOISE * j.noise]
     if loud:
         worst = max(loud, key=lambda joint: joint.rms_with / joint.noise)

@@ -68,6 +68,8 @@ class JointSolution:
         columns: index of these friction coefficients among the fit's values.
         of_fit: (10 + friction, fit's values).
         own: (10 + friction, 10 + friction).
+        of_gain: change of payload and friction per relative change of each joint's drive gain, which arm and payload
+            share, (10 + friction, joints).
         covariance: of payload and friction, both parts.
         information: of payload and friction, of white residuals: what weighs them against physical limits.
         moving: joints that took part.
@@ -83,6 +85,7 @@ class JointSolution:
     columns: Indices
     of_fit: Array
     own: Array
+    of_gain: Array
     covariance: Array
     information: Array
     moving: NDArray[np.bool_]
@@ -95,11 +98,12 @@ class JointSolution:
 
 @dataclass
 class _Part:
-    """A problem's share: its columns are ``start + map @ unknowns``."""
+    """A problem's share: its columns are ``start + map @ unknowns``; `of_gain` is what drive gains do to `start`."""
 
     problem: Problem
     factor: CompactFactor
     start: Array
+    of_gain: Array
     map: Array
     weights: Array
 
@@ -109,6 +113,11 @@ class _Part:
     def normal(self) -> tuple[Array, Array]:
         matrix, vector, _ = self.factor.normal_equations(self.weights)
         return self.map.T @ matrix @ self.map, self.map.T @ (vector - matrix @ self.start)
+
+    def gained(self) -> Array:
+        """Change of the right side if a joint's torque, and the arm's fit with it, grows by its own size."""
+        own = np.column_stack([self.factor.normal_equations(one)[1] for one in np.diag(self.weights)])
+        return np.asarray(own - self.factor.normal_equations(self.weights)[0] @ self.of_gain)
 
     def reweigh(self, unknowns: Array) -> None:
         moving = np.array(self.factor.counts) > 0
@@ -138,24 +147,24 @@ def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None =
     """
     arm, friction = arm_columns(fit)
     factor = loaded.factor()
-    moved = _moved(fit, friction, factor)
+    moved = moved_friction(fit, friction, factor)
     factor_empty = None if empty is None else empty.factor()
-    moved_empty = moved[:0] if factor_empty is None else _moved(fit, friction, factor_empty)
-    root, inverse_root = _root(fit.covariance[np.ix_(arm, arm)])
+    moved_empty = moved[:0] if factor_empty is None else moved_friction(fit, friction, factor_empty)
+    root, inverse_root = root_of(fit.covariance[np.ix_(arm, arm)])
     z = root.shape[1]
     count = z + 10 + len(moved) + len(moved_empty)
     first = np.zeros((len(loaded.names), count))
     first[arm, :z] = root
     first[len(fit.names) :, z : z + 10] = np.eye(10)
     first[moved, z + 10 : z + 10 + len(moved)] = np.eye(len(moved))
-    start = np.concatenate([np.where(np.isin(np.arange(len(fit.names)), moved), 0.0, fit.values), np.zeros(10)])
-    parts = [_Part(loaded, factor, start, first, fit.weights)]
+    start, shift = _start(fit, moved)
+    start, shift = np.append(start, np.zeros(10)), np.vstack([shift, np.zeros((10, shift.shape[1]))])
+    parts = [_Part(loaded, factor, start, shift, first, fit.weights)]
     if empty is not None and factor_empty is not None:
         second = np.zeros((len(fit.names), count))
         second[arm, :z] = root
         second[moved_empty, z + 10 + len(moved) :] = np.eye(len(moved_empty))
-        start = np.where(np.isin(np.arange(len(fit.names)), moved_empty), 0.0, fit.values)
-        parts.append(_Part(empty, factor_empty, start, second, fit.weights))
+        parts.append(_Part(empty, factor_empty, *_start(fit, moved_empty), second, fit.weights))
     with one_blas_thread():
         trust = 1.0 if empty is None else SHARED**-2.0
         belief = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), np.zeros(count - z - 10)])
@@ -164,14 +173,22 @@ def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None =
     return _finished(fit, parts, unknowns, hessian, (arm, moved, trust * inverse_root, z))
 
 
-def _moved(fit: Fit, friction: Indices, factor: CompactFactor) -> Indices:
+def _start(fit: Fit, moved: Indices) -> tuple[Array, Array]:
+    """The fit's values where they are not estimated again, and what drive gains do to them, (values, joints)."""
+    joints = fit.robot.n_joints
+    effects = fit.gain_effects if fit.gain_effects is not None else np.outer(fit.values, np.full(joints, 1.0 / joints))
+    again = np.isin(np.arange(len(fit.names)), moved)
+    return np.where(again, 0.0, fit.values), np.where(again[:, None], 0.0, effects)
+
+
+def moved_friction(fit: Fit, friction: Indices, factor: CompactFactor) -> Indices:
     """Friction coefficients of joints that have rows."""
     numbers = {parameter.name: parameter.number - 1 for parameter in fit.torque_model.model.parameters}
     numbers |= {name: term.joint for term in fit.terms for name in term.names}
     return np.array([i for i in friction if factor.counts[numbers[fit.columns[i]]] > 0], dtype=np.int64)
 
 
-def _root(covariance: Array) -> tuple[Array, Array]:
+def root_of(covariance: Array) -> tuple[Array, Array]:
     """L with L L' = covariance, and its pseudo-inverse; directions known exactly have no column."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     safe = np.where(scale > 0.0, scale, 1.0)
@@ -214,6 +231,7 @@ def _finished(
         inverse = np.linalg.inv(hessian / np.outer(scale, scale)) / np.outer(scale, scale)
         own = np.zeros((10 + len(moved), 10 + len(moved)))
         lags = []
+        of_gain = np.zeros((10 + len(moved), fit.robot.n_joints))
         for part in parts:
             values = part.values(unknowns)
             found = correlation_of(part.problem, values)
@@ -221,6 +239,7 @@ def _finished(
             spent = float(np.sum(inverse * part.normal()[0]))
             project = inverse[wanted] @ part.map.T
             own += noise_covariance(part.problem, values, part.weights, project, found, spent)
+            of_gain += project @ part.gained()
         of_fit = np.zeros((10 + len(moved), len(fit.names)))
         of_fit[:, arm] = inverse[wanted, :z] @ inverse_root
         covariance = own + of_fit @ fit.covariance @ of_fit.T
@@ -232,6 +251,7 @@ def _finished(
         columns=moved,
         of_fit=of_fit,
         own=0.5 * (own + own.T),
+        of_gain=of_gain,
         covariance=0.5 * (covariance + covariance.T),
         information=np.linalg.inv(inverse[wanted, wanted]),
         moving=counts > 0,

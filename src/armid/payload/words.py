@@ -16,7 +16,7 @@ def _rows(rows: int, lag: int) -> str:
 
 def _shares(arm_share: float, gain: float, gain_share: float) -> str:
     return (
-        f"Of the mass's variance the arm's own fit makes up {100 * arm_share:.0f} %, the torque's scale, taken to be "
+        f"Of the mass's variance the arm's own fit makes up {100 * arm_share:.0f} %, drive gains, taken to be "
         f"known to {100 * gain:g} %, {100 * gain_share:.0f} %."
     )
 

@@ -42,6 +42,7 @@ class Dataset:
         pipeline: the steps that made it, as data.
         notes: what was found and chosen on the way.
         gravity: in the base frame [m/s^2], where the log says; None otherwise.
+        gain_uncertainty: standard deviation of the scale of each joint's torque, as a share; empty for none.
         history: where the log came from.
     """
 
@@ -62,6 +63,7 @@ class Dataset:
     pipeline: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[Note, ...] = ()
     gravity: tuple[float, float, float] | None = None
+    gain_uncertainty: tuple[float, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

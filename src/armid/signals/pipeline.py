@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
+from armid.signals.long import joined, pieces, whole_or_stream
 from armid.signals.period import Period, PeriodSearch, find_period, intact_periods, steady_periods
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
@@ -119,7 +120,9 @@ def load_pipeline(text: str | None) -> Pipeline | None:
         raise DescriptionError(text, "", str(error)) from None
 
 
-def process_logs(logs: Sequence[Log], pipeline: Pipeline | PipelineLike | None, robot: Robot) -> list[Dataset]:
+def process_logs(
+    logs: Sequence[Log | LogStream], pipeline: Pipeline | PipelineLike | None, robot: Robot
+) -> list[Dataset]:
     """Several logs of one robot, processed alike: all by the pipeline of the first where none is given.
 
     Notes name their log where there are several; the history of each names its source. Torques that no drive has are
@@ -139,7 +142,7 @@ def process_logs(logs: Sequence[Log], pipeline: Pipeline | PipelineLike | None, 
 
 def _check_torque(data: Dataset, source: str) -> None:
     """Refuse torques that no drive has while its joint moves: always the same, or of an absurd size."""
-    torque, moving = data.torque, np.std(data.q, axis=0) > MOVES
+    torque, moving = data.torque, np.std(data.q[data.rows], axis=0) > MOVES
     if not moving.any():
         return
     known = np.isfinite(torque)
@@ -166,7 +169,8 @@ def process(
     log: asked for again, for a validation or a report, it is not computed twice.
 
     Args:
-        log: a log; a stream is averaged in constant memory with `PeriodicAverage`, else read as a whole.
+        log: a log, or a stream: one that is too long for memory is averaged block by block or filtered piece by
+            piece, and the samples of its data set stay in a temporary file.
         pipeline: a step such as ``LowPass(cutoff_hz=8.0)``, a sequence of steps, their data, or None. Where it names no
             strategy, one is chosen from what the log doctor sees: averaging for a motion that repeats at least three
             times, else a low-pass.
@@ -264,20 +268,46 @@ def for_robot(log: Log, steps: Pipeline, robot: Robot | None) -> tuple[Log, Note
 
 
 def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> Dataset:
+    """A log that may be too long for memory: averaged block by block, or filtered piece by piece.
+
+    What is to be done is chosen from its first piece. Rest at the ends is left in: rows at rest do not count anyway.
+    """
+    if not isinstance(steps.strategy, PeriodicAverage):
+        log = whole_or_stream(stream)
+        if isinstance(log, Log):
+            return process(log, steps, robot=robot)
+    if steps.strategy is None:
+        head = _processed(next(pieces(stream)), steps, robot)
+        chosen = Pipeline.from_data(head.pipeline)
+        rate = head.rate_hz
+        steps = Pipeline(tuple(replace(s, rate_hz=rate) if isinstance(s, Resample) else s for s in chosen.steps))
+    if isinstance(steps.strategy, PeriodicAverage):
+        try:
+            return _averaged(stream, steps, robot)
+        except SignalError:  # periods of no whole number of samples, or holes
+            steps = Pipeline((*steps.steps[:-1], LowPass(cutoff_hz="auto")))
+    kept = Pipeline(tuple(step for step in steps.steps if not isinstance(step, TrimRest | Trim)))
+    return joined(stream, lambda piece: _processed(piece, kept, robot))
+
+
+def _averaged(stream: LogStream, steps: Pipeline, robot: Robot | None) -> Dataset:
     strategy = steps.strategy
-    if not isinstance(strategy, PeriodicAverage) or len(steps.steps) > 1:
-        return process(stream.read(), steps, robot=robot)
+    assert isinstance(strategy, PeriodicAverage)
     notes: Notes = ()
 
-    def blocks() -> Iterable[Log]:
+    def blocks() -> Iterator[Log]:
         nonlocal notes
         for block in stream.blocks():
             _check_rate(block)
-            converted, notes = for_robot(block, steps, robot)
-            yield converted
+            log, notes = for_robot(without_garbage(block), steps, robot)
+            for step in steps.steps[:-1]:
+                if isinstance(step, Preparation):
+                    log, _ = step.apply(log, robot) if not isinstance(step, Trim) else (log, ())
+            yield log
 
     data = strategy.dataset_from_blocks(blocks())
-    return replace(data, notes=notes + data.notes)
+    recorded = (*(step.to_data() for step in steps.steps[:-1]), *data.pipeline)
+    return replace(data, pipeline=recorded, notes=notes + data.notes)
 
 
 def choose(log: Log) -> tuple[Pipeline, Notes]:

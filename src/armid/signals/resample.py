@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import make_interp_spline
 
 from armid.arrays import Array, Indices
-from armid.logs.log import Log, LogError
+from armid.logs.log import GAIN_UNCERTAINTY, Log, LogError
 from armid.signals.problems import SignalError
 
 DEGREE: Mapping[str, int] = {"linear": 1, "cubic": 3, "quintic": 5}
@@ -154,7 +154,9 @@ def fuse(logs: Sequence[Log], rate_hz: float | None = None, *, effort: str = "li
             if name not in channels:
                 channels[name] = np.full((len(times), len(joints)), np.nan)
                 channels[name][:, columns] = values
-    return Log(times, channels, replace(info, joints=joints, rate_hz=rate))
+    known = dict(zip(info.joints, info.gain_uncertainty, strict=True))
+    gains = tuple(known.get(name, GAIN_UNCERTAINTY[info.effort]) for name in joints)
+    return Log(times, channels, replace(info, joints=joints, rate_hz=rate, gain_uncertainty=gains))
 
 
 def shifted(values: Array, delays: ArrayLike) -> Array:

@@ -71,6 +71,7 @@ class Strategy(Step, ABC):
             qdd=motion.qdd,
             torque=torque,
             gravity=info.gravity,
+            gain_uncertainty=info.gain_uncertainty,
             history=info.history,
             **entries,
         )

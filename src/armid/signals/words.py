@@ -147,6 +147,9 @@ WORDS: dict[str, Callable[..., str]] = {
         f"Moved the torque {', '.join(f'{1e3 * value:.3g}' for value in delay_s)} ms ahead to meet the motion."
     ),
     "low_pass": _low_pass,
+    "long": lambda samples, pieces: (
+        f"A log of {samples} samples was processed in {pieces} pieces; what was chosen follows from the first."
+    ),
     "periods_left_out": _periods_left_out,
     "transient_periods": _transient_periods,
     "chosen_low_pass": _chosen_low_pass,

@@ -145,7 +145,7 @@ def _inflation(fit: Fit, triangle: Array) -> float:
     """How much wider the fit's intervals are than independent rows would make them; at least 1."""
     white = np.linalg.norm(np.linalg.pinv(triangle, rcond=RANK), axis=1)
     known = white > 0.0
-    ratio = float(np.median(fit.sigma[known] / white[known])) if known.any() else 1.0
+    ratio = float(np.median(np.sqrt(np.diag(fit.covariance)[known]) / white[known])) if known.any() else 1.0
     return max(1.0, ratio)
 
 

@@ -1,0 +1,147 @@
+"""Columns that nobody has explained: each guess is right, or left open; none is wrong."""
+
+import numpy as np
+import pytest
+import yaml
+
+import armid
+from armid.dynamics.model import Motion
+from armid.logs.guess import guess_recipe
+from armid.logs.log import LogError
+from armid.logs.recipe import Recipe
+from tests.estimation.virtual_arms import arm, mujoco_torque
+
+RATE_HZ, SECONDS = 200.0, 25.0
+KINDS = ["time", "position", "velocity", "effort", "current", "other"]
+STYLES = {  # names of position, velocity, effort, current of joint number {}
+    "snake": ("pos_{}", "vel_{}", "joint_torque_{} [Nm]", "motor_current_{}"),
+    "short": ("q{}", "dq{}", "tau{}", "i{}"),
+    "long": ("Joint {} Position (deg)", "Joint {} Velocity (deg/s)", "Joint {} Torque (Nm)", "Joint {} Current (A)"),
+    "ur": ("actual_q_{}", "actual_qd_{}", "actual_moment_{}", "actual_current_{}"),
+}
+
+
+def recorded(name, seed):
+    """Time, position, velocity and torque of a virtual arm, in SI units, with noise."""
+    robot, rng = arm(name), np.random.default_rng(seed)
+    time = np.arange(int(SECONDS * RATE_HZ)) / RATE_HZ
+    low, high = np.clip(robot.limits.lower, -2.0, 2.0), np.clip(robot.limits.upper, -2.0, 2.0)
+    q, qd, qdd = (np.zeros((len(time), robot.n_joints)) for _ in range(3))
+    for joint in range(robot.n_joints):
+        for omega, phase in zip(rng.uniform(0.6, 4.0, 5), rng.uniform(0.0, 6.0, 5), strict=True):
+            size = 0.16 * (high[joint] - low[joint]) / omega
+            q[:, joint] += size * np.sin(omega * time + phase)
+            qd[:, joint] += size * omega * np.cos(omega * time + phase)
+            qdd[:, joint] -= size * omega**2 * np.sin(omega * time + phase)
+    q += 0.5 * (low + high)
+    tau = mujoco_torque(robot, Motion(q, qd, qdd))
+    tau += 0.02 * tau.std(axis=0) * rng.normal(size=tau.shape)
+    return robot, time, q, qd + 1e-3 * rng.normal(size=qd.shape), tau
+
+
+class Table:
+    """A CSV made from a log, and what its columns are."""
+
+    def __init__(self, folder, name, seed):
+        rng = np.random.default_rng(1000 + seed)
+        self.robot, time, q, qd, tau = recorded(name, seed)
+        joints, style = self.robot.n_joints, list(STYLES)[seed % len(STYLES)]
+        self.header = bool(rng.random() < 0.75)
+        degrees = style == "long" or bool(rng.random() < 0.3)
+        factor = np.degrees(1.0) if degrees else 1.0
+        base, words = int(rng.integers(2)), STYLES[style]
+        unit, clock = [("", time), ("_ms", 1e3 * time), (" [us]", 1e6 * (time + 1.7e9)), ("", time + 1.7e9)][seed % 4]
+        columns = {f"time{unit}": (clock, "time", 0)}
+        current = bool(rng.random() < 0.3)
+        for j in range(joints):
+            columns[words[0].format(j + base)] = (factor * q[:, j], "position", j)
+            columns[words[1].format(j + base)] = (factor * qd[:, j], "velocity", j)
+            measured = (tau[:, j] / 9.0, "current", j) if current else (tau[:, j], "effort", j)
+            columns[words[3 if current else 2].format(j + base)] = measured
+        if rng.random() < 0.6:
+            columns["row"] = (np.arange(len(time)), "other", 0)
+            columns["temperature_case"] = (30.0 + 0.01 * time, "other", 0)
+            columns["state"] = (np.round(rng.random(len(time))), "other", 0)
+        order = list(columns)
+        if rng.random() < 0.7:
+            rng.shuffle(order)
+        else:
+            order.sort(key=lambda one: KINDS.index(columns[one][1]))
+        self.truth = {one if self.header else k + 1: columns[one][1:] for k, one in enumerate(order)}
+        self.degrees, self.clock = degrees, ["s", "ms", "us", "s"][seed % 4]
+        self.path = folder / f"{name}{seed}.csv"
+        rows = np.column_stack([columns[one][0] for one in order])
+        head = ",".join(order) if self.header else ""
+        np.savetxt(self.path, rows, delimiter=",", header=head, comments="", fmt="%.9f" if seed % 4 == 3 else "%.10g")
+        if seed % 4 == 2:
+            np.savetxt(self.path, rows, delimiter=",", header=head, comments="", fmt="%.6f")
+
+    def judged(self):
+        """Entries that are right, wrong and open."""
+        found = guess_recipe([self.path], self.robot)
+        right, wrong = [], []
+        for guess in found.guesses:
+            section, _, channel = guess.entry.rpartition(".")
+            if guess.value is None:
+                continue
+            if section == "columns":
+                places = guess.value if isinstance(guess.value, list) else [guess.value]
+                told = [self.truth[place] for place in places]
+                good = told == [(channel, j) for j in range(len(told))]
+            elif section == "units":
+                angle = "deg" if self.degrees else "rad"
+                wanted = {
+                    "time": self.clock,
+                    "position": angle,
+                    "velocity": f"{angle}/s",
+                    "effort": "Nm",
+                    "current": "A",
+                }
+                good = guess.value == wanted[channel]
+            else:
+                kinds = {channel for channel, _ in self.truth.values()}
+                good = guess.value == ("current" if "current" in kinds else "joint torque")
+            (right if good else wrong).append((guess.entry, guess.value))
+        return right, wrong, [guess.entry for guess in found.open]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_guess_is_wrong(tmp_path, seed):
+    """Shuffled columns, other units, no header, more columns, clocks of several kinds: right or open."""
+    right, wrong, _ = Table(tmp_path, ("ir361", "rx60")[seed % 2], seed).judged()
+    assert not wrong
+    assert right
+
+
+@pytest.mark.prove
+def test_thirty_tables(tmp_path):
+    """30 tables from five arms: none wrong, and most of what could be told is told."""
+    told = left = 0
+    for seed in range(30):
+        name = ("ir361", "rx60", "kr15", "pa10", "er16")[seed % 5]
+        right, wrong, still = Table(tmp_path, name, seed).judged()
+        assert not wrong, (name, seed, wrong)
+        told, left = told + len(right), left + len(still)
+        print(name, seed, len(right), "right, open:", still)
+    print(f"{told} entries right, {left} open")
+    assert told > 3 * left
+
+
+def test_a_recipe_to_complete(tmp_path):
+    """The written recipe is YAML, marks what is open, and reads the log once completed."""
+    table = Table(tmp_path, "ir361", 1)
+    text = guess_recipe([table.path], table.robot).text()
+    assert "# OPEN effort" in text
+    assert yaml.safe_load(text)["joints"] == list(table.robot.joint_names)
+    recipe = Recipe.parse(text + ("" if "\neffort:" in text else "effort: joint torque\n"))
+    log = armid.read_log(table.path, recipe)
+    assert log["position"].shape[1] == table.robot.n_joints
+
+
+def test_what_says_itself_what_it_is(tmp_path):
+    """armid's own files need no recipe, and say so."""
+    robot, time, q, _, tau = recorded("ir361", 0)
+    log = armid.Log(time, {"position": q, "effort": tau}, armid.LogInfo(robot.joint_names, "joint torque"))
+    armid.write_log(log, tmp_path / "log.csv")
+    with pytest.raises(LogError, match="needs no recipe"):
+        guess_recipe([tmp_path / "log.csv"], robot)
