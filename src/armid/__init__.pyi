@@ -94,8 +94,10 @@ from armid.monitoring import Observation as Observation
 from armid.monitoring import Observer as Observer
 from armid.monitoring import load_limits as load_limits
 from armid.monitoring import observe as observe
+from armid.payload import GainEstimate as GainEstimate
 from armid.payload import PayloadEstimate as PayloadEstimate
 from armid.payload import Requirement as Requirement
+from armid.payload import identify_gains as identify_gains
 from armid.payload import identify_payload as identify_payload
 from armid.payload import load_payload as load_payload
 from armid.progress import watch_progress as watch_progress

@@ -123,6 +123,11 @@ class Fit:
         pairs = zip(self.names, self.identifiability.classes, strict=True)
         return frozenset(name for name, kind in pairs if kind == "determined")
 
+    @property
+    def verdict(self) -> str:
+        """What the data determine, in a sentence."""
+        return self.identifiability.in_words(had_prior=bool(self.options.get("prior")))
+
     @cached_property
     def total_covariance(self) -> Array:
         """Covariance of the estimates in true units: that of the noise, and that of the drive gains."""
@@ -210,7 +215,7 @@ class Fit:
     def summary(self) -> str:
         """A table for people."""
         judged = self.identifiability
-        lines = [f"{self.robot.name}: {judged.counts[1]} parameters, {self.method}", judged.verdict]
+        lines = [f"{self.robot.name}: {judged.counts[1]} parameters, {self.method}", self.verdict]
         lower, upper = self.interval()
         width = max(len(name) for name in self.names)
         units = self.torque_model.units
@@ -241,7 +246,7 @@ class Fit:
             if classes[i] != "curve"
         )
         header = ("parameter", "meaning", "value", "95 %", "unit", "")
-        return html_table(f"{self.robot.name}, {self.method}", header, rows, [self.identifiability.verdict])
+        return html_table(f"{self.robot.name}, {self.method}", header, rows, [self.verdict])
 
     def plot(self) -> Any:
         """Estimates with their 95 % intervals, in units of the estimates' size; a matplotlib figure."""
@@ -289,7 +294,7 @@ class Fit:
             "known_torque": self.known_torque,
             "delay_s": self.delay_s,
             "condition_number": self.identifiability.condition,
-            "identifiability": {**plain(self.identifiability), "verdict": self.identifiability.verdict},
+            "identifiability": {**plain(self.identifiability), "verdict": self.verdict},
             "weights": self.weights,
             "covariance": self.covariance,
             "recording": self.recording,

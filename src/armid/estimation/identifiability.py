@@ -48,15 +48,20 @@ class Identifiability:
     @property
     def verdict(self) -> str:
         """In a sentence."""
+        return self.in_words()
+
+    def in_words(self, *, had_prior: bool = False) -> str:
+        """In a sentence; advice is not what was done already."""
         count, total = self.counts
         verdict = f"{count} of {total} parameters are determined (σ of 30 % or less); condition number "
         verdict += f"{self.condition:.3g}"
         if not self.poor:
             return verdict
+        prior = "give a better prior" if had_prior else "give a prior (--prior)"
         return (
             f"{verdict}, so the data are poor: least known is {next(iter(self.combinations), 'not known')}. Do not "
-            "trust single values, or predictions for other motion; give a prior (--prior), or record a designed "
-            "trajectory (armid design --given this fit)"
+            f"trust single values, or predictions for other motion; {prior}, or record a designed trajectory (armid "
+            "design --given this fit)"
         )
 
 

@@ -158,7 +158,7 @@ def warnings(evidence: Evidence) -> list[str]:
         if not check.good:
             found += [str(one) for one in (*check.reasons, *check.advice)]
     if fit.identifiability.poor:
-        found.append(f"{fit.identifiability.verdict}.".replace("..", "."))
+        found.append(f"{fit.verdict}.".replace("..", "."))
     free = [n for n, kind in zip(fit.names, fit.identifiability.classes, strict=True) if kind == "undetermined"]
     if free:
         found.append(f"The data leave these parameters free, so their values mean nothing alone: {', '.join(free)}.")
