@@ -8,7 +8,7 @@ import pytest
 from armid.cli.main import main
 from armid.errors import ArmidError
 from armid.logs import Log, LogInfo, Recipe, write_log
-from armid.payload import identify_gains
+from armid.payload import gains, identify_gains
 from armid.payload.gains import corrected_recipe
 from armid.robot.inertia import from_com
 from tests.payload.stand import RATE_HZ, Draws, dataset
@@ -37,8 +37,9 @@ class Wrong:
         return identify_gains(draws.robot, sets, loaded, self.load, load_within=WITHIN)
 
 
-def test_gains_with_a_known_load():
+def test_gains_with_a_known_load(monkeypatch):
     """All gains are found to 3 %, and their intervals hold the truth but for one at most."""
+    monkeypatch.setattr(gains, "ROUNDS", 2)
     wrong = Wrong("kr15", 0)
     found = wrong.found()
     error = found.ratio * wrong.off - 1.0
@@ -50,8 +51,9 @@ def test_gains_with_a_known_load():
     assert Recipe.parse(json.dumps(recipe)).info.gain_uncertainty == pytest.approx(found.sigma, abs=1e-5)
 
 
-def test_ratios_without_a_load():
+def test_ratios_without_a_load(monkeypatch):
     """One log tells ratios of joints that carry the same links, says so of which, and no scale."""
+    monkeypatch.setattr(gains, "ROUNDS", 2)
     wrong = Wrong("kr15", 1)
     draws = wrong.draws
     found = identify_gains(draws.robot, [dataset(draws.robot, draws.arm_motion, wrong.off * wrong.empty)])
