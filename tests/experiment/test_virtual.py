@@ -10,7 +10,7 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.errors import ArmidError, DataShapeError, UnknownNameError
+from armid.errors import ArmidError, ArmidWarning, DataShapeError, UnknownNameError
 from armid.excitation import FourierSeries
 from armid.experiment.physics import Physics
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
@@ -438,3 +438,50 @@ def test_loops_do_not_chatter_where_coupling_leaves_little_inertia():
     arm = VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect())
     arm.stream(waves(arm, 5.0))
     assert np.abs(arm.truth.qdd).max() < 50.0
+
+
+def chain(folder, joints, efforts):
+    """A long chain of light links, whose joints meet very different inertias from posture to posture."""
+    parts, way = ['<link name="l0"/>'], "0 0 1"
+    for k in range(joints):
+        mass, length = 10.0 * 0.85**k, 0.25 * 0.95**k
+        turned = mass * (length**2 / 12.0 + 0.003)
+        parts.append(
+            f'<link name="l{k + 1}"><inertial><origin xyz="{length / 2} 0 0.02"/><mass value="{mass}"/><inertia '
+            f'ixx="{0.003 * mass}" iyy="{turned}" izz="{turned}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/><axis xyz="{way}"/>'
+            f'<origin xyz="{length if k else 0} 0 0"/><limit lower="-2" upper="2" velocity="2" effort="{efforts[k]}"/>'
+            "</joint>"
+        )
+        way = ("0 1 0", "1 0 0", "0 1 0", "0 0 1")[k % 4]
+    path = folder / "chain.urdf"
+    path.write_text(f'<robot name="chain">{"".join(parts)}</robot>')
+    return armid.load_robot(path)
+
+
+def test_loops_of_a_long_chain_are_stable(tmp_path):
+    """Twelve joints follow their motion: the torque is that of the motion and the noise asked for, limits or not."""
+    found = []
+    efforts = np.full(12, 1e4)
+    for _ in range(2):
+        robot = chain(tmp_path, 12, efforts)
+        arm = VirtualRobot(robot, rate_hz=200, sensors=Sensors(torque_noise=0.3))
+        wanted = waves(arm, 4.0)
+        record = arm.stream(wanted)
+        assert np.abs(arm.truth.qd).max() < 1.5 * np.abs(np.gradient(wanted, arm.cycle_s, axis=0)).max()
+        assert np.std(record.effort - arm.truth.torque, axis=0) == pytest.approx(0.3, rel=0.15)
+        found.append(arm.truth.torque)
+        efforts = 1.2 * np.abs(arm.truth.torque).max(axis=0) + 0.1
+    assert np.abs(found[1] - found[0]).max(axis=0) == pytest.approx(0.0, abs=1e-9)
+    data = [arm.truth.q, arm.truth.qd, arm.truth.qdd]
+    model = Model(robot)
+    torque = model.inverse_dynamics(*data, values_of(model, robot.nominal_inertia))
+    assert np.abs(torque - arm.truth.torque).max() < 1e-3 * np.ptp(torque, axis=0).max()
+
+
+def test_too_little_torque_is_reported(tmp_path):
+    """An arm whose drives cannot hold it says so."""
+    arm = VirtualRobot(chain(tmp_path, 4, np.full(4, 10.0)), rate_hz=200, sensors=Sensors.perfect())
+    with pytest.warns(ArmidWarning, match=r"drive of j1 is at its torque limit for \d+ % of the time"):
+        arm.stream(waves(arm, 1.0))
+    assert np.abs(arm.truth.torque).max() == pytest.approx(10.0, rel=1e-6)

@@ -1,5 +1,7 @@
 """MJCF files against MuJoCo's own dynamics."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -161,6 +163,7 @@ def one(joint="", body=KILOGRAM, before=""):
         (one('<freejoint name="j"/>'), "joint 'j'.*hinge and slide are supported"),
         (one(), "none can move"),
         (one('<joint name="j"/>', body=""), "MuJoCo cannot compile"),
+        (one('<joint name="j" axis="nan 0 1"/>'), "jnt_axis.*not finite"),
         (one('<joint name="j"/><colour/>'), "MuJoCo cannot compile.*colour"),
         (one('<joint name="j"/>', before='<include file="gone.xml"/>'), "MuJoCo cannot compile.*gone.xml"),
         (
@@ -170,11 +173,25 @@ def one(joint="", body=KILOGRAM, before=""):
         ("<mujoco><worldbody></mujoco>", "line 1, column .*not valid XML"),
         ("<model/>", "<model>.*neither"),
     ],
-    ids=["ball", "free", "fixed", "massless", "unknown element", "missing include", "missing mesh", "broken", "other"],
+    ids=[
+        "ball",
+        "free",
+        "fixed",
+        "massless",
+        "nan",
+        "unknown element",
+        "missing include",
+        "missing mesh",
+        "broken",
+        "other",
+    ],
 )
-def test_unusable_files_are_refused_with_a_reason(write, text, words):
-    """Whatever MuJoCo or armid cannot use ends in one DescriptionError of one line that names the file."""
+def test_unusable_files_are_refused_with_a_reason(write, text, words, tmp_path, monkeypatch):
+    """Whatever MuJoCo or armid cannot use ends in one DescriptionError of one line that names the file, and no log."""
     path = write(text)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     with pytest.raises(DescriptionError, match=f"arm.xml: .*{words}") as caught:
         load_robot(path)
     assert "\n" not in str(caught.value)
+    assert not list(Path().iterdir())

@@ -12,6 +12,7 @@ from scipy.io import savemat
 import armid
 from armid.control.reference import read_tool_poses
 from armid.dynamics.model import Motion
+from armid.estimation import identify
 from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
 from armid.excitation import load_plan, load_trajectory, save_trajectory
@@ -113,6 +114,7 @@ READERS = {
     "plan": Reader("plan.json", mutated_json, _plan),
     "trajectory": Reader("trajectory.json", mutated_json, lambda path: load_trajectory(path).at([0.0, 0.1])),
     "fit": Reader("fit.json", mutated_json, _fit),
+    "fit by default": Reader("mixed.json", mutated_json, _fit),
     "validation": Reader("validation.json", mutated_json, lambda path: load_validation(path).summary()),
     "payload": Reader("payload.json", mutated_json, lambda path: load_payload(path).summary()),
     "friction": Reader("friction.json", mutated_json, lambda path: given_friction(path, _planar(path))),
@@ -143,6 +145,7 @@ def write_examples(folder):
     log = made.logs[1]
     robot = made.fit.robot
     made.fit.save(folder / "fit.json")
+    identify(robot, [process(made.logs[0], robot=robot)]).save(folder / "mixed.json")
     made.check.save(folder / "validation.json")
     made.plan.save(folder / "plan.json")
     save_trajectory(made.plan.trajectory, folder / "trajectory.json")

@@ -39,6 +39,11 @@ FOUND = (
     "fleet.json:0",  # lists that do not fit each other
     "fleet.json:11",
     "fleet.json:41",
+    "fleet.json:92",  # a state that there is not
+    "fleet.json:289",
+    "fleet.json:358",  # noise that is no list of numbers
+    "fleet.json:844",  # a date that is none
+    "fleet.yaml:902",  # half a name
 )
 
 

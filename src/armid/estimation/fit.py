@@ -372,15 +372,14 @@ def _contradiction(fit: Fit) -> str:
             return f"{name} has the shape {array.shape}; {count} parameters of {joints} joints need {shape}"
         if name != "noise" and not np.isfinite(array).all():
             return f"{name} holds values that are not finite"
-        if name in ("weights", "residual_rms", "noise") and (array < 0.0).any():
+        if name in ("weights", "residual_rms", "noise", "recording") and (array < 0.0).any():
             return f"{name} holds negative values"
     sizes = np.sqrt(np.abs(np.diag(fit.covariance)))
     scale = np.where(sizes > 0.0, sizes, 1.0)
     if np.linalg.eigvalsh(fit.covariance / np.outer(scale, scale)).min(initial=0.0) < -INDEFINITE:
         return "covariance has negative variances, which no estimate has"
-    missing = set(fit.torque_model.model.names) - set(fit.standard_parameters or fit.torque_model.model.names)
-    if missing:
-        return f"standard_parameters lacks {min(missing)}"
+    if problem := _other_arm(fit):
+        return f"standard_parameters {problem}"
     if len(fit.identifiability.classes) != count or not len(fit.identifiability.singular_values):
         return f"identifiability has {len(fit.identifiability.classes)} classes for {count} parameters"
     factor = fit.factor
@@ -390,6 +389,21 @@ def _contradiction(fit: Fit) -> str:
         inside = columns.ndim == 1 and np.all((columns >= 0) & (columns < count))
         if not inside or matrix.ndim != 2 or matrix.shape[1] != len(columns) + 1 or not np.isfinite(matrix).all():
             return "a matrix of factor does not belong to its columns"
+    return ""
+
+
+def _other_arm(fit: Fit) -> str:
+    """What keeps the standard parameters from being those of the estimates; empty where nothing does."""
+    links, model = fit.standard_parameters, fit.torque_model.model
+    if links is None:
+        return ""
+    if missing := set(model.names) - set(links):
+        return f"lacks {min(missing)}"
+    parts = model.base.matrix * [links[name] for name in model.base.names]
+    size = np.abs(parts).sum(axis=1)
+    for name, value, round_off in zip(model.base.kept, parts.sum(axis=1), 1e-6 * size, strict=True):
+        if name in fit.columns and not abs(value - fit.values[fit.columns.index(name)]) <= round_off:
+            return f"makes the group of {name} {value:.4g}, against {fit.values[fit.columns.index(name)]:.4g} estimated"
     return ""
 
 

@@ -204,8 +204,8 @@ def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat
 
 
 @numba.njit(cache=True)
-def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
-    """Torque of the drives.
+def _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error):
+    """Torque that the drives want, and the error of position that their integral has to take up.
 
     Position commands are interpolated between cycles by a cubic B-spline, as drives do, since a jump of the reference's
     velocity at each cycle would show in the torque. Velocity commands are interpolated linearly and move the reference.
@@ -217,7 +217,7 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
     d2, d3 = 0.5 * (-3.0 * s**2 + 2.0 * s + 1.0), 0.5 * s**2
     for i in range(len(tau)):
         if mode == TORQUE:
-            tau[i] = min(max(command[i], -settings[LIMIT, i]), settings[LIMIT, i])
+            tau[i], error[i] = min(max(command[i], -settings[LIMIT, i]), settings[LIMIT, i]), 0.0
             continue
         if mode == POSITION:
             reference = w0 * before[0, i] + w1 * before[1, i] + w2 * before[2, i] + w3 * command[i]
@@ -225,11 +225,8 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau):
         else:
             reference, speed = state[REFERENCE, i], (1.0 - s) * before[2, i] + s * command[i]
             state[REFERENCE, i] += dt * speed
-        error = reference - state[Q, i]
-        raw = settings[KP, i] * error + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
-        tau[i] = min(max(raw, -settings[LIMIT, i]), settings[LIMIT, i])
-        if raw == tau[i]:  # a saturated drive does not wind up
-            state[INTEGRAL, i] += dt * settings[KI, i] * error
+        error[i] = reference - state[Q, i]
+        tau[i] = settings[KP, i] * error[i] + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
 
 
 @numba.njit(cache=True)
@@ -263,26 +260,34 @@ def advance(mass_all, bias_all, weight_all, projection, reflected, passive, stat
                     for b in range(nv):
                         total += mass_all[a, b] * projection[b, j]
                     mass[i, j] += projection[a, i] * total
-    tau, drive, heat, new = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    _wanted(mode, state, settings, command, before, share, dt, cycle, tau)
+    tau, drive, heat, new, error = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error)
     for i in range(n):
-        loss = settings[LOSS, i] * weight[i] + settings[LOSS_OFFSET, i]
-        drive[i] = tau[i] - bias[i] - passive[i] - loss - settings[OFFSET, i]
         heat[i] = 1.0 + settings[EXCESS, i] * (1.0 - state[WARMTH, i])
-    # The drives' damping acts on the new velocity: stable however small the inertia is that a loop meets.
-    heavier, damping = mass.copy(), np.zeros(n)
-    for i in range(n):
-        if mode != TORQUE and abs(tau[i]) < settings[LIMIT, i]:
-            damping[i] = settings[KD, i]
+    # The drives' damping acts on the new velocity: stable however small the inertia is that a loop meets. A drive that
+    # would exceed its limit even so gives its limit, which moves the others: as often as there are drives, at most.
+    damping, deflection, settled = settings[KD] * (mode != TORQUE), state[Z].copy(), False
+    while not settled:
+        heavier, settled = mass.copy(), True
+        for i in range(n):
+            loss = settings[LOSS, i] * weight[i] + settings[LOSS_OFFSET, i]
+            drive[i] = tau[i] - bias[i] - passive[i] - loss - settings[OFFSET, i]
             heavier[i, i] += dt * damping[i]
-    if bristles:
-        _bristle_friction(heavier, drive, state, settings, dt, laws, coefficients, heat, new)
-    else:
-        _rigid_friction(heavier, drive, state[V], dt, laws, coefficients, heat, new)
+        if bristles:
+            state[Z] = deflection
+            _bristle_friction(heavier, drive, state, settings, dt, laws, coefficients, heat, new)
+        else:
+            _rigid_friction(heavier, drive, state[V], dt, laws, coefficients, heat, new)
+        for i in range(n):
+            given = tau[i] - damping[i] * (new[i] - state[V, i])
+            if abs(given) > settings[LIMIT, i]:
+                tau[i], damping[i], settled = math.copysign(settings[LIMIT, i], given), 0.0, False
     for i in range(n):
         less = damping[i] * (new[i] - state[V, i])
         tau[i] -= less
         drive[i] -= less
+        if damping[i] > 0.0:  # a saturated drive does not wind up
+            state[INTEGRAL, i] += dt * settings[KI, i] * error[i]
     for i in range(n):
         velocity, inertial = state[V, i] + 0.5 * dt * state[A, i], 0.0
         for j in range(n):

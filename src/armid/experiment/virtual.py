@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from armid._version import __version__
 from armid.arrays import Array, Indices
-from armid.errors import ArmidError, DataShapeError, UnknownNameError
+from armid.errors import ArmidError, ArmidWarning, DataShapeError, UnknownNameError
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
 from armid.experiment import stepping
@@ -29,6 +30,8 @@ from armid.torque.friction.law import FrictionLaw
 LONGEST_STEP = 5e-4  # [s] of the simulation
 NODES = 1501  # of the table of a friction law
 WIDEST = 5.0  # ratio of a joint's inertia to its smallest up to which its loop is tuned for it
+HEAVIEST = 6.0  # inertia that loops meet over the one they are tuned for; they are unstable from 8 on (Routh)
+SATURATED = 0.01  # share of the time that drives may spend at their torque limits without a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +176,7 @@ class VirtualRobot:
         wanted = self._checked(np.asarray(commands, dtype=float))
         start = self._clock
         record = self._advance(wanted)
+        self._warn_of_saturation(record[:, stepping.R_TAU])
         times: Array = start + self._cycle * np.arange(len(wanted), dtype=np.float64)
         at = record[:: self._substeps]
         channels = (stepping.R_Q, stepping.R_V, stepping.R_A, stepping.R_TAU, stepping.R_FRICTION)
@@ -235,6 +239,17 @@ class VirtualRobot:
         self._wall += time.perf_counter() - began
         return record
 
+    def _warn_of_saturation(self, torque: Array) -> None:
+        """Say which drives could not give the torque that the motion needs."""
+        share = np.mean(np.abs(torque) >= 0.999 * self._settings[stepping.LIMIT], axis=0)
+        if self._mode != stepping.TORQUE and share.max() > SATURATED:
+            worst = int(share.argmax())
+            drive = f"the drive of {self.robot.joint_names[worst]} is at its torque limit"
+            problem = (
+                f"the virtual {self.robot.name} does not follow its motion: {drive} for {100.0 * share[worst]:.0f} %"
+            )
+            warnings.warn(ArmidWarning(f"{problem} of the time; use a slower motion"), stacklevel=3)
+
     def _passive(self, out: Array) -> None:
         """Torque of springs and counterbalances that the drives have to overcome."""
         out[:] = 0.0
@@ -286,17 +301,20 @@ class VirtualRobot:
         """Inertia of each joint that its loop is tuned for: where the arm stands.
 
         Where that is more than `WIDEST` times the smallest in any of some postures, a loop tuned for it would be
-        unstable there, and the geometric mean of smallest and largest is taken instead.
+        unstable there, and the geometric mean of smallest and largest is taken instead. All grow in proportion where
+        joints that move together meet more than `HEAVIEST` times that, as in long chains of light links.
         """
         n, limits = self.robot.n_joints, self.robot.limits
         lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
         upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
         here = self._state[stepping.Q]
         others = lower + (upper - lower) * np.random.default_rng(0).random((64, n))
-        found = np.array([np.diag(self._physics.joint_space(q, np.zeros(n))[0]) for q in (here, *others)])
+        masses = np.array([self._physics.joint_space(q, np.zeros(n))[0] for q in (here, *others)])
+        found = np.diagonal(masses, axis1=1, axis2=2)
         smallest, largest = found.min(axis=0), found.max(axis=0)
         result: Array = np.where(found[0] > WIDEST * smallest, np.sqrt(smallest * largest), found[0])
-        return result
+        met = float(np.linalg.eigvalsh(masses / np.sqrt(np.outer(result, result))).max())
+        return result * max(met / HEAVIEST, 1.0)
 
     def _velocity(self) -> Array:
         """Velocities at the present instant."""

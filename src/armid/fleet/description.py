@@ -138,6 +138,8 @@ def load_fleet(path: str | Path) -> Fleet:
         pipeline = Pipeline((LowPass(),)) if said.signals is None else Pipeline.of(said.signals)
     if not isinstance(pipeline.strategy, LowPass) or isinstance(pipeline.strategy.cutoff_hz, str):
         refuse("signals", "must end with a LowPass of a stated cutoff_hz, so that all logs are filtered alike")
+    if "\0" in said.logs:
+        refuse("logs", f"is {shown(said.logs)}, which no file can be called")
     logs = said.logs if "://" in said.logs else str((path.parent / said.logs).resolve())
     return Fleet(str(path), robot, logs, dict(said.storage), recipe, said.effort, pipeline, fit, said.slow_floor)
 

@@ -6,15 +6,16 @@ SI units; ratios are fractions; arrays of an arm follow the lists `parameters`, 
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from armid._version import __version__
 from armid.arrays import Array
-from armid.files import FieldError, plain, read_result, write_text
+from armid.files import FieldError, plain, read_result, shown, write_text
 from armid.fleet.day import ALL, UnusedRecording
 from armid.fleet.words import counted, when
 from armid.notes import Note
@@ -110,7 +111,7 @@ class ArmResult(msgspec.Struct, frozen=True, eq=False):
     """
 
     name: str
-    state: str
+    state: Literal["good", "look", "no data"]
     days: int
     samples: int
     seconds: float
@@ -226,13 +227,19 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
         """Refuse lists of arms that do not fit the days, parameters and watched quantities: a file can be damaged."""
         for number, arm in enumerate(self.arms, start=1):
             lists = [(getattr(arm, name), len(self.parameters)) for name in ("values", "sigma", "own", "deviation")]
+            lists.append((arm.noise, len(self.robot.joints)))
             if (course := arm.series) is not None:
                 parts = (course.deviation.get, course.deviation_sigma.get)
                 daily = [course.temperature, *(part(one.name, np.empty(0)) for part in parts for one in self.watched)]
                 lists += [(array, len(course.days)) for array in daily]
                 lists += [(np.empty(int(0 <= day < len(self.dates))), 1) for day in course.days]
             if any(array is not None and array.shape != (length,) for array, length in lists):
-                raise FieldError(f"arms[{number}]", "has lists that do not fit the fleet's days or parameters")
+                raise FieldError(f"arms[{number}]", "has lists that do not fit the fleet's joints, days or parameters")
+        for number, day in enumerate(self.dates, start=1):
+            try:
+                date.fromisoformat(day)
+            except ValueError:
+                raise FieldError(f"dates[{number}]", f"is {shown(day)}; use a date such as 2026-01-31") from None
 
     @property
     def good(self) -> bool:
@@ -242,8 +249,8 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
     def to_data(self) -> dict[str, Any]:
         """For JSON: the attributes of the classes above, and a sentence for each entry of the watch list."""
         data = plain(self)
-        for entry, shown in zip(self.watch, data["watch"], strict=True):
-            shown["sentence"] = entry.sentence
+        for entry, row in zip(self.watch, data["watch"], strict=True):
+            row["sentence"] = entry.sentence
         return {"format": FORMAT, "armid": __version__, **data}
 
     def save(self, path: Path) -> None:

@@ -44,6 +44,7 @@ def compile_mjcf(path: Path, home: Path | None = None) -> tuple[Any, bool]:
         import mujoco
     except ImportError:
         raise MissingExtraError("reading MJCF", "sim") from None
+    mujoco.set_mju_user_warning(lambda text: None)  # MuJoCo's own writes MUJOCO_LOG.TXT where the program was started
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         spec.modelfiledir = str(home or path.parent)
@@ -79,6 +80,18 @@ def _build(path: Path, model: Any, meshes: bool) -> Robot:
     import mujoco
 
     source = str(path)
+    for field in (
+        "body_pos",
+        "body_quat",
+        "body_ipos",
+        "body_iquat",
+        "body_inertia",
+        "jnt_pos",
+        "jnt_axis",
+        "jnt_range",
+    ):
+        if not np.isfinite(getattr(model, field)).all():
+            raise DescriptionError(source, field, "holds values that are not finite")
     hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
     places: dict[int, tuple[int, Array]] = {0: (0, np.eye(4))}
     joints: list[Joint] = []

@@ -419,7 +419,7 @@ def _export(place: Workplace) -> None:
         said.append(f"{', '.join(left)} not written: the fit has no standard parameters; use --method feasible")
     try:
         if formats:
-            export(fit, formats, folder, seed=place.settings.seed)
+            said += [file.reason for file in export(fit, formats, folder, seed=place.settings.seed).refused]
     except ArmidError as error:
         said.append(str(error))
     if said:
