@@ -1,8 +1,13 @@
-"""Every long command, killed or interrupted at any moment: no process stays, and what it writes is old or complete."""
+"""How every long command may end: killed, interrupted, on a full disk, in a read-only folder, beside another.
 
+No process stays, what it writes is old or complete, and nothing else lies about.
+"""
+
+import ctypes
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -83,23 +88,34 @@ def complete(path):
             assert file.read_text().endswith("</html>\n")
 
 
-def ended(home, command, how, seconds, folder):
-    """Start a command in a copy of the folder, end it after so long, and look at what is left."""
-    place = folder / f"{command.replace(' ', '-')}-{how.name}-{seconds:.2f}"
+def placed(home, command, place):
+    """A copy of the folder to run a command in; returns where it writes, which may be a file that is there already."""
     shutil.copytree(home, place)
-    words, _ = COMMANDS[command]
-    old = place / words.split(" -o ")[1].split()[0]
-    if old.suffix:
-        old.write_bytes((home / ("log.parquet" if old.suffix == ".parquet" else "fit.json")).read_bytes())
-    mark = f"{os.getpid()}-{random.random()}"
-    run = subprocess.Popen(
-        [sys.executable, "-m", "armid", *words.split(), "--quiet"],
+    old = place / COMMANDS[command][0].split(" -o ")[1].split()[0]
+    like = home / ("log.parquet" if old.suffix == ".parquet" else "fit.json")
+    if old.suffix and like.exists():
+        old.write_bytes(like.read_bytes())
+    return old
+
+
+def started(command, place, **options):
+    """A command in a folder."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "armid", *COMMANDS[command][0].split(), "--quiet"],
         cwd=place,
-        env={**os.environ, MARK: mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        **options,
     )
+
+
+def ended(home, command, how, seconds, folder):
+    """Start a command in a copy of the folder, end it after so long, and look at what is left."""
+    place = folder / f"{command.replace(' ', '-')}-{how.name}-{seconds:.2f}"
+    old = placed(home, command, place)
+    mark = f"{os.getpid()}-{random.random()}"
+    run = started(command, place, env={**os.environ, MARK: mark})
     try:
         output, _ = run.communicate(timeout=seconds)
         was = "over"
@@ -143,3 +159,74 @@ def test_five_moments(home, tmp_path, command, how):
     longest = COMMANDS[command][1]
     said = [ended(home, command, how, moments.uniform(0.3, longest), tmp_path) for _ in range(5)]
     assert set(said) != {"over"}, f"{command} was over each time: {said}"
+
+
+def full_disk():
+    """No file of this process can grow beyond a kilobyte, as if the disk were full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+
+def no_superuser():
+    """What is read-only stays so, even for root, who may otherwise write everywhere: prctl(PR_CAPBSET_DROP, ...)."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability)
+
+
+def tree(place):
+    """Everything in a folder: names and contents."""
+    return {path.relative_to(place): path.read_bytes() if path.is_file() else None for path in place.rglob("*")}
+
+
+def refused(home, command, place, preexec_fn, mode):
+    """A command that cannot write says so in a sentence and leaves everything as it was."""
+    old = placed(home, command, place)
+    before = tree(place)
+    place.chmod(mode)
+    run = started(command, place, preexec_fn=preexec_fn)
+    try:
+        output = run.communicate(timeout=300)[0].decode()
+    finally:
+        place.chmod(0o755)
+    assert run.returncode == 2, output
+    assert "Traceback" not in output
+    assert "cannot be written" in output.splitlines()[-1] or "cannot be made" in output.splitlines()[-1], output
+    left = {name: content for name, content in tree(place).items() if before.get(name, 0) != content}
+    if not old.suffix:  # a folder may hold what was finished before
+        complete(old)
+        left = {name: content for name, content in left.items() if name.parts[0] != old.name or name.name[0] == "."}
+    assert not left, left.keys()
+
+
+def beside(home, command, place):
+    """Twice the same at once, to the same place: each is done or refused in a sentence, and what is there is whole."""
+    old = placed(home, command, place)
+    names = set(tree(place))
+    runs = [started(command, place) for _ in range(2)]
+    for run in runs:
+        output = run.communicate(timeout=600)[0].decode()
+        assert run.returncode in (0, 1, 2), output
+        assert "Traceback" not in output, output
+    assert any(run.returncode < 2 for run in runs), output
+    complete(old)
+    assert not [name for name in set(tree(place)) - names if name.name.startswith(".") and name.parts[0] != old.name]
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("command", COMMANDS)
+def test_full_disk(home, tmp_path, command):
+    """No result fits."""
+    refused(home, command, tmp_path / "place", full_disk, 0o755)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("command", COMMANDS)
+def test_read_only_folder(home, tmp_path, command):
+    """Nothing can be made in the folder."""
+    refused(home, command, tmp_path / "place", no_superuser, 0o555)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("command", COMMANDS)
+def test_two_at_once(home, tmp_path, command):
+    """Both write to the same place."""
+    beside(home, command, tmp_path / "place")
