@@ -6,6 +6,7 @@ from armid.excitation.certificate import certify as certify
 from armid.excitation.checks import Checks as Checks
 from armid.excitation.collision import Floor as Floor
 from armid.excitation.collision import SelfCollision as SelfCollision
+from armid.excitation.collision import ToolSpeed as ToolSpeed
 from armid.excitation.collision import link_capsules as link_capsules
 from armid.excitation.constraints import KeepOutBox as KeepOutBox
 from armid.excitation.constraints import MotionConstraint as MotionConstraint
@@ -59,7 +60,6 @@ from armid.excitation.tool_path import ellipsoid as ellipsoid
 from armid.excitation.tool_path import helix as helix
 from armid.excitation.tool_path import joint_trajectory as joint_trajectory
 from armid.excitation.tool_path import pa10_figure as pa10_figure
-from armid.excitation.tool_speed import ToolSpeed as ToolSpeed
 from armid.excitation.trajectory import Extrema as Extrema
 from armid.excitation.trajectory import SamplingError as SamplingError
 from armid.excitation.trajectory import Trajectory as Trajectory

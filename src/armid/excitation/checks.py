@@ -9,10 +9,9 @@ import numpy as np
 
 from armid.dynamics.model import Model
 from armid.errors import ArmidError, UnknownNameError
-from armid.excitation.collision import Floor, SelfCollision, ShapelessError, link_capsules
+from armid.excitation.collision import Floor, SelfCollision, ShapelessError, ToolSpeed, link_capsules
 from armid.excitation.constraints import MotionConstraint, ToolBox, TorqueLimit, prior_values
 from armid.excitation.plan import CHECKS
-from armid.excitation.tool_speed import ToolSpeed
 from armid.notes import Note, note
 from armid.robot.robot import Capsule, Limits, Robot
 

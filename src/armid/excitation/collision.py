@@ -1,4 +1,4 @@
-"""Keeping the arm off itself and off the floor: capsules around the links."""
+"""Keeping the arm off itself and off the floor, and its tool slow: capsules around the links."""
 
 from __future__ import annotations
 
@@ -85,21 +85,15 @@ class SelfCollision(MotionConstraint):
 
     def __post_init__(self) -> None:
         """Choose the pairs that can collide."""
-        object.__setattr__(self, "_ends", _ends(self.robot, self.capsules))
         pairs, touching = _pairs(self.robot, self.capsules, self.clearance)
-        object.__setattr__(self, "pairs", tuple(pairs))
-        object.__setattr__(self, "touching", touching)
-        object.__setattr__(self, "_scale", np.array([min(DISTANCE, far / _ROOMY) for far in pairs.values()]))
-
-    @property
-    def lower(self) -> Array:  # type: ignore[override]
-        """Smallest distances allowed."""
-        return np.full(len(self.pairs), self.clearance)
-
-    @property
-    def upper(self) -> Array:  # type: ignore[override]
-        """No largest distance."""
-        return np.full(len(self.pairs), np.inf)
+        self._keep(
+            pairs=tuple(pairs),
+            touching=touching,
+            lower=np.full(len(pairs), self.clearance),
+            upper=np.full(len(pairs), np.inf),
+            _scale=np.array([min(DISTANCE, far / _ROOMY) for far in pairs.values()]),
+            _ends=_ends(self.robot, self.capsules),
+        )
 
     def values(self, motion: Motion) -> Array:
         """Distances between the surfaces of each pair."""
@@ -161,19 +155,9 @@ class Floor(MotionConstraint):
         """Refuse a height that is no number, and find the ends of capsules that can move up and down."""
         if not np.isfinite(self.height):
             raise ArmidError(f"the floor is at a height of {self.height} m; it must be a finite number")
-        object.__setattr__(self, "_ends", _ends(self.robot, self.capsules))
-        heights = self._ends.at(_postures(self.robot)).points @ self._up
-        object.__setattr__(self, "_free", np.flatnonzero(np.ptp(heights, axis=0) > _JOINED))
-
-    @property
-    def lower(self) -> Array:  # type: ignore[override]
-        """Smallest heights allowed."""
-        return np.full(len(self._free), self.clearance)
-
-    @property
-    def upper(self) -> Array:  # type: ignore[override]
-        """No largest height."""
-        return np.full(len(self._free), np.inf)
+        ends = _ends(self.robot, self.capsules)
+        free = np.flatnonzero(np.ptp(ends.at(_postures(self.robot)).points @ self._up, axis=0) > _JOINED)
+        self._keep(_ends=ends, _free=free, lower=np.full(len(free), self.clearance), upper=np.full(len(free), np.inf))
 
     def values(self, motion: Motion) -> Array:
         """Heights of the lowest points of the ends of the capsules above the plane."""
@@ -197,6 +181,66 @@ class Floor(MotionConstraint):
     def _up(self) -> Array:
         length = float(np.linalg.norm(self.robot.gravity))
         return -self.robot.gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class ToolSpeed(MotionConstraint):
+    """The tool's origin, and the ends of the last link's axis, do not move faster than a limit.
+
+    Attributes:
+        robot: the robot.
+        capsules: shapes of its links (see `link_capsules`); those of the last one count.
+        limit: largest speed [m/s].
+    """
+
+    robot: Robot
+    capsules: Sequence[Capsule]
+    limit: float
+    name: str = "tool speed"
+    _points: LinkPoints = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no speed, and collect the points."""
+        if not 0.0 < self.limit < np.inf:
+            raise ArmidError(f"the tool speed is limited to {self.limit} m/s; it must be positive and finite")
+        last = self.robot.n_joints
+        ends = [end for capsule in self.capsules if capsule.link == last for end in (capsule.start, capsule.end)]
+        points: list[Array] = []
+        for point in (self.robot.tool[:3, 3], *ends):
+            if not any(np.allclose(point, known) for known in points):
+                points.append(point)
+        limits = np.full(len(points), self.limit)
+        self._keep(_points=LinkPoints(self.robot, [last] * len(points), points), lower=-limits, upper=limits)
+
+    @property
+    def size(self) -> Array:
+        """Margins are shares of the limit."""
+        return self.upper
+
+    def values(self, motion: Motion) -> Array:
+        """Speeds of the points [m/s]."""
+        return np.asarray(np.linalg.norm(self._points.at(motion.q).velocities(motion.qd), axis=2))
+
+    def pull_back(self, motion: Motion, bar: Array) -> Motion:
+        """Derivatives of the speeds."""
+        placed = self._points.at(motion.q)
+        velocity = placed.velocities(motion.qd)
+        direction = velocity / np.maximum(np.linalg.norm(velocity, axis=2, keepdims=True), 1e-9)
+        q, qd = placed.pull_back_velocities(motion.qd, bar[..., None] * direction)
+        return Motion(q, qd, np.zeros_like(q))
+
+    def rates(self, speed: Array, extrema: Extrema) -> Array:
+        """Greatest accelerations: of the joints at their lever arms, and those of turning about moving axes.
+
+        The axis of a joint turns the columns of the joints after it, so that their lever arms bound the second part.
+        """
+        turns = np.array([not joint.prismatic for joint in self.robot.joints])
+        before = np.cumsum(np.where(turns, speed, 0.0), axis=1)
+        bounds = []
+        for point in self._points.local:
+            arms = lever_arms(self.robot, self.robot.n_joints, point, extrema)
+            bounds.append(arms @ extrema.acceleration + 2.0 * (speed * before) @ arms)
+        return np.column_stack(bounds)
 
 
 def _ends(robot: Robot, capsules: Sequence[Capsule]) -> LinkPoints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +38,11 @@ class MotionConstraint(ABC):
     unit: ClassVar[str] = ""
     #: Whether there is one quantity per joint.
     per_joint: ClassVar[bool] = False
+
+    def _keep(self, **values: Any) -> None:
+        """Set what follows from the fields of a frozen constraint, once."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @abstractmethod
     def values(self, motion: Motion) -> Array:
@@ -85,9 +90,9 @@ class MotionConstraint(ABC):
 
     def described(self) -> dict[str, Any]:
         """Name and numbers of the constraint, for the plan's file."""
-        public = {key: value for key, value in vars(self).items() if not key.startswith("_")}
-        numbers = {key: value for key, value in public.items() if isinstance(value, int | float | np.ndarray)}
-        return {"name": self.name, **numbers}
+        constraint: Any = self  # every subclass is a data class
+        given = {entry.name: getattr(self, entry.name) for entry in fields(constraint) if entry.init}
+        return {"name": self.name, **{k: v for k, v in given.items() if isinstance(v, int | float | np.ndarray)}}
 
     def margin(self, motion: Motion) -> float:
         """Smallest distance to a bound over all samples, as a share of the range; negative if one is broken."""
@@ -127,17 +132,8 @@ class TorqueLimit(MotionConstraint):
                 f"{robot.source}: limits.torque of {', '.join(unknown)} is not known or not positive; "
                 "give it in a robot file (`armid new` writes one)"
             )
-        object.__setattr__(self, "_sensitivity", Sensitivity(self.model, self.model.names))
-
-    @property
-    def upper(self) -> Array:  # type: ignore[override]
-        """Largest torques allowed."""
-        return self.share * self.limit
-
-    @property
-    def lower(self) -> Array:  # type: ignore[override]
-        """Smallest torques allowed."""
-        return -self.share * self.limit
+        allowed = self.share * self.limit
+        self._keep(lower=-allowed, upper=allowed, _sensitivity=Sensitivity(self.model, self.model.names))
 
     def values(self, motion: Motion) -> Array:
         """Torques, with Coulomb friction smoothed for the search (see `Sensitivity`)."""
@@ -212,16 +208,7 @@ class KeepOutBox(MotionConstraint):
                 f"the {self.name} from {self.corner.tolist()} to {self.opposite.tolist()} with clearance "
                 f"{self.clearance} is no box; give its lower and its upper corner, and a clearance of 0 or more"
             )
-
-    @property
-    def lower(self) -> Array:  # type: ignore[override]
-        """Smallest distance allowed."""
-        return np.array([self.clearance])
-
-    @property
-    def upper(self) -> Array:  # type: ignore[override]
-        """No largest distance."""
-        return np.array([np.inf])
+        self._keep(lower=np.array([self.clearance]), upper=np.array([np.inf]))
 
     def values(self, motion: Motion) -> Array:
         """Signed distances, negative inside."""

@@ -62,7 +62,7 @@ def motion_panels(robot: Robot, time: Array, motion: Motion, used: Array | None 
         used: exact share of the limits that is used, (position velocity acceleration, joints); from the samples if
             not given.
     """
-    used = _sampled_use(robot, motion) if used is None else used
+    used = _shares(robot, motion) if used is None else used
     blocks = []
     for j, joint in enumerate(robot.joints):
         panels = []
@@ -245,18 +245,17 @@ def _bounds(robot: Robot) -> list[tuple[Array, Array]]:
 
 
 def _used(series: FourierSeries, robot: Robot) -> Array:
-    """Share of the limits that is used, (position velocity acceleration, joints); NaN where they are unknown.
+    """Share of the limits that is used over continuous time, see `_shares`."""
+    extrema = series.extrema()
+    fastest = [np.vstack([-bound, bound]) for bound in (extrema.velocity, extrema.acceleration)]
+    return _shares(robot, Motion(np.vstack([extrema.lower, extrema.upper]), *fastest))
+
+
+def _shares(robot: Robot, motion: Motion) -> Array:
+    """Share of the limits that samples use, (position velocity acceleration, joints); NaN where they are unknown.
 
     A position counts from the middle of its range.
     """
-    extrema, limits = series.extrema(), robot.limits
-    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    position = np.maximum(extrema.upper - middle, middle - extrema.lower) / half
-    return np.vstack([position, extrema.velocity / limits.velocity, extrema.acceleration / limits.acceleration])
-
-
-def _sampled_use(robot: Robot, motion: Motion) -> Array:
-    """The same from samples."""
     shares = []
     for values, (lower, upper) in zip(motion, _bounds(robot), strict=True):
         middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)

@@ -115,11 +115,17 @@ def random_start(problem: DesignProblem, seed: int) -> Array:
         fits = np.nanmin(np.where(values > 1e-9, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
     x *= (fits * use)[:, None]
     x[:, 0] = centre
+    return _calmed(problem, x, 0.6, lambda smaller: problem.violation(smaller) == 0.0)
+
+
+def _calmed(problem: DesignProblem, table: Array, factor: float, holds: Callable[[Array], bool]) -> Array:
+    """Variables (joints, coefficients) with amplitudes that shrink until nonlinear constraints are kept, if any do."""
+    table = table.copy()
     for _ in range(_SHRINKINGS if problem.constraints else 0):
-        if problem.violation(x.ravel()) == 0.0:
+        if holds(table.ravel()):
             break
-        x[:, 1:] *= 0.6
-    return x.ravel()
+        table[:, 1:] *= factor
+    return table.ravel()
 
 
 def _roomy_posture(problem: DesignProblem, rng: np.random.Generator) -> Array:
@@ -195,12 +201,7 @@ def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Ar
     size = np.std(table[:, 1:], axis=1, keepdims=True) * rng.uniform(0.2, 0.6)
     change = rng.normal(size=table.shape) * size
     change[:, 0] *= 0.3
-    result: Array = table + change
-    for _ in range(_SHRINKINGS if problem.constraints else 0):
-        if problem.violation(result.ravel()) == 0.0:
-            break
-        result[:, 1:] *= 0.8
-    return result.ravel()
+    return _calmed(problem, table + change, 0.8, lambda smaller: problem.violation(smaller) == 0.0)
 
 
 def _certain(
@@ -213,7 +214,9 @@ def _certain(
     """
     if _least_margin(problem, x) >= 0.0:
         return x, 0.0
-    safe = _calm(problem, start) if safe is None else safe
+    if safe is None:  # the same motion with amplitudes so small that the bounds hold at all times, if any do
+        table = start.reshape(len(problem.variables.moving), -1)
+        safe = _calmed(problem, table, 0.6, lambda smaller: _least_margin(problem, smaller) >= 0.0)
     for rounds in range(_ROUNDS):
         way, _ = _way_back(problem, x, safe, _WAY_BACK[:_FIRST_WAYS])
         if way is not None:
@@ -238,16 +241,6 @@ def _way_back(problem: DesignProblem, x: Array, safe: Array, shares: Sequence[fl
             return way, 0.0
         violation = min(violation, max(broken, problem.linear_violation(way)))
     return None, violation
-
-
-def _calm(problem: DesignProblem, x: Array) -> Array:
-    """The same motion with amplitudes so small that nonlinear constraints hold at all times, if any do."""
-    table = x.reshape(len(problem.variables.moving), -1).copy()
-    for _ in range(_SHRINKINGS):
-        if _least_margin(problem, table.ravel()) >= 0.0:
-            break
-        table[:, 1:] *= 0.6
-    return table.ravel()
 
 
 def _least_margin(problem: DesignProblem, x: Array) -> float:
