@@ -1,5 +1,6 @@
 """The virtual robot: its dynamics against Pinocchio, its energy, friction, drives and sensors."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.errors import ArmidError, ArmidWarning, DataShapeError, UnknownNameError
+from armid.errors import ArmidError, DataShapeError, UnknownNameError
 from armid.excitation import FourierSeries
 from armid.experiment.physics import Physics
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
@@ -479,9 +480,9 @@ def test_loops_of_a_long_chain_are_stable(tmp_path):
     assert np.abs(torque - arm.truth.torque).max() < 1e-3 * np.ptp(torque, axis=0).max()
 
 
-def test_too_little_torque_is_reported(tmp_path):
+def test_too_little_torque_is_reported(tmp_path, caplog):
     """An arm whose drives cannot hold it says so."""
     arm = VirtualRobot(chain(tmp_path, 4, np.full(4, 10.0)), rate_hz=200, sensors=Sensors.perfect())
-    with pytest.warns(ArmidWarning, match=r"drive of j1 is at its torque limit for \d+ % of the time"):
-        arm.stream(waves(arm, 1.0))
+    arm.stream(waves(arm, 1.0))
+    assert re.search(r"drive of j1 is at its torque limit for \d+ % of the time", caplog.text)
     assert np.abs(arm.truth.torque).max() == pytest.approx(10.0, rel=1e-6)

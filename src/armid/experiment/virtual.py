@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from armid._version import __version__
 from armid.arrays import Array, Indices
-from armid.errors import ArmidError, ArmidWarning, DataShapeError, UnknownNameError
+from armid.errors import ArmidError, DataShapeError, UnknownNameError
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
 from armid.experiment import stepping
@@ -27,6 +27,7 @@ from armid.robot.friction import Friction
 from armid.robot.robot import Robot, Virtual
 from armid.torque.friction.law import FrictionLaw
 
+_log = logging.getLogger(__name__)
 LONGEST_STEP = 5e-4  # [s] of the simulation
 NODES = 1501  # of the table of a friction law
 WIDEST = 5.0  # ratio of a joint's inertia to its smallest up to which its loop is tuned for it
@@ -111,7 +112,7 @@ class VirtualRobot:
         self._laws, self._coefficients = _encoded(truth, robot)
         self._settings = self._make_settings(loop, presliding)
         self._mode, self._before = stepping.POSITION, np.tile(self._state[stepping.Q], (3, 1))
-        self._clock, self._cycles, self._wall = 0.0, 0, 0.0
+        self._clock, self._cycles, self._wall, self._warned = 0.0, 0, 0.0, False
         self._torque = self._holding_torque()
         self._sensing = Sensing(
             robot,
@@ -240,15 +241,13 @@ class VirtualRobot:
         return record
 
     def _warn_of_saturation(self, torque: Array) -> None:
-        """Say which drives could not give the torque that the motion needs."""
+        """Say, once, which drive could not give the torque that the motion needs."""
         share = np.mean(np.abs(torque) >= 0.999 * self._settings[stepping.LIMIT], axis=0)
-        if self._mode != stepping.TORQUE and share.max() > SATURATED:
-            worst = int(share.argmax())
+        if self._mode != stepping.TORQUE and share.max() > SATURATED and not self._warned:
+            self._warned, worst = True, int(share.argmax())
             drive = f"the drive of {self.robot.joint_names[worst]} is at its torque limit"
-            problem = (
-                f"the virtual {self.robot.name} does not follow its motion: {drive} for {100.0 * share[worst]:.0f} %"
-            )
-            warnings.warn(ArmidWarning(f"{problem} of the time; use a slower motion"), stacklevel=3)
+            problem = f"the virtual {self.robot.name} does not follow its motion: {drive}"
+            _log.warning("%s for %.0f %% of the time; use a slower motion", problem, 100.0 * share[worst])
 
     def _passive(self, out: Array) -> None:
         """Torque of springs and counterbalances that the drives have to overcome."""
