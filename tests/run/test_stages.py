@@ -3,7 +3,7 @@
 import pytest
 
 from armid.run.settings import Settings
-from armid.run.stages import Stage, Workplace, carry_out
+from armid.run.stages import Stage, Workplace, carry_out, clear
 
 
 class Line:
@@ -87,7 +87,9 @@ def test_what_this_run_does_not_make_is_removed(tmp_path):
     line = Line(tmp_path)
     line.run()
     place = Workplace(tmp_path, Settings(robot="pa10"), lambda text, share: None, line.robot)
-    carry_out([Stage("first", "first", line.first, ("a",), choices=("seed",))], place, lambda done: None)
+    stages = [Stage("first", "first", line.first, ("a",), choices=("seed",))]
+    clear(stages, place)
+    carry_out(stages, place, lambda done: None)
     assert not (tmp_path / "b").exists()
     assert (tmp_path / "a").exists()
 

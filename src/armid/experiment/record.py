@@ -17,7 +17,7 @@ from armid.experiment.rtde import PORT, RtdeConnection, RtdeError
 from armid.logs import Log, LogInfo, write_log
 from armid.logs.write import check_target
 from armid.progress import report_progress
-from armid.signals.doctor import Examination, Finding, examine
+from armid.signals.doctor import Examination, examine
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
 #: Channels of a log and the fields of a UR controller that they hold.
@@ -116,33 +116,35 @@ class _Session:
 
     def run(self, seconds: float | None) -> str:
         """Receive until something ends it; says what."""
+        patience_s = 0.0
         try:
-            connection: RtdeConnection | None = self._connect()
-            while connection is not None:
-                with connection:
-                    ended = self._receive(connection, seconds)
-                if ended:
-                    return ended
+            while True:
+                with self._connection(patience_s) as connection:
+                    if ended := self._receive(connection, seconds):
+                        return ended
                 self.drops.append(self.count)
                 self.tell("the connection dropped; connecting again")
-                connection = self._connect_again()
+                patience_s = self.patience_s
         except KeyboardInterrupt:
             return "interrupted"
-        return "connection lost"
+        except RtdeError:
+            if not self.parts:
+                raise
+            return "connection lost"
 
-    def _connect(self) -> RtdeConnection:
-        made = RtdeConnection(self.host, ("timestamp", *FIELDS.values()), port=self.port, rate_hz=self.rate_hz)
-        self.rate_hz, self.controller = made.rate_hz, made.controller
-        return made
-
-    def _connect_again(self) -> RtdeConnection | None:
-        until = time.monotonic() + self.patience_s
-        while time.monotonic() < until:
+    def _connection(self, patience_s: float) -> RtdeConnection:
+        """A connection, tried for so long."""
+        until = time.monotonic() + patience_s
+        while True:
             try:
-                return self._connect()
+                made = RtdeConnection(self.host, ("timestamp", *FIELDS.values()), port=self.port, rate_hz=self.rate_hz)
             except RtdeError:
+                if time.monotonic() >= until:
+                    raise
                 time.sleep(AGAIN_S)
-        return None
+            else:
+                self.rate_hz, self.controller = made.rate_hz, made.controller
+                return made
 
     def _receive(self, connection: RtdeConnection, seconds: float | None) -> str:
         """Take rows until the connection is lost (an empty text) or the recording has ended."""
@@ -174,7 +176,7 @@ class _Session:
         for finding in examine(recent).findings:
             if finding.code in LIVE and (finding.code, finding.joint) not in self.said:
                 self.said.add((finding.code, finding.joint))
-                self.tell(_in_words(finding))
+                self.tell(f"{finding.code}{f' ({finding.joint})' if finding.joint else ''}: {finding.what}")
 
     def log(self, robot: str, last: int = 0) -> Log:
         """The rows, or the last of them, as a log."""
@@ -216,7 +218,3 @@ def _host(address: str) -> tuple[str, int]:
     if not host:
         raise ArmidError(f"{address}: names no host; write ur://HOST")
     return host, port
-
-
-def _in_words(finding: Finding) -> str:
-    return f"{finding.code}{f' ({finding.joint})' if finding.joint else ''}: {finding.what}"

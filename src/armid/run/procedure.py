@@ -37,7 +37,7 @@ from armid.robot.load import robot_digest
 from armid.run.goal import Goal, Outlook, fit_information
 from armid.run.outcome import NOT_EXPORTED, Outcome, notes_of, numbers_of, standing_of
 from armid.run.settings import Settings
-from armid.run.stages import Done, Stage, Workplace, carry_out
+from armid.run.stages import Done, Stage, Workplace, carry_out, clear
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
 from armid.validation import audit, load_validation, validate
@@ -72,9 +72,12 @@ def run(
     _check(settings, robot)
     _prepare(folder)
     place = Workplace(folder, settings, progress or (lambda text, share: None), robot_digest(robot))
-    tell = _once(tell or (lambda stage: None))
-    rounds = _rounds(place, tell) if settings.until else 1
-    done = carry_out(stages_of(settings, rounds), replace(place, rounds=rounds), tell)
+    tell = tell or (lambda stage: None)
+    experiments = _experiments(place, tell) if settings.until else [[]]
+    rounds, done = len(experiments), [stage for part in experiments for stage in part]
+    stages = stages_of(settings, rounds)
+    clear(stages, place)
+    done += carry_out(stages[len(done) :], replace(place, rounds=rounds), tell)
     check = load_validation(folder / "validation.json")
     numbers = numbers_of(folder, check, rounds if settings.until else None)
     outcome = Outcome(folder, tuple(done), check, numbers, folder / "report.html", notes_of(folder))
@@ -82,32 +85,19 @@ def run(
     return outcome
 
 
-def _once(tell: Callable[[Done], None]) -> Callable[[Done], None]:
-    """Tell of each stage once, though rounds look at the earlier ones again."""
-    told: set[str] = set()
-
-    def first(stage: Done) -> None:
-        if stage.stage not in told:
-            told.add(stage.stage)
-            tell(stage)
-
-    return first
-
-
-def _rounds(place: Workplace, tell: Callable[[Done], None]) -> int:
-    """Experiment and identify until the goal is reached or out of reach; how many experiments that took."""
-    s, shares = place.settings, list[float]()
-    most = s.rounds if s.virtual else 1
-    for number in range(1, most + 1):
-        stages = stages_of(s, number)
+def _experiments(place: Workplace, tell: Callable[[Done], None]) -> list[list[Done]]:
+    """Experiment and identify until the goal is reached or out of reach; the stages of each experiment."""
+    s, shares, rounds = place.settings, list[float](), list[list[Done]]()
+    for number in range(1, 1 + (s.rounds if s.virtual else 1)):
+        stages, first = stages_of(s, number), sum(map(len, rounds))
         last = next(k for k, stage in enumerate(stages) if stage.name == f"next-{number}")
-        carry_out(stages[: last + 1], replace(place, rounds=number), tell, clear=False)
+        rounds.append(carry_out(stages[first : last + 1], replace(place, rounds=number), tell))
         standing = standing_of(place.folder, number)
         shares.append(standing["share"])
         stuck = len(shares) > 2 and shares[-1] > STUCK * shares[-3]
         if standing["reached"] or standing["seconds_more"] is None or stuck:
             break
-    return number
+    return rounds
 
 
 def robot_of(settings: Settings) -> Robot:

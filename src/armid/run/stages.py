@@ -90,17 +90,13 @@ class Done:
     seconds: float
 
 
-def carry_out(
-    stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], None], *, clear: bool = True
-) -> list[Done]:
-    """Do the stages in order; what is finished and unchanged is kept, what is not theirs is removed if wanted.
+def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], None]) -> list[Done]:
+    """Do the stages in order; what is finished and unchanged is kept.
 
     A stage's mark is written after its files, so that an interruption at any moment leaves either a finished stage or
     one that is done again.
     """
     (place.folder / _MARKS).mkdir(parents=True, exist_ok=True)
-    if clear:
-        _clear(place, {stage.name: stage.writes for stage in stages})
     done = []
     for stage in stages:
         mark = place.folder / _MARKS / f"{stage.name}.json"
@@ -122,8 +118,9 @@ def carry_out(
     return done
 
 
-def _clear(place: Workplace, wanted: dict[str, tuple[str, ...]]) -> None:
-    """Remove what earlier runs made and this one does not, so that nothing stale is taken for a result."""
+def clear(stages: Sequence[Stage], place: Workplace) -> None:
+    """Remove what earlier runs made and these stages do not, so that nothing stale is taken for a result."""
+    wanted = {stage.name: stage.writes for stage in stages}
     kept = {name for names in wanted.values() for name in names}
     for mark in sorted((place.folder / _MARKS).glob("*.json")):
         for name in _earlier(mark).get("files", ()):
