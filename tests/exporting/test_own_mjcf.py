@@ -53,6 +53,8 @@ ARM = """\
   <asset><material class="arm" name="black" rgba="0.03 0.03 0.03 1"/><mesh file="part.obj"/></asset>
   <!-- <inertial mass="1"/> in a comment, with a stray > -->
   <worldbody>
+    <light name="spot" mode="targetbodycom" target="wrist" pos="0 -1 2"/>
+    <camera name="follow" mode="targetbodycom" target="upper" pos="1 -1 2"/>
     <body name="base" childclass="arm" quat="0.9 0.1 -0.2 0.3">
       <inertial mass="4" pos="0 0 0" diaginertia="0.004 0.004 0.007"/>
       <geom mesh="part" material="black" class="visual"/>

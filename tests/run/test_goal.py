@@ -78,8 +78,9 @@ def test_goals_that_are_reached_or_unknown():
     outlook = Outlook(Goal("torque", 0.5), fit, [data], check)
     assert outlook.reached
     assert "which is enough" in outlook.standing(None).sentence()
-    with pytest.raises(ArmidError, match=r"no base parameter of the fit.*did you mean"):
-        Outlook(Goal("Izz1r", 0.1), fit, [data], check)
+    with pytest.raises(ArmidError, match=r"Izz1r.*Izz1R"):
+        Goal("Izz1r", 0.1).check(robot)
+    Goal("Izz1R", 0.1).check(robot)
 
 
 def test_out_of_reach_is_said():

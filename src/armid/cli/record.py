@@ -22,7 +22,7 @@ from armid.progress import watch_progress
     output("log to write: .parquet, .csv or .mcap"),
     arg("--seconds S", "how long (default: until Ctrl-C)", float),
     arg("--rate HZ", "rows per second (default: 500, or 125 of older controllers)", float),
-    arg("--robot NAME", "name of the robot, for the log", default=""),
+    arg("--robot NAME", "name of the robot, for the log"),
     arg("--patience S", "how long to try to connect again", default=10.0),
 )
 def record(options: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def record(options: argparse.Namespace) -> int:
             options.output,
             seconds=options.seconds,
             rate_hz=options.rate,
-            robot=options.robot,
+            robot=options.robot or "",
             patience_s=options.patience,
             tell=lambda text: shown.line(text, timed=False),
         )

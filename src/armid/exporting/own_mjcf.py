@@ -37,8 +37,8 @@ _FOLLOWING = {
     "tendon": "invweight0",
     "flexedge": "invweight0",
     "actuator": "acc0",
-    "cam": "poscom0",
-    "light": "poscom0",
+    "cam": "pos0 poscom0 mat0",
+    "light": "pos0 poscom0 dir0",
     "bvh": "aabb child nodeid depth",
     "efm0": "L",
 }

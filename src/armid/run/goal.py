@@ -13,9 +13,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from armid.arrays import Array
-from armid.dynamics.model import Motion
+from armid.dynamics.model import Model, Motion
 from armid.dynamics.sensitivity import Sensitivity
-from armid.errors import ArmidError, nearest
+from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.fit import Fit
 from armid.excitation import Fourier, design_problem
 from armid.robot import Robot
@@ -44,6 +44,12 @@ class Goal:
                 f'--until {" ".join(words)}: is no goal; write a parameter or torque and a share: "mx2R 2%"'
             )
         return cls(found[1], 0.01 * float(found[2]))
+
+    def check(self, robot: Robot) -> None:
+        """Refuse a parameter that is no base parameter of the robot."""
+        base = Model(robot).base
+        if self.what not in (TORQUE, *base.labels, *base.kept):
+            raise UnknownNameError("--until", self.what, (TORQUE, *base.labels))
 
 
 @dataclass(frozen=True)
@@ -101,11 +107,7 @@ class Outlook:
             size = np.sqrt(np.mean(fit.predict(few, sigma=False).torque ** 2, axis=0))
             return [regressor[:, joint] for joint in range(regressor.shape[1])], size
         known = {**dict(zip(fit.columns, fit.columns, strict=True)), **dict(zip(fit.names, fit.columns, strict=True))}
-        own = {name: column for name, column in known.items() if column in self._names}
-        if self.goal.what not in own:
-            hint = nearest(self.goal.what, list(own))
-            raise ArmidError(f"--until {self.goal.what}: is no base parameter of the fit{hint}; see `armid model`")
-        place = fit.columns.index(own[self.goal.what])
+        place = fit.columns.index(known[self.goal.what])
         return [np.eye(len(fit.columns))[[place]]], np.abs(fit.values[[place]])
 
     @cached_property

@@ -94,8 +94,8 @@ def _experiments(place: Workplace, tell: Callable[[Done], None]) -> list[list[Do
         rounds.append(carry_out(stages[first : last + 1], replace(place, rounds=number), tell))
         standing = standing_of(place.folder, number)
         shares.append(standing["share"])
-        stuck = len(shares) > 2 and shares[-1] > STUCK * shares[-3]
-        if standing["reached"] or standing["seconds_more"] is None or stuck:
+        far = number > 1 and standing["seconds_more"] is None  # the first outlook is a rough one
+        if standing["reached"] or far or (number > 2 and shares[-1] > STUCK * shares[-3]):
             break
     return rounds
 
@@ -194,7 +194,7 @@ def _check(settings: Settings, robot: Robot) -> None:
     if (path := _path_to_track(settings)) is not None:
         tool_path(path)
     if settings.until:
-        Goal.parse(settings.until)
+        Goal.parse(settings.until).check(robot)
 
 
 def _prepare(folder: Path) -> None:
@@ -378,7 +378,8 @@ def _excite_again(place: Workplace) -> None:
     """Drive what was planned last, for as long as it will take by then, four times what there is at most."""
     s, number = place.settings, place.rounds
     standing, name = standing_of(place.folder, number - 1), _log_names(s, number)[0][-1]
-    seconds = min(MARGIN * standing["seconds_more"], MOST_MORE * standing["seconds"])
+    most = MOST_MORE * standing["seconds"]
+    seconds = min(MARGIN * (standing["seconds_more"] or most), most)
     arm = VirtualRobot(robot_of(s), rate_hz=s.rate, seed=s.seed + 1 + number)
     log = excite(arm, load_plan(place / f"next-{number - 1}" / "plan.json"), periods=max(1, ceil(seconds / s.period)))
     write_log(log.with_channels({}, source=name), place / name)
