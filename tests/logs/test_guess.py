@@ -8,6 +8,7 @@ import armid
 from armid.dynamics.model import Motion
 from armid.logs.guess import guess_recipe
 from armid.logs.log import LogError
+from armid.logs.public import public_log
 from armid.logs.recipe import Recipe
 from tests.estimation.virtual_arms import arm, mujoco_torque
 
@@ -145,3 +146,15 @@ def test_what_says_itself_what_it_is(tmp_path):
     armid.write_log(log, tmp_path / "log.csv")
     with pytest.raises(LogError, match="needs no recipe"):
         guess_recipe([tmp_path / "log.csv"], robot)
+
+
+def test_real_tables(data):
+    """Tables without a header: the clock is found, positions and velocities are offered in order, nothing is wrong."""
+    entry = public_log("ur10e")
+    found = guess_recipe([data / "ur10e" / entry.of_use("train")[0]], armid.load_robot(entry.robot_path(data)))
+    assert found["columns.time"] == 1
+    assert "[2, 3, 4, 5, 6, 7] with derivatives [8, 9, 10, 11, 12, 13]" in found.open[0].evidence
+    entry = public_log("xmate7p")
+    found = guess_recipe([data / "xmate7p" / entry.of_use("train")[0]], armid.load_robot(entry.robot_path(data)))
+    assert [guess.entry for guess in found.guesses] == ["columns.time"]
+    assert found["columns.time"] is None  # it has none

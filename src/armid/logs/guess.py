@@ -7,41 +7,27 @@ told, such as whether a torque was measured before or after the gear, stays an o
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
 from armid.arrays import Array
 from armid.escaping import comment
 from armid.logs.balance import Balance, balance
+from armid.logs.columns import TableColumn, correlation, counts, derivative, numeric_columns, read_name, runs, smoothed
 from armid.logs.log import LogError
 from armid.logs.naming import UNITS, unit
 from armid.logs.read import table_of
 from armid.logs.table import Table
 from armid.robot.robot import Robot
 
-ROWS = 30_000  # that are looked at
 LIKE = 0.98  # correlation of a column with the derivative of another from which it is that derivative
 CLOSE = 0.03  # by which a ratio of units may differ from what it should be
 STEPS_S = {"s": (2e-4, 0.1), "ms": (1.5, 100.0), "us": (150.0, 1e5), "ns": (1.5e5, 1e8)}  # usual, in each unit
-WORDS = {
-    "time": "t time timestamp stamp times secs clock",
-    "position": "q pos position positions angle theta jpos",
-    "velocity": "qd dq vel velocity velocities speed qdot omega jvel",
-    "acceleration": "qdd ddq acc accel acceleration",
-    "effort": "tau torque torques effort moment trq",
-    "current": "i cur curr current currents amp amps",
-    "temperature": "temp temperature",
-}
 COMMANDED = {"target", "ref", "reference", "cmd", "command", "commanded", "des", "desired", "setpoint", "goal"}
-_CHANNEL = {word: channel for channel, words in WORDS.items() for word in words.split()}
-_UNIT = re.compile(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$")
-_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 @dataclass(frozen=True)
@@ -115,29 +101,18 @@ def guess_recipe(paths: Sequence[str | Path], robot: Robot) -> Guesses:
 
 
 @dataclass
-class _Column:
-    """A column's name, taken apart, and its values."""
-
-    number: int
-    name: str
-    values: Array
-    channel: str = ""
-    joint: int | str | None = None
-    unit: str = ""
-    words: frozenset[str] = frozenset()
-
-
-@dataclass
 class _Guesser:
+    """Says one entry after the other."""
+
     table: Table
     robot: Robot
     found: list[Guess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.columns = [_Column(k + 1, name, values) for k, name, values in _numeric(self.table)]
+        self.columns = [TableColumn(k + 1, name, values) for k, name, values in numeric_columns(self.table)]
         self.named = any(not column.name.isdigit() for column in self.columns)
         for column in self.columns if self.named else []:
-            _read_name(column, self.robot.joint_names)
+            read_name(column, self.robot.joint_names)
 
     def say(self, entry: str, value: Any, confidence: float, evidence: str) -> None:
         self.found.append(Guess(entry, value, confidence, evidence))
@@ -151,12 +126,12 @@ class _Guesser:
 
     def _time(self) -> float | None:
         """Say the column and unit of time; the usual step [s]."""
-        likely = [c for c in self.columns if _runs(c.values)]
+        likely = [c for c in self.columns if runs(c.values)]
         own = [c for c in likely if c.channel == "time"]
         if self.named and not own:
-            own = [c for c in likely if not c.channel and not _counts(c.values)]
+            own = [c for c in likely if not c.channel and not counts(c.values)]
         elif not self.named:
-            own = [c for c in likely if not _counts(c.values)]
+            own = [c for c in likely if not counts(c.values)]
         if len(own) != 1:
             self.say("columns.time", None, 0.0, f"{len(own)} columns run like a clock; name one, or give the rate")
             return None
@@ -172,20 +147,20 @@ class _Guesser:
         self.say("units.time", fits[0], 0.9, "by its name" if column.unit else f"{step:g} is a usual step in it")
         return step * UNITS["time"][fits[0]]
 
-    def _place(self, columns: Sequence[_Column]) -> Any:
+    def _place(self, columns: Sequence[TableColumn]) -> Any:
         places = [c.name if self.named else c.number for c in columns]
         return places[0] if len(columns) == 1 else places
 
-    def _groups(self) -> dict[str, list[_Column]]:
+    def _groups(self) -> dict[str, list[TableColumn]]:
         """Columns of each channel in the order of the joints, by their names; those that are not clear stay open."""
-        kinds: dict[tuple[str, frozenset[str]], dict[int | str, _Column]] = {}
+        kinds: dict[tuple[str, frozenset[str]], dict[int | str, TableColumn]] = {}
         twice = set()
         for c in self.columns:
             if c.channel and c.channel != "time" and c.joint is not None and not c.words & COMMANDED:
                 kind = kinds.setdefault((c.channel, c.words), {})
                 twice |= {(c.channel, c.words)} if c.joint in kind else set()
                 kind[c.joint] = c
-        result: dict[str, list[_Column]] = {}
+        result: dict[str, list[TableColumn]] = {}
         count, names = self.robot.n_joints, list(self.robot.joint_names)
         for channel in dict.fromkeys(channel for channel, _ in kinds):
             fitting = []
@@ -201,16 +176,16 @@ class _Guesser:
                 self.say(f"columns.{channel}", None, 0.0, why)
         return result
 
-    def _by_derivative(self, step: float) -> dict[str, list[_Column]]:
+    def _by_derivative(self, step: float) -> dict[str, list[TableColumn]]:
         """Columns without names: positions have a derivative among the others, effort is what balances them."""
-        moving = [c for c in self.columns if np.ptp(c.values) > 0.0 and not _runs(c.values)]
-        slopes = [_derivative(c.values, step) for c in moving]
-        smooth = [_smoothed(c.values, step) for c in moving]
+        moving = [c for c in self.columns if np.ptp(c.values) > 0.0 and not runs(c.values)]
+        slopes = [derivative(c.values, step) for c in moving]
+        smooth = [smoothed(c.values, step) for c in moving]
         child = {
             (a, b)
             for a in range(len(moving))
             for b in range(len(moving))
-            if a != b and _correlation(slopes[a], smooth[b]) > LIKE
+            if a != b and correlation(slopes[a], smooth[b]) > LIKE
         }
         starts = sorted(a for a, _ in child if not any(end == a for _, end in child))
         pairs = [(a, [b for first, b in child if first == a]) for a in starts]
@@ -227,7 +202,7 @@ class _Guesser:
             "rest": rest,
         }
 
-    def _motion(self, groups: Mapping[str, list[_Column]], step: float) -> None:
+    def _motion(self, groups: Mapping[str, list[TableColumn]], step: float) -> None:
         """Say position, velocity and effort as far as names, units and physics agree."""
         if "position" not in groups:
             return
@@ -247,7 +222,9 @@ class _Guesser:
             return
         told = found.get(best)
         if not self.named and (told is None or not told.order_is_clear):
-            self.say("columns.position", None, 0.0, "which column belongs to which joint does not show in the effort")
+            pair = f"{self._place(position)} with derivatives {self._place(groups['velocity'])}"
+            why = f"columns {pair}; which belongs to which joint does not show in the effort, so look at their order"
+            self.say("columns.position", None, 0.0, why)
             return
         errors = "" if told is None else f"; dynamics leave {told.worst:.2f} of the effort unexplained"
         self.say(
@@ -257,7 +234,7 @@ class _Guesser:
         self._velocity(groups, tries[best] * values, step)
         self._effort(groups, told)
 
-    def _position_units(self, columns: Sequence[_Column], values: Array) -> dict[str, float]:
+    def _position_units(self, columns: Sequence[TableColumn], values: Array) -> dict[str, float]:
         """Units that the positions may have, with their values in SI."""
         names = {c.unit for c in columns}
         factor = unit(columns[0].unit, "position") if columns[0].unit else None
@@ -274,13 +251,13 @@ class _Guesser:
             return None
         return errors[0][1]
 
-    def _velocity(self, groups: Mapping[str, list[_Column]], position: Array, step: float) -> None:
+    def _velocity(self, groups: Mapping[str, list[TableColumn]], position: Array, step: float) -> None:
         if "velocity" not in groups:
             return
         ratios = []
         for column, q in zip(groups["velocity"], position.T, strict=True):
-            slope, own = _derivative(q, step), _smoothed(column.values, step)
-            if np.ptp(q) > 1e-3 and _correlation(slope, own) < LIKE:
+            slope, own = derivative(q, step), smoothed(column.values, step)
+            if np.ptp(q) > 1e-3 and correlation(slope, own) < LIKE:
                 why = f"{column.name} is not the derivative of its position"
                 self.say("columns.velocity", None, 0.0, why)
                 return
@@ -296,7 +273,7 @@ class _Guesser:
         self.say("columns.velocity", self._place(groups["velocity"]), 0.95, "derivative of the positions")
         self.say("units.velocity", near[0], 0.95, f"one of it is {usual:.4g} rad/s")
 
-    def _effort(self, groups: Mapping[str, list[_Column]], told: Balance | None) -> None:
+    def _effort(self, groups: Mapping[str, list[TableColumn]], told: Balance | None) -> None:
         """Say where effort is; what it is only if the names do."""
         kind = next((name for name in ("current", "effort", "rest") if name in groups), "")
         if kind == "rest" and told is not None and told.columns is not None:
@@ -335,67 +312,3 @@ class _Guesser:
             self.say("effort", "joint torque", 0.8, "by name and unit")
         else:
             self.say("effort", None, 0.0, "joint torque (after the gear), motor torque (before it), or current?")
-
-
-def _numeric(table: Table) -> list[tuple[int, str, Array]]:
-    """Columns that hold numbers only, their first rows."""
-    result = []
-    for k, name in enumerate(table.names):
-        try:
-            values = next(iter(table.blocks([k], ROWS)), np.empty((0, 1)))[:, 0]
-        except LogError:
-            continue  # text
-        if len(values) > 100 and np.isfinite(values).all():
-            result.append((k, name, values))
-    return result
-
-
-def _read_name(column: _Column, joints: Sequence[str]) -> None:
-    """Take a name such as ``actual_q_3 [deg]`` apart."""
-    text = column.name
-    if match := _UNIT.search(text):
-        column.unit, text = match.group(1), text[: match.start()]
-    plain = re.sub(r"[^a-z0-9]", "", text.lower())
-    own = [joint for joint in joints if re.sub(r"[^a-z0-9]", "", joint.lower()) in plain]
-    if len(own) == 1 and not own[0].isdigit():
-        column.joint = own[0]
-        text = re.sub(re.escape(own[0]), " ", text, flags=re.IGNORECASE)
-    tokens = [token.lower() for token in _TOKEN.findall(text)]
-    numbers = [int(token) for token in tokens if token.isdigit()]
-    if column.joint is None and len(numbers) == 1:
-        column.joint = numbers[0]
-    words = [token for token in tokens if not token.isdigit()]
-    if len(words) > 1 and not column.unit and any(words[-1] in units for units in UNITS.values()) and words[-1] != "m":
-        column.unit = words.pop()
-    channels = {_CHANNEL[word] for word in words if word in _CHANNEL}
-    column.channel = channels.pop() if len(channels) == 1 else ""
-    column.words = frozenset(word for word in words if word not in _CHANNEL)
-
-
-def _runs(values: Array) -> bool:
-    """Whether a column grows steadily, as a clock does."""
-    steps = np.diff(values)
-    usual = float(np.median(steps))
-    return usual > 0.0 and bool(np.mean(steps > 0.0) > 0.99) and bool(np.mean(np.abs(steps / usual - 1.0) < 0.9) > 0.9)
-
-
-def _counts(values: Array) -> bool:
-    """Whether a column counts rows, by whole numbers one apart."""
-    return bool(np.all(values == np.round(values)) and np.median(np.diff(values)) == 1.0)
-
-
-def _smoothed(values: Array, step: float) -> Array:
-    """Low-passed at a twentieth of the rate or 10 Hz, without its ends."""
-    sections = signal.butter(3, min(10.0, 0.05 / step), fs=1.0 / step, output="sos")
-    return np.asarray(signal.sosfiltfilt(sections, values - values.mean()))[20:-20]
-
-
-def _derivative(values: Array, step: float) -> Array:
-    sections = signal.butter(3, min(10.0, 0.05 / step), fs=1.0 / step, output="sos")
-    return np.asarray(np.gradient(signal.sosfiltfilt(sections, values - values.mean()), step))[20:-20]
-
-
-def _correlation(a: Array, b: Array) -> float:
-    a, b = a - a.mean(), b - b.mean()
-    size = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / size if size > 0.0 else 0.0
