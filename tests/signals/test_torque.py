@@ -23,7 +23,7 @@ def swinging(torque):
         (lambda t: 0.0 * t, "effort: is 0 N m at the most, which is no arm's"),
         (lambda t: 1e-9 * t, "N m at the most, which is no arm's; check"),
         (lambda t: 1e9 * t, "N m at the most, which is no arm's; check"),
-        (lambda t: t * [1.0, 0.0], "effort.b: is 0 in all rows although the joint moves; .* leave the joint out"),
+        (lambda t: t * [1.0, 0.0], "effort.b: is 0 in all rows although the joint moves; .* write `null`"),
         (lambda t: np.where(np.arange(6000)[:, None] % 10 < [0, 3], np.nan, t), None),
         (lambda t: np.where(np.arange(6000)[:, None] // 20 % 10 < [0, 3], np.nan, t), "effort.b: misses 30% of its"),
     ],

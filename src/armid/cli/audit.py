@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from armid.cli.arguments import arg
-from armid.cli.options import SEED, command, finish, output, robot_arguments, robot_from
+from armid.cli.options import ARM_CHOICE, SEED, command, finish, output, robot_arguments, robot_from
 from armid.errors import ArmidError
 
 
@@ -15,6 +15,7 @@ from armid.errors import ArmidError
     "Say whether the parameters of a fit (fit.json), a URDF or a robot file are physically consistent; if not, why not "
     "and which consistent set is nearest. Exit code 1 if they are not.",
     *robot_arguments(also="; or a fit (.json), written by `armid identify`"),
+    *ARM_CHOICE,
     arg("--published", "audit the published sets of ROBOT instead"),
     arg("--set NAME", "only this published set (see `armid robots ROBOT`)"),
     SEED,

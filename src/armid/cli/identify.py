@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from armid.cli.arguments import arg
 from armid.cli.options import (
+    ARM_CHOICE,
     LOGS,
     command,
     finish,
@@ -44,6 +45,7 @@ def _methods() -> str:
     "Estimate parameters with intervals. By default armid chooses the signal processing, finds friction of any smooth "
     "form and the delay of each joint's torque, and returns a physically consistent arm; it says what it found.",
     *robot_arguments(),
+    *ARM_CHOICE,
     *LOGS,
     output("fit to write (JSON)", "FIT"),
     arg(

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import arg
-from armid.cli.options import LOGS, ROBOTS, command, finish
+from armid.cli.options import ARM_CHOICE, LOGS, ROBOTS, arm_choice, command, finish
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     "all files are read as one log. Ends with 1 if a log should not be used as it is.",
     *LOGS,
     arg("--robot ROBOT", "library name or description: checks joints, limits and effort against it", values=ROBOTS),
+    *ARM_CHOICE,
 )
 def inspect(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -29,7 +30,7 @@ def inspect(options: argparse.Namespace) -> int:
     from armid.robot import load_robot
     from armid.signals.doctor import examine
 
-    robot = load_robot(options.robot) if options.robot else None
+    robot = load_robot(options.robot, **arm_choice(options)) if options.robot else None
     reports: list[tuple[Examination, dict[str, Any]]] = []
     sources: list[Any] = [options.logs] if options.recipe else list(options.logs)
     for source in sources:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import arg
-from armid.cli.options import command, finish, robot_arguments, robot_from
+from armid.cli.options import ARM_CHOICE, command, finish, robot_arguments, robot_from
 
 if TYPE_CHECKING:
     from armid.dynamics import Model, View
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     "show the base parameters of a robot, in words",
     "Show which parameters can be identified alone, which only in combination, which not at all.",
     *robot_arguments(),
+    *ARM_CHOICE,
     arg(
         "--view NAME",
         "another list of parameters: barycentric, modified-newton-euler, or a published set",

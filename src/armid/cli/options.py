@@ -36,6 +36,11 @@ ROBOT_CHANGES = (
         values="published none",
     ),
 )
+ARM_CHOICE = (
+    arg("--joints NAME...", "the arm's joints in a URDF or MJCF of more than the arm; the rest is locked"),
+    arg("--from LINK", "or the link that the arm's joints hang on", dest="from_link"),
+    arg("--to LINK", "and the one they carry", dest="to_link"),
+)
 HOW_TO_READ = (
     arg("--recipe FILE", "what the columns of LOG mean: a recipe or its name", values="armid.logs.recipe:recipe_names"),
     arg("--effort KIND", "what was measured, for logs that do not say it: {values}", values="armid.logs.log:EFFORTS"),
@@ -165,7 +170,16 @@ def robot_from(options: argparse.Namespace) -> Robot:
         rotors=not options.no_rotors,
         gravity=options.gravity,
         simplify=options.simplify,
+        **arm_choice(options),
     )
+
+
+def arm_choice(options: argparse.Namespace) -> dict[str, Any]:
+    """What `ARM_CHOICE` says, for `load_robot`; nothing for commands without it, whose --joints mean others."""
+    if not hasattr(options, "from_link"):
+        return {}
+    names = [name for text in options.joints or () for name in text.split(",") if name]
+    return {"joints": names, "between": (options.from_link, options.to_link)}
 
 
 def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -> list[Log]:

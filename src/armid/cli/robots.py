@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import arg
-from armid.cli.options import ROBOTS, command, finish
+from armid.cli.options import ARM_CHOICE, ROBOTS, arm_choice, command, finish
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def robots(options: argparse.Namespace) -> int:
     arg("file FILE", "arm.urdf or arm.xml to describe, or arm.yaml for a DH template"),
     arg("-o --output FILE", "file to write (default: FILE with the ending .yaml)"),
     arg("--force", "overwrite an existing file"),
+    *ARM_CHOICE,
 )
 def new(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -62,7 +63,7 @@ def new(options: argparse.Namespace) -> int:
         raise ArmidError(f"{target}: is the file to be described; choose another name with -o")
     if os.path.lexists(target) and not options.force:
         raise ArmidError(f"{target}: exists already; choose another name with -o or overwrite it with --force")
-    write_text(target, description_for(source, target))
+    write_text(target, description_for(source, target, **arm_choice(options)))
     text = f"wrote {target}; edit it, then: armid model {shlex.quote(str(target))}"
     return finish(options, {"file": str(target)}, text)
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import arg
 from armid.cli.display import display
-from armid.cli.options import SEED, command, finish, hashes, motion_from, output, robot_arguments, robot_from
+from armid.cli.options import (
+    ARM_CHOICE,
+    SEED,
+    command,
+    finish,
+    hashes,
+    motion_from,
+    output,
+    robot_arguments,
+    robot_from,
+)
 from armid.errors import ArmidError
 from armid.progress import watch_progress
 
@@ -29,6 +39,7 @@ SUFFIXES = (".parquet", ".csv", ".mcap")
     "Run a plan, a saved trajectory, or a point-to-point motion on the virtual robot (MuJoCo) and write what its "
     "sensors say.",
     *robot_arguments(),
+    *ARM_CHOICE,
     arg("plan [PLAN]", "plan or trajectory file (JSON); or use --points"),
     output("log to write: .parquet, .csv or .mcap", "LOG"),
     arg("--points N", "point-to-point through N random postures instead", int),

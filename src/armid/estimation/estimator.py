@@ -185,7 +185,7 @@ def _range(problem: Problem) -> dict[str, list[list[float]]]:
     rows = [(d.q[d.rows], np.abs(d.qd[d.rows]), problem.used(d)) for d in problem.data]
     for joint in range(problem.robot.n_joints):
         for name, k in (("position", 0), ("speed", 1)):
-            values = np.concatenate([row[k][row[2][:, joint], joint] for row in rows])
+            values = np.concatenate([row[k][row[2][:, joint] | problem.silent[joint], joint] for row in rows])
             parts[name].append(np.quantile(values, (0.0, 1.0) if name == "position" else (0.01, 0.995)).tolist())
     return parts
 

@@ -69,7 +69,7 @@ def identifiability(
     names: Sequence[str], solution: Solution, sigma: Array, terms: Sequence[FrictionTerm] = ()
 ) -> Identifiability:
     """Judge a solution by the standard deviations `sigma` of its values; `terms` are the friction terms among them."""
-    free = np.sum(solution.directions[solution.rank :] ** 2, axis=0) > 0.1
+    free = (np.sum(solution.directions[solution.rank :] ** 2, axis=0) > 0.1) | (solution.scale == 0.0)
     weak = solution.singular_values < WEAK * solution.singular_values[0]
     words = free_combinations(names, solution.directions[weak][::-1][:5])
     curves = {name for term in terms if term.law in (ODD.name, EVEN.name, REST.name) for name in term.names}

@@ -95,7 +95,7 @@ class MixedEffects(ConsistentEstimator):
             inverse=covariance,
             singular_values=1.0 / np.sqrt(np.maximum(eigenvalues, 1e-300)),
             directions=vectors.T,
-            scale=1.0 / spread,
+            scale=np.where(np.diag(factor.normal_equations()[0]) > 0.0, 1.0 / spread, 0.0),
             rank=len(covariance),
             squares=np.zeros(problem.robot.n_joints),
             counts=np.array(factor.counts),
@@ -354,7 +354,7 @@ class _Pass:
         return [
             FrictionTerm(law, joint, (BEND * float(self.fastest[joint]),) if shaped else ())
             for law, shaped in laws
-            for joint in range(self.problem.robot.n_joints)
+            for joint in np.flatnonzero(~self.problem.silent).tolist()
         ]
 
     def _friction_level(self, values: Array) -> Array:

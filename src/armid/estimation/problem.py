@@ -273,9 +273,19 @@ class Problem:
                     matrices.append(stacked.T @ stacked)
             yield CompactFactor(self.names, seen, tuple(matrices), len(block.torque), triangular, tuple(counts))
 
+    @cached_property
+    def silent(self) -> NDArray[np.bool_]:
+        """Joints whose effort no data set has: passive ones, and those that were not measured."""
+        silent = np.ones(self.robot.n_joints, dtype=bool)
+        for dataset in self.data:
+            moves = np.abs(dataset.qd).max(axis=0, initial=0.0) > self.slow_limit(dataset)
+            silent &= moves & ~dataset.use.any(axis=0) if dataset.use is not None else False
+        return silent
+
     def _check_counts(self, factor: CompactFactor) -> None:
-        if min(factor.counts) == 0:
-            joint = self.robot.joint_names[int(np.argmin(factor.counts))]
+        still = np.flatnonzero((np.array(factor.counts) == 0) & ~self.silent)
+        if len(still):
+            joint = self.robot.joint_names[still[0]]
             raise EstimationError(
                 f"joint {joint} never moves faster than the limit below which rows are left out; "
                 "give data in which it moves, or lower slow_floor"

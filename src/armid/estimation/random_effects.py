@@ -181,6 +181,7 @@ class _Likelihood:
     def start(self, sizes: Sequence[float]) -> Array:
         """Noise of a tenth of the torque, effects of a third of their typical size."""
         noise = np.log(np.maximum(1e-2 * self.power / np.maximum(self.counts, 1.0), 1e-300))
+        noise[self.counts == 0.0] = 0.0  # nobody has measured there
         return np.concatenate([noise, 2.0 * np.log(0.3 * np.array(sizes))]) if len(sizes) else noise
 
     def average(self, x: Array, group: int) -> Array:

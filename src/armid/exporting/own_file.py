@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import Array
-from armid.errors import ArmidError, ArmidWarning
+from armid.errors import ArmidError, ArmidWarning, DescriptionError
 from armid.exporting.arm import ExportError
 from armid.exporting.xml_edit import Node
 from armid.files import is_file, read_text
@@ -49,9 +49,12 @@ def own_file(robot: Robot, kind: str, given: str | Path | None) -> Path | None:
             f"{path}: the {kind.upper()} that {robot.name} was read from is not there; name it with --{kind} FILE, so "
             "that it can be completed"
         )
-    other = read_quietly(path, kind)
+    try:
+        other = read_quietly(path, kind)
+    except DescriptionError:
+        return None  # it holds more than the arm, which cannot be read
     if other.n_joints > robot.n_joints:
-        return None  # the fit is of its first links: it takes a new file to say so
+        return None  # the fit is of its first links, or of a part: it takes a new file to say so
     _check_same(robot, other, path)
     return path
 

@@ -85,6 +85,7 @@ def _robot(entries: Description, source: str, folder: Path) -> Robot:
         gravity=np.array(entries.gravity) if isinstance(entries.gravity, tuple) else gravity,
         limits=_limits(entries.limits, robot),
         drives=_drives(entries.drives, robot),
+        passive=_passive(entries.drives, robot.n_joints),
         coupling=_coupling(entries.drives.coupling_matrix, robot.n_joints),
         current_gain=_current_gain(entries.drives, robot.n_joints),
         friction=_friction("friction", entries.friction, robot.n_joints),
@@ -122,7 +123,7 @@ def _kinematics(entries: Description, source: str, folder: Path) -> Robot:
     if not is_file(path):
         problem = f"names {shown(str(path))}, which is not there; paths are relative to the robot file"
         raise FieldError("kinematics.file", problem)
-    return read_urdf(path) if isinstance(kinematics, UrdfFile) else read_mjcf(path)
+    return (read_urdf if isinstance(kinematics, UrdfFile) else read_mjcf)(path, kinematics.chain)
 
 
 def _per_joint(field: str, values: PerJoint[Value], joints: int) -> list[Value]:
@@ -218,6 +219,13 @@ def _current_gain(entries: DriveEntries, n: int) -> tuple[tuple[float, ...], ...
         return None
     gains = _per_joint("drives.current_gain", entries.current_gain, n)
     return tuple(tuple(float(factor) for factor in gain) for gain in gains)
+
+
+def _passive(entries: DriveEntries, n: int) -> tuple[bool, ...]:
+    passive = _per_joint("drives.passive", entries.passive, n)
+    if all(passive):
+        raise FieldError("drives.passive", "holds every joint; without a torque nothing tells the size of the masses")
+    return tuple(passive) if any(passive) else ()
 
 
 def _friction(field: str, entries: FrictionEntries, n: int) -> tuple[Friction, ...]:

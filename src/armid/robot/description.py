@@ -13,6 +13,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.files import FieldError, checked, convert, parse_yaml, shown
+from armid.robot.chain import Chain
 from armid.robot.geometry import DHRow
 from armid.robot.inertia import from_com
 from armid.robot.quantities import Number, PerJoint, Vector
@@ -105,16 +106,26 @@ class StandardDH(DHTable, tag="standard-dh"):
     """The classical convention."""
 
 
-class UrdfFile(DescriptionSection, tag_field="convention", tag="urdf"):
-    """Kinematics of a URDF file."""
+class ArmFile(DescriptionSection, tag_field="convention", rename={"start": "from", "end": "to"}):
+    """Kinematics of a file, of which the arm may be a part: see `armid.robot.chain`."""
 
     file: str
+    joints: list[str] = []
+    start: str | None = None
+    end: str | None = None
+
+    @property
+    def chain(self) -> Chain:
+        """The arm's joints."""
+        return Chain(tuple(self.joints), self.start, self.end)
 
 
-class MjcfFile(DescriptionSection, tag_field="convention", tag="mjcf"):
-    """Kinematics of an MJCF file."""
+class UrdfFile(ArmFile, tag="urdf"):
+    """A URDF file."""
 
-    file: str
+
+class MjcfFile(ArmFile, tag="mjcf"):
+    """An MJCF file."""
 
 
 class Tool(DescriptionSection):
@@ -158,6 +169,7 @@ class DriveEntries(DescriptionSection):
     coupled: PerJoint[bool] = PerJoint(True)
     coupling_matrix: list[list[Number]] = []
     current_gain: PerJoint[Gain] | None = None
+    passive: PerJoint[bool] = PerJoint(False)
 
 
 class FrictionEntries(DescriptionSection):

@@ -12,6 +12,7 @@ from pathlib import Path
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import parse_xml, plain, read_text
 from armid.robot.build import reflected_drives, robot_from_yaml
+from armid.robot.chain import Chain
 from armid.robot.friction import Friction
 from armid.robot.mjcf import read_mjcf
 from armid.robot.robot import Robot
@@ -33,6 +34,8 @@ def load_robot(
     rotors: bool = True,
     gravity: Sequence[float] | None = None,
     simplify: str | None = None,
+    joints: Sequence[str] = (),
+    between: tuple[str | None, str | None] = (None, None),
 ) -> Robot:
     """Load a robot from the library or from a ``.yaml``, ``.urdf`` or MJCF ``.xml`` file.
 
@@ -42,11 +45,15 @@ def load_robot(
         rotors: False leaves rotor inertias out.
         gravity: gravity in the base frame [m/s^2] (default: as described).
         simplify: named set of zero parameters, or ``none`` (default: ``published`` where the description has it).
+        joints: names of the arm's joints in a URDF or MJCF file of more than the arm; the others are locked where they
+            are, and their links count as part of those they hang on.
+        between: links from and to which the arm's joints lie, instead; None for the file's first link, and for its
+            tips.
 
     Returns:
         The robot with these choices applied.
     """
-    result = _read(str(robot), links)
+    result = _read(str(robot), links, Chain(tuple(joints), *between))
     if simplify is None:
         simplify = "published" if "published" in result.simplifications else "none"
     result = result.simplified(simplify)
@@ -64,7 +71,9 @@ def robot_digest(robot: Robot) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _read(name: str, links: int | None) -> Robot:
+def _read(name: str, links: int | None, chain: Chain) -> Robot:
+    if chain and Path(name).suffix.lower() not in (".urdf", ".xml", ".mjcf"):
+        raise DescriptionError(name, "joints", "are chosen from URDF and MJCF files, or in a robot file's kinematics")
     if name in library_names():
         folder = resources.files("armid.robot.library")
         return robot_from_yaml(folder.joinpath(f"{name}.yaml").read_text("utf-8"), name, Path(), links)
@@ -78,7 +87,7 @@ def _read(name: str, links: int | None) -> Robot:
         root = parse_xml(path).tag
         if root not in ("mujoco", "robot"):
             raise DescriptionError(name, f"<{root}>", "is neither a URDF (<robot>) nor an MJCF (<mujoco>)")
-        bare = read_mjcf(path) if root == "mujoco" else read_urdf(path)
+        bare = read_mjcf(path, chain) if root == "mujoco" else read_urdf(path, chain)
         full = _with_defaults(bare)
         return full if links is None else full.first_links(links)
     problem = f"has the ending {suffix!r}" if suffix else "has no ending that says what it is"

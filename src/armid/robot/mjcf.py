@@ -19,6 +19,7 @@ from armid.errors import (
     RoundedAngleWarning,
 )
 from armid.files import FieldError, parse_xml
+from armid.robot.chain import WHOLE, Chain
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
@@ -27,13 +28,16 @@ from armid.robot.shapes import around_box, around_mesh
 _SNAP = 2e-5  # rotations this near to a right angle were meant as one (four printed decimals)
 
 
-def read_mjcf(path: Path) -> Robot:
-    """Read an MJCF file: hinge and slide joints, gravity, ranges, damping, frictionloss, inertia."""
+def read_mjcf(path: Path, chain: Chain = WHOLE) -> Robot:
+    """Read an MJCF file: hinge and slide joints, gravity, ranges, damping, frictionloss, inertia.
+
+    Bodies behind joints outside `chain` are merged with those they hang on.
+    """
     root = parse_xml(path)  # refuses malformed files and entity bombs before MuJoCo sees them
     if root.tag != "mujoco":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not an MJCF; its first element must be <mujoco>")
     try:
-        return _build(path, *compile_mjcf(path))
+        return _build(path, *compile_mjcf(path), chain)
     except FieldError as error:
         raise DescriptionError(str(path), error.field, error.problem) from None
 
@@ -76,7 +80,7 @@ def _one_line(error: Exception) -> str:
     return re.sub(r"\s+", " ", str(error)).strip()
 
 
-def _build(path: Path, model: Any, meshes: bool) -> Robot:
+def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
     import mujoco
 
     source = str(path)
@@ -94,6 +98,7 @@ def _build(path: Path, model: Any, meshes: bool) -> Robot:
             raise DescriptionError(source, field, "holds values that are not finite")
     hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
     places: dict[int, tuple[int, Array]] = {0: (0, np.eye(4))}
+    chosen = _chosen(source, model, chain)
     joints: list[Joint] = []
     lengths: list[Length] = []
     rows: list[list[float]] = []
@@ -103,7 +108,9 @@ def _build(path: Path, model: Any, meshes: bool) -> Robot:
         link, frame = places[int(model.body_parentid[body])]
         frame = frame @ placement(_rotation(model.body_quat[body]), model.body_pos[body])
         for index in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
-            name = model.joint(index).name or f"joint{index + 1}"
+            name = _joint_name(model, index)
+            if name not in chosen:
+                continue
             kind = int(model.jnt_type[index])
             if kind not in (hinge, slide):
                 raise DescriptionError(source, f"joint {name!r}", "is free or ball; hinge and slide are supported")
@@ -151,6 +158,19 @@ def _build(path: Path, model: Any, meshes: bool) -> Robot:
         nominal_rotors=armature,
         nominal_joints=meant,
     )
+
+
+def _chosen(source: str, model: Any, chain: Chain) -> set[str]:
+    bodies = [model.body(body).name or f"body{body}" for body in range(model.nbody)]
+    joints: dict[str, tuple[str, ...]] = {}
+    for index, body in enumerate(model.jnt_bodyid):
+        joints[bodies[body]] = (*joints.get(bodies[body], ()), _joint_name(model, index))
+    parents = {name: bodies[parent] for name, parent in zip(bodies[1:], model.body_parentid[1:], strict=True)}
+    return chain.chosen(source, joints, parents)
+
+
+def _joint_name(model: Any, index: int) -> str:
+    return model.joint(index).name or f"joint{index + 1}"
 
 
 def _name(model: Any, path: Path) -> str:

@@ -230,6 +230,7 @@ class Robot:
         lengths: named geometric constants.
         limits: of position, velocity, acceleration, torque, workspace.
         drives: one per joint.
+        passive: per joint, whether no motor drives it, so that its effort says nothing; empty if all are driven.
         rotors: whether rotor inertias are part of the model.
         coupling: (n, n) matrix R with q_motor = R q_joint, or None.
         current_gain: per joint a polynomial from current [A] to joint torque [N m], lowest power first; or None.
@@ -258,6 +259,7 @@ class Robot:
     lengths: tuple[Length, ...] = ()
     limits: Limits = field(default_factory=lambda: Limits.unknown(0))
     drives: tuple[Drive, ...] = ()
+    passive: tuple[bool, ...] = ()
     rotors: bool = True
     coupling: Array | None = None
     current_gain: tuple[tuple[float, ...], ...] | None = None
@@ -334,6 +336,7 @@ class Robot:
             "lengths": tuple(length for length in self.lengths if length.joint < count),
             "limits": _cut_limits(self.limits, count),
             "drives": self.drives[:count],
+            "passive": self.passive[:count],
             "coupling": None if self.coupling is None else self.coupling[:count, :count],
             "current_gain": None if self.current_gain is None else self.current_gain[:count],
             "friction": self.friction[:count],
@@ -349,6 +352,12 @@ class Robot:
             value = getattr(self, name)
             cut[name] = None if value is None else value[:count]
         return replace(self, **cut)
+
+    def refuse_passive(self, what: str) -> None:
+        """Refuse an arm with a joint that no motor drives; `what` needs every joint to follow a command."""
+        for name, passive in zip(self.joint_names, self.passive, strict=False):
+            if passive:
+                raise DescriptionError(self.source, "drives.passive", f"holds {name}, so that {what}")
 
     def without_rotors(self) -> Robot:
         """The robot with rotor inertias left out."""
@@ -479,7 +488,7 @@ def _check_parts(robot: Robot) -> None:
             raise FieldError(name, "holds numbers larger than anything in mechanics")
     if not all(drive.gear_ratio for drive in robot.drives):
         raise FieldError("drives", "has a gear ratio of zero; give motor speed over joint speed")
-    for name in ("drives", "friction", "current_gain", "nominal_joints"):
+    for name in ("drives", "passive", "friction", "current_gain", "nominal_joints"):
         if len(getattr(robot, name) or ()) not in (0, n):
             raise FieldError(name, f"has {len(getattr(robot, name))} entries for {n} joints")
     numbers = [("springs", spring.joint) for spring in robot.springs]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 
@@ -26,22 +28,30 @@ _DH_ROWS = """\
 """
 
 
-def description_for(source: Path, target: Path) -> str:
-    """Text of a robot file for a URDF or MJCF file, or a template with a DH table for a .yaml name."""
+def description_for(source: Path, target: Path, **arm: Any) -> str:
+    """Text of a robot file for a URDF or MJCF file, or a template with a DH table for a .yaml name.
+
+    `arm` chooses joints of the file, as in `load_robot`.
+    """
     if source.suffix.lower() in (".yaml", ".yml"):
         return _text(source.stem, _DH_ROWS, None, 3)
     if source.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
         problem = "is neither a .urdf nor an .xml file to describe nor a .yaml file to create"
         raise DescriptionError(str(source), "", problem)
-    robot = load_robot(source)
+    robot = load_robot(source, **arm)
     mjcf = source.suffix.lower() != ".urdf" and b"<mujoco" in source.read_bytes()
     relative = os.path.relpath(source.resolve(), target.resolve().parent)
     rows = (
         f"  convention: {'mjcf' if mjcf else 'urdf'}\n"
         f"  file: {json.dumps(relative, ensure_ascii=False)}\n"
-        f"  # joints, in order: {comments(robot.joint_names)}\n"
+        + (f"  joints: {json.dumps(robot.joint_names, ensure_ascii=False)}\n" if _chosen(arm) else "")
+        + f"  # joints, in order: {comments(robot.joint_names)}\n"
     )
     return _text(robot.name or source.stem, rows, robot, robot.n_joints)
+
+
+def _chosen(arm: Mapping[str, Any]) -> bool:
+    return bool(arm.get("joints")) or any(arm.get("between", ()))
 
 
 def _text(name: str, kinematics: str, robot: Robot | None, joints: int) -> str:

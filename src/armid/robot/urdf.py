@@ -15,6 +15,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.files import LARGEST, FieldError, parse_xml
+from armid.robot.chain import WHOLE, Chain
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
@@ -45,13 +46,13 @@ class _Place(NamedTuple):
     meant: Array
 
 
-def read_urdf(path: Path) -> Robot:
-    """Read a URDF file (xacro already expanded). Fixed joints are merged with their inertia."""
+def read_urdf(path: Path, chain: Chain = WHOLE) -> Robot:
+    """Read a URDF file (xacro already expanded). Links behind fixed joints, and those outside `chain`, are merged."""
     root = parse_xml(path)
     if root.tag != "robot":
         raise DescriptionError(str(path), f"<{root.tag}>", "is not a URDF; its first element must be <robot>")
     try:
-        return _Reader(path, root).robot(path.stem)
+        return _Reader(path, root, chain).robot(path.stem)
     except FieldError as error:
         raise DescriptionError(str(path), error.field, error.problem) from None
 
@@ -59,13 +60,19 @@ def read_urdf(path: Path) -> Robot:
 class _Reader:
     """Walks the tree of one file and collects what the Robot needs."""
 
-    def __init__(self, path: Path, root: Element) -> None:
+    def __init__(self, path: Path, root: Element, chain: Chain) -> None:
         self.source = str(path)
         self.folder = path.parent
         self.root = root
         self._refuse_xacro()
         self.links = self._named("link")
         self.edges = [self._edge(element) for element in self._named("joint").values()]
+        movable = {edge.child: (edge.name,) for edge in self.edges if edge.kind in _MOVING}
+        self.chosen = chain.chosen(self.source, movable, {edge.child: edge.parent for edge in self.edges})
+        for edge in self.edges:
+            if not chain and edge.kind not in (*_MOVING, "fixed"):
+                problem = f"has type {edge.kind!r}; {_SUPPORTED} are supported, others where the arm's joints are named"
+                raise DescriptionError(self.source, f"joint {edge.name!r}", problem)
         self.places: dict[str, _Place] = {}
         self.joints: list[Joint] = []
         self.meant: list[Joint] = []
@@ -126,8 +133,6 @@ class _Reader:
     def _edge(self, element: Element) -> _Edge:
         name, kind = element.get("name", ""), element.get("type", "")
         where = f"joint {name!r}"
-        if kind != "fixed" and kind not in _MOVING:
-            raise DescriptionError(self.source, where, f"has type {kind!r}; {_SUPPORTED} are supported")
         ends = []
         for tag in ("parent", "child"):
             end = element.find(tag)
@@ -192,11 +197,11 @@ class _Reader:
     def _add(self, edge: _Edge) -> None:
         parent = self.places[edge.parent]
         origin, meant = parent.frame @ edge.origin, parent.meant @ edge.meant
-        mimics = edge.element.find("mimic") is not None
+        mimics = edge.element.find("mimic") is not None and edge.name in self.chosen
         if mimics:
             message = f"{self.source}: joint {edge.name!r} mimics another; it is locked at zero"
             warnings.warn(ArmidWarning(message), stacklevel=2)
-        if edge.kind == "fixed" or mimics:
+        if edge.name not in self.chosen or mimics:
             self.places[edge.child] = _Place(parent.link, origin, meant)
             return
         axis = self._axis(edge)

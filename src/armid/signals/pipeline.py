@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armid.arrays import Mask
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import load_yaml, plain, read_text
 from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream, without_garbage
@@ -145,7 +146,7 @@ def _check_torque(data: Dataset, source: str) -> None:
     torque, moving = data.torque, np.std(data.q[data.rows], axis=0) > MOVES
     if not moving.any():
         return
-    known = np.isfinite(torque)
+    known = np.isfinite(torque) if data.use is None else np.isfinite(torque) & data.use.any(axis=0)
     largest = float(np.abs(torque[known]).max(initial=0.0))
     if known.any() and not LEAST_TORQUE < largest < MOST_TORQUE:
         problem = f"is {largest:.3g} N m at the most, which is no arm's; check the recipe's column, unit and gain"
@@ -153,8 +154,8 @@ def _check_torque(data: Dataset, source: str) -> None:
     for name, column, good, moves in zip(data.joints, torque.T, known.T, moving, strict=True):
         if moves and good.sum() > 1 and np.ptp(column[good]) <= 1e-12 * np.abs(column[good]).max():
             problem = (
-                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, or the "
-                "joint has no motor, leave the joint out"
+                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, write "
+                "`null` for its column in the recipe; if there is no motor, say so in the robot file (drives.passive)"
             )
             raise LogError(source, f"effort.{name}", problem)
 
@@ -195,7 +196,7 @@ def process(
 
 def _key(steps: Pipeline, robot: Robot | None) -> str:
     """What decides about the data set of a log: the steps, and what they use of a robot."""
-    used = None if robot is None else (robot.joint_names, robot.drives, robot.coupling)
+    used = None if robot is None else (robot.joint_names, robot.drives, robot.coupling, robot.passive)
     return json.dumps([steps.to_data(), plain(used)])
 
 
@@ -216,6 +217,7 @@ def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
             log, said = step.apply(log, robot)
             notes += said
             applied.append(step)
+    log, silent = _without_silent(log, robot)
     try:
         data = strategy.dataset(log)
     except SignalError as error:
@@ -223,7 +225,25 @@ def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
             raise
         raise SignalError(error.step, f"{log.info.source}: {error.problem}") from None
     recorded = (*(step.to_data() for step in applied), *data.pipeline)
+    if silent.any():
+        use = ~silent if data.use is None else data.use & ~silent
+        notes += (note("signals.silent_joints", joints=[data.joints[j] for j in np.flatnonzero(silent)]),)
+        data = replace(data, use=np.broadcast_to(use, data.torque.shape).copy())
     return replace(data, pipeline=recorded, notes=notes + data.notes)
+
+
+def _without_silent(log: Log, robot: Robot | None) -> tuple[Log, Mask]:
+    """The log with zeros for the effort of joints that have none, and which these are: passive or not measured.
+
+    A log without any effort is left as it is: strategies say what is missing.
+    """
+    silent: Mask = np.zeros(len(log.joints), dtype=bool)
+    if "effort" not in log or not np.isfinite(log["effort"]).any():
+        return log, silent
+    silent |= ~np.isfinite(log["effort"]).any(axis=0)
+    if robot is not None and robot.passive:
+        silent |= np.array(robot.passive)
+    return (log.with_channels({"effort": np.where(silent, 0.0, log["effort"])}) if silent.any() else log), silent
 
 
 def check_robot(info: LogInfo, robot: Robot) -> None:
@@ -329,7 +349,7 @@ def _chosen(log: Log) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
     from armid.signals.doctor.examine import examine
 
     required_position(log)
-    ordered, _ = Repair(max_gap_s=0.0).apply(log, None)
+    ordered = _without_silent(Repair(max_gap_s=0.0).apply(log, None)[0], None)[0]
     if len(ordered) < 8:
         raise LogError(log.info.source, "time", f"has {len(ordered)} samples in order; at least 8 are needed")
     report = examine(log)

@@ -101,7 +101,7 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
         standstill=_near(data, np.abs(data.qd)) <= MOVING,
         outside=_outside(fit, data.q[rows]),
         left_out=~problem.used(replace(data, use=None)),
-        use=np.ones(velocity.shape, dtype=bool) if data.use is None else _trusted(data),
+        use=np.ones(velocity.shape, dtype=bool) if data.use is None else _trusted(data, problem.silent),
         raw_measured=None if raw is None else raw[rows],
         raw_predicted=None if raw is None else full[rows],
         noise=data.torque_noise,
@@ -189,8 +189,8 @@ def _outside(fit: Fit, q: Array) -> Mask:
     return np.asarray((q < low - BESIDE) | (q > high + BESIDE))
 
 
-def _trusted(data: Dataset) -> NDArray[np.bool_]:
-    """Rows that hold measured torque; those left out only because the joint rests count as measured."""
+def _trusted(data: Dataset, silent: Mask) -> NDArray[np.bool_]:
+    """Rows that hold measured torque; those left out only because the joint rests count, but not of `silent` joints."""
     finite: NDArray[np.bool_] = np.isfinite(data.torque)
     resting = np.abs(data.qd[data.rows]) <= max((step.get("rest_speed", 0.0) for step in data.pipeline), default=0.0)
-    return finite & (np.asarray(data.use, dtype=bool) | resting)
+    return finite & (np.asarray(data.use, dtype=bool) | resting) & ~silent

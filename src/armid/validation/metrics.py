@@ -90,6 +90,8 @@ def joint_metrics(
 
 def correlation(measured: Array, predicted: Array) -> float:
     """ER-16 (18): sum of products of the deviations from the means, over the roots of their squares."""
+    if not len(measured):
+        return float("nan")
     a, b = measured - np.mean(measured), predicted - np.mean(predicted)
     return ratio(float(a @ b), float(np.sqrt((a @ a) * (b @ b))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,7 +82,9 @@ class ResidualAnalysis:
 def analyse(
     name: str, joint: int, parts: Sequence[Comparison], temperatures: Sequence[Array | None] = ()
 ) -> ResidualAnalysis:
-    """Look at the error of one joint in one data set or several."""
+    """Look at the error of one joint in one data set or several; there is none where no row holds its torque."""
+    if not any(part.use[:, joint].any() for part in parts):
+        parts = [replace(part, use=np.ones_like(part.use), measured=part.predicted) for part in parts]
     whole = [_of_joint(part, joint) for part in parts]
     time, velocity, error, sigma, slope, load = (np.concatenate([w[k] for w in whole]) for k in range(6))
     reversal = np.concatenate([part.reversal[part.use[:, joint], joint] for part in parts])

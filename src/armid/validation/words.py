@@ -82,7 +82,7 @@ def _structure(joint: str, nrms_moving: float, noise_ratio: float, share: float,
 WORDS: dict[str, Any] = {
     "poor_joint": _poor_joint,
     "training_data": "The model was made from some of these data, so that they prove nothing about other motion.",
-    "unmoved": lambda joints: f"Nothing is proved of {', '.join(joints)}, which did not move.",
+    "unmoved": lambda joints: f"Nothing is proved of {', '.join(joints)}, which did not move or has no effort.",
     "at_reversals": _joint("around changes of direction the error is {rms:.3g} N m, above {limit:.2g} N m."),
     "at_standstill": _joint("at rest, {rms:.3g} N m are beyond what friction can hold, above {limit:.2g} N m."),
     "coverage": _joint(

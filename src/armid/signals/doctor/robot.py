@@ -84,7 +84,7 @@ def examine_limits(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
 
 def _strength(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
     """Torques beyond the limits, or so far below all of them that the gear must be missing."""
-    size = np.nanpercentile(np.abs(log["effort"]), 99.0, axis=0) if len(log) else np.zeros(robot.n_joints)
+    size = np.percentile(np.nan_to_num(np.abs(log["effort"])), 99.0, axis=0) if len(log) else np.zeros(robot.n_joints)
     limit, ratio = robot.limits.torque, np.abs([drive.gear_ratio for drive in robot.drives])
     for joint in np.flatnonzero(size > _STRONG * limit):
         name = robot.joint_names[joint]
