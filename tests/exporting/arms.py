@@ -92,7 +92,7 @@ def truth(robot, seed=0):
     """An arm that can exist, with every parameter of the model."""
     rng = np.random.default_rng(seed)
     values = {}
-    for number in range(1, robot.n_joints + 1):
+    for number in range(1, len(robot.links) + 1):
         mass, com, size = rng.uniform(1.0, 4.0), rng.normal(0.0, 0.08, 3), rng.normal(size=(3, 3))
         second = mass * 0.004 * (size @ size.T + np.eye(3))
         phi = from_com(mass, com, np.trace(second) * np.eye(3) - second)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import armid
-from armid.errors import ArmidWarning
+from armid.dynamics.model import Motion
+from armid.errors import ArmidWarning, DescriptionError
 from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.exporting import ExportError, export
@@ -17,6 +18,7 @@ from armid.logs import read_log
 from armid.logs.public import public_log
 from armid.robot.geometry import from_rpy
 from armid.robot.inertia import from_com, to_com
+from armid.robot.robot import inertial_names
 from armid.signals import process
 from tests.exporting.arms import URDF, fitted, library_fit, range_error, small_fit, states, written
 
@@ -176,19 +178,30 @@ def test_first_links_make_a_new_file(home, tmp_path):
         export(fit, ["urdf"], tmp_path / "b", urdf=home / "small.urdf")
 
 
-def test_joints_that_mimic_are_locked(tmp_path):
-    """armid takes a mimicking joint as fixed at zero; the file's torque is then the fit's with that joint at zero."""
+def test_joints_that_mimic_move_along(tmp_path):
+    """The file's torque, with the joint moved as it mimics, is the fit's; formats that cannot say so are refused."""
     mimic = '<axis xyz="0 1 0"/><limit effort="1" velocity="1" lower="-1" upper="1"/><mimic joint="roll"/></joint>'
     text = URDF.replace('<joint name="mount" type="fixed">', '<joint name="mount" type="revolute">')
     head, tail = text.split('rpy="0.1 0.2 0.3"/></joint>')
     path = written(tmp_path, f'{head}rpy="0.1 0.2 0.3"/>{mimic}{tail}')
-    with pytest.warns(ArmidWarning, match="mimics"):
-        robot = armid.load_robot(path, rotors=False)
+    robot = armid.load_robot(path, rotors=False)
+    assert [follower.joint.name for follower in robot.dependent] == ["mount"]
     fit = fitted(replace(robot, friction=tuple(replace(law, offset=False) for law in robot.friction)))
     export(fit, ["urdf"], tmp_path / "out")
+    again = armid.load_robot(tmp_path / "out/small.urdf", rotors=False)
+    np.testing.assert_allclose(again.nominal_inertia, fit_links(fit), rtol=0.0, atol=1e-12)
     motion = states(robot, 100, 2)
-    torque = sum(pinocchio_torque(tmp_path / "out/small.urdf", robot, motion))
+    whole = Motion(robot.all_positions(motion.q), motion.qd @ robot.ratios.T, motion.qdd @ robot.ratios.T)
+    every = armid.Robot("every", "", robot.links)
+    torque = sum(pinocchio_torque(tmp_path / "out/small.urdf", every, whole)) @ robot.ratios
     assert range_error(torque, fit.predict(motion).torque) < 1e-9
+    with pytest.raises(DescriptionError, match="follows other joints, so that this arm is exported only to urdf"):
+        export(fit, ["urdf", "c"], tmp_path / "b")
+
+
+def fit_links(fit):
+    values = [fit.standard_parameters[name] for k in range(len(fit.robot.links)) for name in inertial_names(k + 1)]
+    return np.array(values).reshape(-1, 10)
 
 
 def test_rounded_angles_are_said(tmp_path):

@@ -146,9 +146,9 @@ def test_rounded_angles_do_not_add_parameters(write):
 
 
 def test_constraints_are_reported_as_ignored(write):
-    """Equality constraints close loops that armid does not model; it says so."""
-    equality = '<equality><joint joint1="turn" joint2="roll"/></equality></mujoco>'
-    with pytest.warns(ArmidWarning, match="equality constraints are ignored"):
+    """Equality constraints that close loops are not modelled; it says so."""
+    equality = '<equality><joint joint1="turn" joint2="roll" polycoef="0 1 0.2 0 0"/></equality></mujoco>'
+    with pytest.warns(ArmidWarning, match="equality constraints other than linear ones between joints are ignored"):
         assert load_robot(write(ARM.replace("</mujoco>", equality))).n_joints == 5
 
 

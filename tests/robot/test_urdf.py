@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armid import Model, link_frames, load_robot
-from armid.errors import ArmidWarning, ImpossibleInertiaWarning, RoundedAngleWarning
+from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.robot.inertia import impossibility
 
 BODY = '<inertial><origin xyz="{1}" rpy="0.2 -0.1 0.3"/><mass value="{0}"/>{2}</inertial>'
@@ -202,17 +202,18 @@ def test_impossible_inertia_is_reported_with_its_reason(load):
     assert impossibility(robot.nominal_inertia[0]) is not None
 
 
-def test_mimic_joint_is_locked_and_reported(load):
-    """A mimic joint does not move; its link becomes part of the one before, and the warning is not about inertia."""
+def test_mimic_joint_follows(load):
+    """A mimic joint is no joint of its own but moves its link as the file says; it must name one."""
     text = chain(
         joint("j1", "revolute", "l0", "l1"),
         joint("j2", "revolute", "l1", "l2", '<mimic joint="j1" multiplier="-1"/>'),
     )
-    with pytest.warns(ArmidWarning, match="j2.*mimic") as caught:
-        robot = load(text)
+    robot = load(text)
     assert robot.joint_names == ("j1",)
-    assert robot.nominal_inertia[0, 0] == 2.0
-    assert not any(issubclass(w.category, ImpossibleInertiaWarning) for w in caught)
+    assert robot.ratios.tolist() == [[1.0], [-1.0]]
+    assert robot.nominal_inertia[:, 0].tolist() == [1.0, 1.0]
+    with pytest.raises(DescriptionError, match=r"mimic.*names 'j9', which is no other joint"):
+        load(text.replace('mimic joint="j1"', 'mimic joint="j9"'))
 
 
 def test_bare_file_gets_reflected_rotors_and_friction(load):

@@ -109,6 +109,12 @@ def _describe(robot: Robot) -> Iterable[str]:
             f"{i + 1} {joint.name:<19} {kind:<10} {span:<16} {_plain(limits.velocity[i]):>7} "
             f"{_plain(limits.acceleration[i]):>9} {_plain(limits.torque[i]):>8} {gear:>6}  {robot.friction[i].law}"
         )
+    for number, one in enumerate(robot.dependent, start=robot.n_joints + 1):
+        parts = (f"{ratio:+.4g} {robot.joint_names[j]}" for j, ratio in enumerate(one.ratios) if ratio)
+        yield f"{number} {one.joint.name:<19} follows {' '.join(parts)} {one.offset:+.4g}"
+    if robot.passive:
+        names = (name for name, passive in zip(robot.joint_names, robot.passive, strict=True) if passive)
+        yield f"without a motor: {', '.join(names)}"
     if limits.assumed:
         yield f"assumed limits: {', '.join(sorted(limits.assumed))}"
     for spring in robot.springs:

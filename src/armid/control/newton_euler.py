@@ -29,6 +29,7 @@ class RigidTorque:
 
     def __init__(self, model: Model, values: ArrayLike) -> None:
         """Prepare the constants of the recursion."""
+        model.robot.refuse_undriven("armid cannot control this arm")
         kinds = np.array([parameter.kind in RIGID for parameter in model.parameters])
         self.values: Array = np.where(kinds, np.asarray(values, dtype=float), 0.0)
         columns, tree, n = model.columns(), model.tree, model.robot.n_joints

@@ -389,7 +389,7 @@ def information_gradient(tree, columns, weights, q, qd, qdd, begin, end, out):
     state_bar = np.empty((n + 1, STATE_ROWS * BLOCK))
     screws_bar, motion_bar = np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
     for first in range(begin, end, BLOCK):
-        _load_inputs(q, qd, qdd, first, motion)
+        _load_inputs(tree, q, qd, qdd, first, motion)
         _fill(tree, columns, place, motion, state, screws, ten, packed.reshape((n * size, 1, BLOCK)), 0)
         for j in range(n):
             used = columns.used[j]
@@ -413,7 +413,7 @@ def torque_gradient(tree, columns, values, torque_bar, q, qd, qdd, begin, end, o
     screws_bar, motion_bar = np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
     row = np.empty(BLOCK)
     for first in range(begin, end, BLOCK):
-        _load_inputs(q, qd, qdd, first, motion)
+        _load_inputs(tree, q, qd, qdd, first, motion)
         _fill(tree, columns, place, motion, state, screws, ten, bar.reshape((n * size, 1, BLOCK)), 0)
         for j in range(n):
             load(torque_bar, first, j, row)

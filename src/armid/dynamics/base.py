@@ -170,7 +170,7 @@ def _preference(model: Model, names: tuple[str, ...]) -> list[str]:
     """All names, the ones to be kept first."""
     robot = model.robot
     first, last = [], []
-    for link, joint in enumerate(robot.joints, start=1):
+    for link, joint in enumerate(robot.links, start=1):
         direction = _direction(joint)
         first += [f"{name}{link}" for name in _KEPT[direction]]
         last += [f"{name}{link}" for name in _ABSORBED[direction]]

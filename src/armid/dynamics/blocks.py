@@ -158,13 +158,11 @@ def outward_prismatic(R, p, state, velocity, acceleration):
 
 
 @compiled
-def own_screw(prismatic, screw):
-    """Screw of a joint in its own frame: unit vector z, angular (revolute) or linear (prismatic)."""
-    for b in range(6 * BLOCK):
-        screw[b] = 0.0
+def add_own_screw(prismatic, factor, screw):
+    """Add `factor` times a joint's screw in its own frame: unit vector z, angular (revolute) or linear (prismatic)."""
     row = 2 if prismatic else 5
     for b in range(BLOCK):
-        screw[row * BLOCK + b] = 1.0
+        screw[row * BLOCK + b] += factor
 
 
 @compiled

@@ -14,6 +14,7 @@ from armid.dynamics.blocks import (
     STATE_ROWS,
     add_gram,
     add_moment_power,
+    add_own_screw,
     add_power,
     add_scaled,
     base_state,
@@ -27,7 +28,6 @@ from armid.dynamics.blocks import (
     outward_prismatic,
     outward_revolute,
     own_columns,
-    own_screw,
     rate_of_momentum,
     rotor_moment,
     sine_cosine,
@@ -49,15 +49,20 @@ from armid.dynamics.blocks import (
 
 
 class Tree(NamedTuple):
-    """Kinematic tree in joint frames, parents before children."""
+    """Kinematic tree of l links in joint frames, parents before children; n joints move them, others follow these."""
 
-    parent: np.ndarray  # (n,) link the joint hangs on, -1 for the base
-    slot: np.ndarray  # (n,) scratch slot of each link; a parent's last child takes over its slot
-    path: np.ndarray  # (n, n) joints from the base to the link, in order
-    depth: np.ndarray  # (n,) how many of them
-    prismatic: np.ndarray  # (n,) bool
-    rotation: np.ndarray  # (n, 3, 3) joint frame at zero in the parent's joint frame
-    translation: np.ndarray  # (n, 3) [m]
+    parent: np.ndarray  # (l,) link the joint hangs on, -1 for the base
+    slot: np.ndarray  # (l,) scratch slot of each link; a parent's last child takes over its slot
+    path: np.ndarray  # (l, l) joints that move the link: its parent's, then its own
+    depth: np.ndarray  # (l,) how many of them
+    row: np.ndarray  # (l,) row of the motion of the link's own joint: 0 .. n-1, then those that follow
+    own: np.ndarray  # (l, l) speed of its own joint per unit of that of each joint of the path
+    plain: np.ndarray  # (l,) place in the path of a joint that moves the link by its own joint alone, -1 if none
+    follow: np.ndarray  # (l - n, n) positions that follow the n joints': follow q + offset
+    offset: np.ndarray  # (l - n,) [rad or m]
+    prismatic: np.ndarray  # (l,) bool
+    rotation: np.ndarray  # (l, 3, 3) joint frame at zero in the parent's joint frame
+    translation: np.ndarray  # (l, 3) [m]
     gravity: np.ndarray  # (3,) [m/s^2]
 
 
@@ -66,12 +71,12 @@ class Columns(NamedTuple):
 
     position: np.ndarray  # (n, C) number of the column among those the joint sees, -1 if it does not
     used: np.ndarray  # (n,) how many columns each joint sees
-    link_start: np.ndarray  # (n + 1,) range of each link in the next array
+    link_start: np.ndarray  # (l + 1,) range of each link in the next array
     link_column: np.ndarray  # (E,) inertial columns, link by link
     mix_start: np.ndarray  # (E + 1,) range of each inertial column in the next two arrays
     mix_row: np.ndarray  # joint-frame parameters that a column is a combination of
     mix_value: np.ndarray
-    rotor_start: np.ndarray  # (n + 1,) range of each carrier link in the next four arrays
+    rotor_start: np.ndarray  # (l + 1,) range of each carrier link in the next four arrays
     rotor_column: np.ndarray
     rotor_joint: np.ndarray
     rotor_ratio: np.ndarray
@@ -83,11 +88,25 @@ class Columns(NamedTuple):
 
 
 @compiled
-def _load_inputs(q, qd, qdd, first, motion):
+def _load_inputs(tree, q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
         load(q, first, j, motion[j, :BLOCK])
         load(qd, first, j, motion[j, BLOCK : 2 * BLOCK])
         load(qdd, first, j, motion[j, 2 * BLOCK :])
+    _follow(tree, motion)
+
+
+@compiled
+def _follow(tree, motion):
+    """Motion of the joints that follow others."""
+    n = tree.follow.shape[1]
+    for k in range(tree.follow.shape[0]):
+        motion[n + k, :BLOCK] = tree.offset[k]
+        motion[n + k, BLOCK:] = 0.0
+        for j in range(n):
+            if tree.follow[k, j] != 0.0:
+                for b in range(3 * BLOCK):
+                    motion[n + k, b] += tree.follow[k, j] * motion[j, b]
 
 
 @compiled
@@ -96,24 +115,29 @@ def _visit(tree, i, motion, state, screws):
     slot = tree.slot[i]
     parent = tree.parent[i]
     kin = state[slot]
-    depth = tree.depth[i]
+    before = tree.depth[parent] if parent >= 0 else 0
     if parent < 0:
         base_state(tree.gravity, kin)
     elif tree.slot[parent] != slot:
         copy(state[tree.slot[parent]], kin)
-        for d in range(depth - 1):
+        for d in range(before):
             copy(screws[tree.slot[parent], d], screws[slot, d])
-    velocity = motion[i, BLOCK : 2 * BLOCK]
-    acceleration = motion[i, 2 * BLOCK :]
+    row = tree.row[i]
+    velocity = motion[row, BLOCK : 2 * BLOCK]
+    acceleration = motion[row, 2 * BLOCK :]
     if tree.prismatic[i]:
-        copy(motion[i, :BLOCK], kin[9 * BLOCK : 10 * BLOCK])
-        carry_prismatic(tree.rotation[i], tree.translation[i], kin, screws[slot], depth - 1)
+        copy(motion[row, :BLOCK], kin[9 * BLOCK : 10 * BLOCK])
+        carry_prismatic(tree.rotation[i], tree.translation[i], kin, screws[slot], before)
         outward_prismatic(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
     else:
-        sine_cosine(motion[i, :BLOCK], kin)
-        carry_revolute(tree.rotation[i], tree.translation[i], kin, screws[slot], depth - 1)
+        sine_cosine(motion[row, :BLOCK], kin)
+        carry_revolute(tree.rotation[i], tree.translation[i], kin, screws[slot], before)
         outward_revolute(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
-    own_screw(tree.prismatic[i], screws[slot, depth - 1])
+    for d in range(tree.depth[i]):
+        if d >= before:
+            screws[slot, d, :] = 0.0
+        if tree.own[i, d] != 0.0:
+            add_own_screw(tree.prismatic[i], tree.own[i, d], screws[slot, d])
 
 
 @compiled
@@ -180,7 +204,7 @@ def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
     rows = ten.reshape((10, BLOCK))
     for d in range(tree.depth[i]):
         joint = tree.path[i, d]
-        if joint == i and not tree.prismatic[i]:
+        if d == tree.plain[i]:
             own_columns(kin, ten)
         else:
             inertial_columns(kin, own[d], ten)
@@ -255,12 +279,12 @@ def regressor(tree, columns, q, qd, qdd, begin, end, out):
 
     Only what a joint sees is written: `out` must be zero elsewhere. The last block is filled up as if at rest.
     """
-    n, wanted = tree.parent.shape[0], out.shape[0]
+    n, wanted = out.shape[1], out.shape[0]
     motion, state, screws, ten = _scratch(tree)
     place = np.arange(n).reshape((n, 1)) + n * np.arange(wanted)
     rows = out.reshape((wanted * n, out.shape[2], BLOCK))
     for first in range(begin, end, BLOCK):
-        _load_inputs(q, qd, qdd, first, motion)
+        _load_inputs(tree, q, qd, qdd, first, motion)
         _fill(tree, columns, place, motion, state, screws, ten, rows, first // BLOCK)
 
 
@@ -271,13 +295,13 @@ def grams(tree, columns, q, qd, qdd, tau, use, begin, end, out):
     The torque takes the row after the joint's last column. S is a multiple of 4; only the lower tiles are written.
     Samples of a joint whose `use` (N, n) is zero are left out; an empty `use` takes all.
     """
-    n, size = tree.parent.shape[0], out.shape[1]
+    n, size = out.shape[0], out.shape[1]
     motion, state, screws, ten = _scratch(tree)
     place = columns.position + size * np.arange(n).reshape((n, 1))
     packed = np.zeros((n, size, BLOCK))
     rows = packed.reshape((n * size, 1, BLOCK))
     for first in range(begin, end, BLOCK):
-        _load_inputs(q, qd, qdd, first, motion)
+        _load_inputs(tree, q, qd, qdd, first, motion)
         _fill(tree, columns, place, motion, state, screws, ten, rows, 0)
         for j in range(n):
             used = columns.used[j]
@@ -292,13 +316,13 @@ def grams(tree, columns, q, qd, qdd, tau, use, begin, end, out):
 @compiled
 def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out):
     """Torque for samples [begin, end) to `out` (N, n); phi (n, 10) in joint frames, rotor and local in column order."""
-    n = tree.parent.shape[0]
+    n = out.shape[1]
     motion, state, screws, ten = _scratch(tree)
     tau = np.empty((n, BLOCK))
     for first in range(begin, end, BLOCK):
-        _load_inputs(q, qd, qdd, first, motion)
+        _load_inputs(tree, q, qd, qdd, first, motion)
         tau[:] = 0.0
-        for i in range(n):
+        for i in range(tree.parent.shape[0]):
             _visit(tree, i, motion, state, screws)
             slot = tree.slot[i]
             rate_of_momentum(phi[i], state[slot], ten)
@@ -330,21 +354,24 @@ def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, o
 @compiled
 def mass_matrix(tree, columns, phi, rotor, reflected, q, begin, end, out):
     """Joint-space mass matrix for samples [begin, end) to `out` (N, n, n); `reflected` (n, n) is its constant part."""
-    n = tree.parent.shape[0]
+    n = out.shape[1]
     motion, state, screws, ten = _scratch(tree)
     motion[:] = 0.0
     mass = np.empty((n, n, BLOCK))
     for first in range(begin, end, BLOCK):
         for j in range(n):
             load(q, first, j, motion[j, :BLOCK])
+        _follow(tree, motion)
         mass[:] = 0.0
-        for i in range(n):
+        for i in range(tree.parent.shape[0]):
             _visit(tree, i, motion, state, screws)
             slot = tree.slot[i]
             for d in range(tree.depth[i]):
                 momentum(phi[i], screws[slot, d], ten)
+                j = tree.path[i, d]
                 for c in range(d + 1):
-                    add_power(screws[slot, c], ten, mass[tree.path[i, d], tree.path[i, c]])
+                    k = tree.path[i, c]
+                    add_power(screws[slot, c], ten, mass[max(j, k), min(j, k)])
             for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
                 driven = columns.rotor_joint[r]
                 ratio = columns.rotor_ratio[r]

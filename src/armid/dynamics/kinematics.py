@@ -11,13 +11,13 @@ from armid.robot.robot import Robot
 
 
 def link_frames(robot: Robot, q: ArrayLike) -> Array:
-    """Frames of all links in the base frame: (samples, joints, 4, 4) for positions (samples, joints)."""
+    """Frames of all links in the base frame: (samples, links, 4, 4) for positions (samples, joints)."""
     return all_frames(robot, q)[1]
 
 
 def tool_frame(robot: Robot, q: ArrayLike) -> Array:
-    """The tool's frame in the base frame, (samples, 4, 4); the tool sits on the last link."""
-    return link_frames(robot, q)[:, -1] @ robot.tool
+    """The tool's frame in the base frame, (samples, 4, 4); the tool sits on the last joint's link."""
+    return link_frames(robot, q)[:, robot.n_joints - 1] @ robot.tool
 
 
 def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLike | None = None) -> Array:
@@ -31,8 +31,8 @@ def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLi
     """
     joint_frames, frames = all_frames(robot, q)
     number = robot.n_joints if link is None else link
-    if not 1 <= number <= robot.n_joints:
-        raise DataShapeError(f"there is no link {number}; links are numbered 1 to {robot.n_joints}")
+    if not 1 <= number <= len(robot.links):
+        raise DataShapeError(f"there is no link {number}; links are numbered 1 to {len(robot.links)}")
     default = robot.tool[:3, 3] if link is None else np.zeros(3)
     local = default if point is None else np.asarray(point, dtype=float)
     if local.shape != (3,):
@@ -44,13 +44,13 @@ def jacobian(robot: Robot, q: ArrayLike, link: int | None = None, point: ArrayLi
 def point_jacobian(robot: Robot, joint_frames: Array, link: int, points: Array) -> Array:
     """Jacobian (samples, 6, joints) of points (samples, 3) of the base frame that move with a link (0: the base)."""
     result = np.zeros((len(points), 6, robot.n_joints))
-    for j in robot.path_to(link):
-        axis = joint_frames[:, j, :3, 2]
-        if robot.joints[j].prismatic:
-            result[:, :3, j] = axis
+    for k in robot.path_to(link):
+        axis, ratio = joint_frames[:, k, :3, 2, None], robot.ratios[k]
+        if robot.links[k].prismatic:
+            result[:, :3] += axis * ratio
         else:
-            result[:, :3, j] = np.cross(axis, points - joint_frames[:, j, :3, 3])
-            result[:, 3:, j] = axis
+            result[:, :3] += np.cross(axis[..., 0], points - joint_frames[:, k, :3, 3])[..., None] * ratio
+            result[:, 3:] += axis * ratio
     return result
 
 
@@ -60,9 +60,11 @@ def all_frames(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
     if positions.ndim != 2 or positions.shape[1] != robot.n_joints:
         raise DataShapeError(f"positions have shape {positions.shape}; they must be (samples, {robot.n_joints})")
     samples = len(positions)
-    joint_frames = np.empty((samples, robot.n_joints, 4, 4))
+    joint_frames = np.empty((samples, len(robot.links), 4, 4))
     frames = np.empty_like(joint_frames)
-    for j, joint in enumerate(robot.joints):
+    positions = robot.all_positions(positions)
+    for j in robot.outward:
+        joint = robot.links[j]
         near = joint.placement if joint.parent == 0 else frames[:, joint.parent - 1] @ joint.placement
         joint_frames[:, j] = near
         frames[:, j] = near @ _moved(positions[:, j], joint.prismatic) @ joint.link_frame

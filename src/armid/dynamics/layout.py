@@ -28,23 +28,32 @@ _KINDS = {
 
 def tree_of(robot: Robot) -> kernel.Tree:
     """Kinematic tree in joint frames."""
-    n = robot.n_joints
-    parent = np.array([joint.parent - 1 for joint in robot.joints])
-    path = np.zeros((n, n), dtype=np.int64)
-    depth = np.zeros(n, dtype=np.int64)
-    placements = np.empty((n, 4, 4))
-    for i, joint in enumerate(robot.joints):
-        joints = robot.path_to(i + 1)
+    order, links, ratios = robot.outward, robot.links, robot.ratios
+    count = len(links)
+    parent = np.array([order.index(links[link].parent - 1) if links[link].parent else -1 for link in order])
+    path, own = np.zeros((count, count), dtype=np.int64), np.zeros((count, count))
+    depth, plain = np.zeros(count, dtype=np.int64), np.full(count, -1)
+    placements = np.empty((count, 4, 4))
+    for i, link in enumerate(order):
+        joint, before = links[link], depth[parent[i]] if parent[i] >= 0 else 0
+        inherited = path[parent[i], :before].tolist()
+        joints = inherited + [j for j in np.flatnonzero(ratios[link]).tolist() if j not in inherited]
         depth[i] = len(joints)
-        path[i, : len(joints)] = joints
-        before = np.eye(4) if joint.parent == 0 else robot.joints[joint.parent - 1].link_frame
-        placements[i] = before @ joint.placement
+        path[i, : len(joints)], own[i, : len(joints)] = joints, ratios[link, joints]
+        if depth[i] > before and own[i, before] == 1.0 and not joint.prismatic:
+            plain[i] = before
+        placements[i] = (links[joint.parent - 1].link_frame if joint.parent else np.eye(4)) @ joint.placement
     return kernel.Tree(
         parent=parent,
         slot=_slots(parent),
         path=path,
         depth=depth,
-        prismatic=np.array([joint.prismatic for joint in robot.joints]),
+        row=np.array(order),
+        own=own,
+        plain=plain,
+        follow=np.ascontiguousarray(ratios[robot.n_joints :]),
+        offset=np.array([follower.offset for follower in robot.dependent], dtype=float),
+        prismatic=np.array([links[link].prismatic for link in order]),
         rotation=np.ascontiguousarray(placements[:, :3, :3]),
         translation=np.ascontiguousarray(placements[:, :3, 3]),
         gravity=np.array(robot.gravity, dtype=float),
@@ -65,8 +74,8 @@ def _slots(parent: Indices) -> Indices:
 
 
 def frame_changes(robot: Robot) -> Array:
-    """(n, 10, 10): inertial parameters in the joint frame from those in the link frame."""
-    return np.array([change_of_frame(joint.link_frame) for joint in robot.joints])
+    """(links, 10, 10): inertial parameters in the joint frame from those in the link frame, in the links' order."""
+    return np.array([change_of_frame(joint.link_frame) for joint in robot.links])
 
 
 def columns_of(robot: Robot, wanted: Sequence[Parameter]) -> kernel.Columns:
@@ -74,26 +83,28 @@ def columns_of(robot: Robot, wanted: Sequence[Parameter]) -> kernel.Columns:
     n = robot.n_joints
     mixes = frame_changes(robot)
     seen = np.zeros((n, len(wanted)), dtype=bool)
-    inertial: list[list[tuple[int, Array]]] = [[] for _ in range(n)]
-    rotors: list[list[tuple[int, CoupledRotor]]] = [[] for _ in range(n)]
+    inertial: list[list[tuple[int, Array]]] = [[] for _ in robot.links]
+    rotors: list[list[tuple[int, CoupledRotor]]] = [[] for _ in robot.links]
+    moved = robot.ratios != 0.0
     local: list[tuple[int, Local]] = []
     for c, parameter in enumerate(wanted):
         column = parameter.column
         if isinstance(column, CoupledRotor):
             rotors[column.carrier].append((c, column))
-            seen[list({*robot.path_to(column.carrier + 1), column.joint}), c] = True
+            seen[:, c] = moved[list(robot.path_to(column.carrier + 1))].any(axis=0)
+            seen[column.joint, c] = True
         elif isinstance(column, Local):
             local.append((c, column))
             seen[column.weight != 0.0, c] = True
         else:
             link = parameter.number - 1
             inertial[link].append((c, mixes[link][:, column]))
-            seen[list(robot.path_to(link + 1)), c] = True
+            seen[:, c] = moved[list(robot.path_to(link + 1))].any(axis=0)
     return kernel.Columns(
         position=np.where(seen, np.cumsum(seen, axis=1) - 1, -1),
         used=seen.sum(axis=1),
-        **_inertial_arrays(inertial),
-        **_rotor_arrays(robot, rotors),
+        **_inertial_arrays([inertial[link] for link in robot.outward]),
+        **_rotor_arrays(robot, [rotors[link] for link in robot.outward]),
         **_local_arrays(n, local),
     )
 
@@ -116,7 +127,7 @@ def _inertial_arrays(inertial: list[list[tuple[int, Array]]]) -> dict[str, np.nd
 
 def _rotor_arrays(robot: Robot, rotors: list[list[tuple[int, CoupledRotor]]]) -> dict[str, np.ndarray]:
     flat = [entry for entries in rotors for entry in entries]
-    axes = [robot.joints[rotor.carrier].link_frame[:3, :3] @ rotor.axis for _, rotor in flat]
+    axes = [robot.links[rotor.carrier].link_frame[:3, :3] @ rotor.axis for _, rotor in flat]
     return {
         "rotor_start": _starts(rotors),
         "rotor_column": np.array([c for c, _ in flat], dtype=np.int64),

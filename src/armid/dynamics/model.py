@@ -263,8 +263,8 @@ class Model:
     def _split(self, vector: Array) -> tuple[Array, Array, Array, kernel.Columns]:
         """Parameter values as the loops want them: inertia in joint frames, rotors, local columns."""
         columns = self.columns()
-        links = vector[: 10 * self.robot.n_joints].reshape(-1, 10)
-        phi = np.ascontiguousarray(np.einsum("nij,nj->ni", self._frame_changes, links))
+        links = vector[: 10 * len(self.robot.links)].reshape(-1, 10)
+        phi = np.ascontiguousarray(np.einsum("nij,nj->ni", self._frame_changes, links)[self.robot.outward])
         return phi, vector[columns.rotor_column], vector[columns.local_column], columns
 
     def _torque(self, motion: Motion, tree: kernel.Tree, vector: Array, *, local: bool) -> Array:

@@ -84,7 +84,7 @@ def parameters_of(robot: Robot) -> tuple[Parameter, ...]:
 def _links(robot: Robot) -> list[Parameter]:
     return [
         Parameter(name, INERTIAL, link, unit, position)
-        for link in range(1, robot.n_joints + 1)
+        for link in range(1, len(robot.links) + 1)
         for position, (name, unit) in enumerate(zip(inertial_names(link), INERTIAL_UNITS, strict=True))
     ]
 
@@ -93,7 +93,7 @@ def _rotors(robot: Robot) -> list[Parameter]:
     result = []
     for index, drive in enumerate(robot.drives if robot.rotors else ()):
         column: CoupledRotor | Local
-        if drive.coupled and 0 < drive.carrier <= robot.n_joints:
+        if drive.coupled and 0 < drive.carrier <= len(robot.links):
             column = CoupledRotor(index, drive.carrier - 1, drive.gear_ratio, drive.axis)
         else:
             column = Local("acceleration", np.eye(robot.n_joints)[index], (drive.gear_ratio**2, 0.0, 0.0, 0.0))

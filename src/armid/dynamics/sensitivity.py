@@ -26,6 +26,7 @@ class Sensitivity:
 
     def __init__(self, model: Model, parameters: Sequence[str], *, width: float = SIGN_WIDTH) -> None:
         """Prepare for the wanted columns."""
+        model.robot.refuse_undriven("torques of this arm cannot be differentiated", passive=False)
         self.model = model
         self.names = tuple(parameters)
         columns = model.columns(self.names)

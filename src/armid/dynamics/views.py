@@ -81,7 +81,7 @@ def modified_newton_euler(model: Model) -> View:
     far end of the link to its joint.
     """
     robot = model.robot
-    blocks = [change_of_frame(joint.link_frame) for joint in robot.joints]
+    blocks = [change_of_frame(joint.link_frame) for joint in robot.links]
     return _per_link("modified-newton-euler", model, blocks)
 
 
@@ -97,10 +97,10 @@ def barycentric(model: Model) -> View:
     view = modified_newton_euler(model)
     matrix = view.matrix.copy()
     carried = _carried_masses(robot)
-    for number, joint in enumerate(robot.joints, start=1):
+    for number, joint in enumerate(robot.links, start=1):
         if joint.parent == 0:
             continue
-        origin = robot.joints[joint.parent - 1].link_frame @ joint.placement
+        origin = robot.links[joint.parent - 1].link_frame @ joint.placement
         point_mass = change_of_frame(origin)[:, 0]
         rows = slice(10 * (joint.parent - 1), 10 * joint.parent)
         for link in carried[number]:
@@ -178,7 +178,7 @@ def _constants(robot: Robot, published_set: Mapping[str, Any]) -> dict[str, floa
 
 
 def _per_link(name: str, model: Model, blocks: list[Array]) -> View:
-    links = model.robot.n_joints
+    links = len(model.robot.links)
     matrix = np.zeros((10 * links, len(model.names)))
     for i, block in enumerate(blocks):
         matrix[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = block
@@ -189,8 +189,8 @@ def _per_link(name: str, model: Model, blocks: list[Array]) -> View:
 def _carried_masses(robot: Robot) -> dict[int, tuple[int, ...]]:
     """For each link the links whose mass it carries, itself included."""
     return {
-        number: tuple(other for other in range(1, robot.n_joints + 1) if number - 1 in robot.path_to(other))
-        for number in range(1, robot.n_joints + 1)
+        number: tuple(other for other in range(1, len(robot.links) + 1) if number - 1 in robot.path_to(other))
+        for number in range(1, len(robot.links) + 1)
     }
 
 

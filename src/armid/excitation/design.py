@@ -202,7 +202,7 @@ def design_problem(
         at_rest: start and end with zero velocity and acceleration.
         resonance_hz: no harmonic may reach this frequency.
     """
-    robot.refuse_passive("no motion can be designed: it swings as it likes")
+    robot.refuse_undriven("no motion of this arm can be designed")
     _check_frequencies(shape, rate_hz, resonance_hz)
     if not 0.0 < margin <= 1.0:
         raise ArmidError(f"margin is {margin}; it is a share of the limits, above 0 and at most 1")

@@ -94,7 +94,7 @@ class VirtualRobot:
             thermal: cold grease; None is a warm arm.
             presliding: smooth reversals; None lets friction jump, and joints stick.
         """
-        robot.refuse_passive("the virtual robot, whose drives move all joints, cannot simulate it")
+        robot.refuse_undriven("the virtual robot, whose drives move all joints, cannot simulate it")
         truth = truth_of(robot)
         self.robot = robot = robot if len(truth.inertia) == robot.n_joints else robot.first_links(len(truth.inertia))
         self._truth, n = truth, robot.n_joints

@@ -71,7 +71,7 @@ class IdentifiedArm:
     @cached_property
     def links(self) -> Array:
         """Inertial parameters (links, 10) in link frames."""
-        return self.values[: 10 * self.robot.n_joints].reshape(-1, 10)
+        return self.values[: 10 * len(self.robot.links)].reshape(-1, 10)
 
     @cached_property
     def identifier(self) -> str:
@@ -258,7 +258,7 @@ def arm_of(fit: Fit, *, complete: bool) -> IdentifiedArm:
             "written; make it with `armid identify --method feasible`, or export to c, python or yaml"
         )
     values = np.array([fit.standard_parameters[name] for name in model.names])
-    for number in range(1, fit.robot.n_joints + 1):
+    for number in range(1, len(fit.robot.links) + 1):
         reason = impossibility([fit.standard_parameters[name] for name in inertial_names(number)])
         if reason is not None:
             raise ExportError(

@@ -83,7 +83,9 @@ def _check_same(robot: Robot, other: Robot, path: Path) -> None:
             f"{path}: is of another robot: its joints are {', '.join(other.joint_names)}; the fit's are "
             f"{', '.join(robot.joint_names)}"
         )
-    for one, two in zip(robot.joints, other.joints, strict=True):
+    if not np.array_equal(robot.ratios, other.ratios):
+        raise ExportError(f"{path}: is of another robot: other joints follow others than in the fit")
+    for one, two in zip(robot.links, other.links, strict=True):
         same = one.parent == two.parent and one.prismatic == two.prismatic and one.link_name == two.link_name
         if not same or _gap(one, two) > SAME:
             raise ExportError(

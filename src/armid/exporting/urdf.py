@@ -80,7 +80,7 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
     unchanged = unchanged_links(arm.links, path, "urdf")
     document = Document(path.read_bytes(), str(path))
     links, joints = document.root.named("link"), document.root.named("joint")
-    moving = {joint.link_name: index for index, joint in enumerate(arm.robot.joints)}
+    moving = {joint.link_name: index for index, joint in enumerate(arm.robot.links)}
     emptied = []
     for name, node in links.items():
         carrier = name if name in moving else _carrier(name, joints, moving)
@@ -91,8 +91,10 @@ def patched(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple[b
         elif (old := node.find("inertial")) is not None:
             document.remove(old)
             emptied.append(name)
-    for index, joint in enumerate(arm.robot.joints):
-        values = {"damping": text_of(friction.damping[index]), "friction": text_of(friction.coulomb[index])}
+    followers = np.zeros(len(arm.robot.dependent))  # whose friction is counted with that of the joints they follow
+    pairs = zip(np.append(friction.damping, followers), np.append(friction.coulomb, followers), strict=True)
+    for joint, (damping, coulomb) in zip(arm.robot.links, pairs, strict=True):
+        values = {"damping": text_of(damping), "friction": text_of(coulomb)}
         node = joints[joint.name]
         old = node.find("dynamics")
         if old is not None:
@@ -247,17 +249,19 @@ def _by_pinocchio(path: Path, job: Job) -> Array:
     model = pinocchio.buildModelFromXML(path.read_text("utf-8"))
     model.gravity.linear = job.arm.robot.gravity
     data = model.createData()
-    joints = [model.joints[model.getJointId(name)] for name in job.arm.robot.joint_names]
+    robot = job.arm.robot
+    joints = [model.joints[model.getJointId(joint.name)] for joint in robot.links]
     damping, friction = (np.zeros(model.nv) + getattr(model, name) for name in ("damping", "friction"))
     found = np.empty_like(job.motion.q)
-    for row, (q, v, a) in enumerate(zip(*job.motion, strict=True)):
+    moved = robot.all_positions(job.motion.q), job.motion.qd @ robot.ratios.T, job.motion.qdd @ robot.ratios.T
+    for row, (q, v, a) in enumerate(zip(*moved, strict=True)):
         full_q, full_v, full_a = pinocchio.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
         for k, joint in enumerate(joints):
             turn = [np.cos(q[k]), np.sin(q[k])] if joint.nq == 2 else [q[k]]
             full_q[joint.idx_q : joint.idx_q + joint.nq] = turn
             full_v[joint.idx_v], full_a[joint.idx_v] = v[k], a[k]
         torque = pinocchio.rnea(model, data, full_q, full_v, full_a) + damping * full_v + friction * np.sign(full_v)
-        found[row] = [torque[joint.idx_v] for joint in joints]
+        found[row] = [torque[joint.idx_v] for joint in joints] @ robot.ratios
     return found
 
 

@@ -168,6 +168,8 @@ def export(
     given = {"urdf": urdf, "mjcf": mjcf}
     reads = [kind for kind in READERS if given[kind] is not None] + [form.reads(arm.robot) for form in chosen.values()]
     own = {kind: own_file(arm.robot, kind, given[kind]) for kind in READERS if kind in reads}
+    if own.get("urdf") is None or wanted != ("urdf",):
+        arm.robot.refuse_undriven("this arm is exported only to urdf, by completing its own file", passive=False)
     job = Job(arm, motion, linear_friction(arm, seed), _banner(arm), **own, formats=wanted)
     files = [_File(name, form, content) for form in wanted for name, content in chosen[form].files(job).items()]
     target = Path(folder)

@@ -38,7 +38,7 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
     nominal = fit.robot.nominal_inertia
     robot = made.robot
     if nominal is not None:
-        robot = replace(robot, nominal_inertia=_with_last(nominal, _in_link(fit.robot, payload.parameters)))
+        robot = replace(robot, nominal_inertia=_with_payload(fit.robot, nominal, payload.parameters))
     prints = [*fit.history.get("data_sha256", ()), *payload.data_sha256]
     return replace(
         made,
@@ -95,7 +95,7 @@ def loaded_robot(robot: Robot, parameters: Array) -> Robot:
     """The description with a payload: in the nominal inertia it states, and on its virtual arm."""
     nominal, virtual = robot.nominal_inertia, robot.virtual
     if nominal is not None:
-        nominal = _with_last(nominal, _in_link(robot, parameters))
+        nominal = _with_payload(robot, nominal, parameters)
     if virtual is not None:
         virtual = replace(virtual, payload=np.array(parameters, dtype=float))
     return replace(robot, nominal_inertia=nominal, virtual=virtual)
@@ -106,7 +106,7 @@ def _in_link(robot: Robot, parameters: Array) -> Array:
     return np.asarray(change_of_frame(robot.tool) @ parameters)
 
 
-def _with_last(inertia: Array, added: Array) -> Array:
+def _with_payload(robot: Robot, inertia: Array, payload: Array) -> Array:
     result = np.array(inertia, dtype=float)
-    result[-1] += added
+    result[robot.n_joints - 1] += _in_link(robot, payload)
     return result

@@ -246,5 +246,5 @@ def units_of(robot: Robot, joint: int) -> tuple[str, str]:
 
 def reach_of(robot: Robot) -> float:
     """How far an arm can reach at most: the sum of the distances between neighbouring frames [m]."""
-    parts = [np.linalg.norm(j.placement[:3, 3]) + np.linalg.norm(j.link_frame[:3, 3]) for j in robot.joints]
+    parts = [np.linalg.norm(j.placement[:3, 3]) + np.linalg.norm(j.link_frame[:3, 3]) for j in robot.links]
     return float(sum(parts) + np.linalg.norm(robot.tool[:3, 3])) or 1.0

@@ -14,6 +14,7 @@ from armid.arrays import Array
 from armid.errors import DescriptionError, nearest
 from armid.files import FieldError, is_file, shown
 from armid.registry import friction_laws
+from armid.robot.dependent import Follows, with_dependent
 from armid.robot.description import (
     Description,
     DHTable,
@@ -71,8 +72,8 @@ def reflected_drives(robot: Robot) -> tuple[Drive, ...]:
 def _robot(entries: Description, source: str, folder: Path) -> Robot:
     robot = _kinematics(entries, source, folder)
     for index, capsule in enumerate(entries.capsules):
-        if not 0 <= capsule.link <= robot.n_joints:
-            problem = f"is {capsule.link}; links are numbered 0 (base) to {robot.n_joints}"
+        if not 0 <= capsule.link <= len(robot.links):
+            problem = f"is {capsule.link}; links are numbered 0 (base) to {len(robot.links)}"
             raise FieldError(f"capsules[{index + 1}].link", problem)
     capsules = [Capsule(c.link, np.array(c.start), np.array(c.end), float(c.radius)) for c in entries.capsules]
     gravity = np.zeros(3) if entries.gravity == "none" else robot.gravity
@@ -108,6 +109,13 @@ def _robot(entries: Description, source: str, folder: Path) -> Robot:
 
 
 def _kinematics(entries: Description, source: str, folder: Path) -> Robot:
+    """Joints, those that follow others apart."""
+    said = entries.kinematics.dependent.items()
+    follows = {name: Follows({o: float(r) for o, r in one.ratios.items()}, float(one.offset)) for name, one in said}
+    return with_dependent(_tree(entries, source, folder), follows)
+
+
+def _tree(entries: Description, source: str, folder: Path) -> Robot:
     kinematics = entries.kinematics
     if isinstance(kinematics, DHTable):
         rows = [entry.row for entry in kinematics.rows]
@@ -169,8 +177,8 @@ def _drives(entries: DriveEntries, robot: Robot) -> tuple[Drive, ...]:
         if len(values) != n:
             raise FieldError(f"drives.{name}", f"has {len(values)} entries for {n} joints")
     for index, carrier in enumerate(carriers):
-        if not 0 <= carrier <= n:
-            problem = f"is {carrier}; links are numbered 0 (base) to {n}"
+        if not 0 <= carrier <= len(robot.links):
+            problem = f"is {carrier}; links are numbered 0 (base) to {len(robot.links)}"
             raise FieldError(f"drives.carrier[{index + 1}]", problem)
     axes = [np.array(axis) for axis in entries.axis]
     axes = axes or [_default_axis(robot, index, carrier) for index, carrier in enumerate(carriers)]
@@ -192,9 +200,10 @@ def _default_axis(robot: Robot, index: int, carrier: int) -> Array:
     joint = robot.joints[index]
     if carrier == joint.parent:
         return joint.placement[:3, 2].copy()
-    frames = [np.eye(4)]
-    for other in robot.joints:
-        frames.append(frames[other.parent] @ other.placement @ other.link_frame)
+    frames = {0: np.eye(4)}
+    for link in robot.outward:
+        other = robot.links[link]
+        frames[link + 1] = frames[other.parent] @ other.placement @ other.link_frame
     axis = (frames[joint.parent] @ joint.placement)[:3, 2]
     return frames[carrier][:3, :3].T @ axis
 
@@ -254,8 +263,8 @@ def _with_springs(entries: Description, robot: Robot) -> Robot:
 
 
 def _check_parameter(field: str, name: str, robot: Robot) -> None:
-    if not 1 <= parameter_number(name) <= max(robot.n_joints, len(robot.springs)):
-        names = f"names look like Ixx3, my2, Im1 (1 to {robot.n_joints})"
+    if not 1 <= parameter_number(name) <= max(len(robot.links), len(robot.springs)):
+        names = f"names look like Ixx3, my2, Im1 (1 to {len(robot.links)})"
         raise FieldError(field, f"{shown(name)} is no parameter of this robot; {names}")
 
 
@@ -263,8 +272,8 @@ def _simplification(field: str, entries: SimplificationEntries, robot: Robot) ->
     for name in entries.zero:
         _check_parameter(f"{field}.zero", name, robot)
     for link in entries.neglect_links:
-        if not 1 <= link <= robot.n_joints:
-            problem = f"holds {link}; links are numbered 1 to {robot.n_joints}"
+        if not 1 <= link <= len(robot.links):
+            problem = f"holds {link}; links are numbered 1 to {len(robot.links)}"
             raise FieldError(f"{field}.neglect_links", problem)
     neglected = {name for link in entries.neglect_links for name in inertial_names(link)}
     return Simplification(frozenset(entries.zero) | neglected, entries.note)

@@ -75,12 +75,20 @@ class TableRow:
         return cls(DHRow(alpha, a, d, theta, value[4:] == ["prismatic"]))
 
 
+class FollowsEntries(DescriptionSection):
+    """What a dependent joint follows: the ratio to each joint by name, and an offset."""
+
+    ratios: dict[str, Number]
+    offset: Number = Number(0.0)
+
+
 class DHTable(DescriptionSection, tag_field="convention"):
     """Kinematics by a DH table."""
 
     rows: list[TableRow]
     parents: list[int] = []
     joint_names: list[str] = []
+    dependent: dict[str, FollowsEntries] = {}
 
     def __post_init__(self) -> None:
         """Check the sizes, and that there are no loops."""
@@ -113,6 +121,7 @@ class ArmFile(DescriptionSection, tag_field="convention", rename={"start": "from
     joints: list[str] = []
     start: str | None = None
     end: str | None = None
+    dependent: dict[str, FollowsEntries] = {}
 
     @property
     def chain(self) -> Chain:

@@ -20,6 +20,7 @@ from armid.errors import (
 )
 from armid.files import FieldError, parse_xml
 from armid.robot.chain import WHOLE, Chain
+from armid.robot.dependent import Follows, with_dependent
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
@@ -99,6 +100,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
     hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
     places: dict[int, tuple[int, Array]] = {0: (0, np.eye(4))}
     chosen = _chosen(source, model, chain)
+    follows, chosen = _equalities(model, chosen)
     joints: list[Joint] = []
     lengths: list[Length] = []
     rows: list[list[float]] = []
@@ -144,7 +146,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
             f"{source}: angles look rounded (by up to {rounded:.1e} rad); base parameters are those of the exact angles"
         )
         warnings.warn(RoundedAngleWarning(f"{text}, torques use the file's"), stacklevel=2)
-    return Robot(
+    robot = Robot(
         name=_name(model, path),
         source=source,
         joints=tuple(joints),
@@ -158,6 +160,31 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
         nominal_rotors=armature,
         nominal_joints=meant,
     )
+    return with_dependent(robot, follows)
+
+
+def _equalities(model: Any, chosen: set[str]) -> tuple[dict[str, Follows], set[str]]:
+    """Joints that follow another by a linear equality, and those that move: without followers of locked ones."""
+    follows: dict[str, Follows] = {}
+    for index in range(model.neq):
+        if not _is_linear(model, index):
+            continue
+        one, other, (offset, ratio) = int(model.eq_obj1id[index]), int(model.eq_obj2id[index]), model.eq_data[index, :2]
+        at = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in (one, other)]
+        name, leader = _joint_name(model, one), _joint_name(model, other)
+        if name in chosen and leader in chosen and ratio:
+            follows[name] = Follows({leader: float(ratio)}, at[0] + float(offset) - float(ratio) * at[1])
+        elif name in chosen:
+            chosen = chosen - {name}
+    return follows, chosen
+
+
+def _is_linear(model: Any, index: int) -> bool:
+    """Whether an equality constraint makes a joint a linear function of another."""
+    import mujoco
+
+    joint = int(model.eq_type[index]) == int(mujoco.mjtEq.mjEQ_JOINT) and bool(model.eq_active0[index])
+    return joint and int(model.eq_obj2id[index]) >= 0 and not np.any(model.eq_data[index, 2:5])
 
 
 def _chosen(source: str, model: Any, chain: Chain) -> set[str]:
@@ -181,7 +208,9 @@ def _name(model: Any, path: Path) -> str:
 def _warn_of_the_rest(source: str, model: Any) -> None:
     """Say what armid leaves out."""
     ignored = {
-        "equality constraints": model.neq,
+        "equality constraints other than linear ones between joints": sum(
+            not _is_linear(model, index) for index in range(model.neq)
+        ),
         "tendons": model.ntendon,
         "joint springs (stiffness)": np.any(model.jnt_stiffness),
         "gravity compensation (gravcomp)": np.any(model.body_gravcomp),

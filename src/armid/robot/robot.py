@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -45,6 +46,21 @@ class Joint:
     prismatic: bool
     placement: Array
     link_frame: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Dependent:
+    """A joint that no drive moves by itself: its position is ``ratios . q + offset``, with q those of the others.
+
+    Attributes:
+        joint: where it is, and the link it moves.
+        ratios: (n,) its speed per unit of each joint's.
+        offset: its position at q = 0 [rad or m].
+    """
+
+    joint: Joint
+    ratios: Array
+    offset: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +240,8 @@ class Robot:
     Attributes:
         name, title: short name and one line for people.
         source: library name or path it was read from.
-        joints: one entry per joint, parents first.
+        joints: one entry per joint, parents first; those that follow others stand in `dependent`.
+        dependent: joints that follow others; their links are numbered on after the others'.
         gravity: in the base frame [m/s^2].
         tool: tool frame in the last link's frame, (4, 4).
         lengths: named geometric constants.
@@ -241,7 +258,7 @@ class Robot:
         unread_shapes: collision shapes that a file names and that could not be read.
         simplifications: named sets of zero parameters; `zero` holds the active one.
         known: values of parameters that need no estimation.
-        nominal_inertia: (n, 10) inertial parameters stated by a URDF or MJCF file, or None.
+        nominal_inertia: (links, 10) inertial parameters stated by a URDF or MJCF file, or None.
         nominal_friction: (n, 2) viscous and Coulomb friction stated by such a file, or None.
         nominal_rotors: (n,) reflected rotor inertia (armature) stated by an MJCF file, or None.
         nominal_joints: the joints with rounded angles replaced by what was meant, for rank decisions.
@@ -253,6 +270,7 @@ class Robot:
     name: str
     source: str
     joints: tuple[Joint, ...]
+    dependent: tuple[Dependent, ...] = ()
     title: str = ""
     gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
     tool: Array = field(default_factory=lambda: np.eye(4))
@@ -309,12 +327,35 @@ class Robot:
         """Names of the joints in use."""
         return tuple(joint.name for joint in self.joints)
 
+    @cached_property
+    def links(self) -> tuple[Joint, ...]:
+        """The joint of each link, in the links' order: `joints`, then those that follow others."""
+        return (*self.joints, *(follower.joint for follower in self.dependent))
+
+    @cached_property
+    def ratios(self) -> Array:
+        """(links, joints): speed of each link's own joint per unit of that of the joints."""
+        return np.vstack([np.eye(self.n_joints), *(follower.ratios for follower in self.dependent)])
+
+    @cached_property
+    def outward(self) -> list[int]:
+        """Indices of the links, parents first."""
+        numbers = range(len(self.links))
+        return sorted(numbers, key=lambda k: len(self.path_to(k + 1))) if self.dependent else list(numbers)
+
+    def all_positions(self, q: Array) -> Array:
+        """Positions (samples, links) of all joints, those that follow included, for positions (samples, joints)."""
+        if not self.dependent:
+            return q
+        offsets = [0.0] * self.n_joints + [follower.offset for follower in self.dependent]
+        return np.asarray(q @ self.ratios.T + offsets)
+
     def path_to(self, link: int) -> tuple[int, ...]:
-        """Indices (from 0) of the joints between the base and link number `link`, base first."""
+        """Indices (from 0) of the links, and so of their joints, from the base to link number `link`, base first."""
         path: list[int] = []
         while link > 0:
             path.append(link - 1)
-            link = self.joints[link - 1].parent
+            link = self.links[link - 1].parent
         return tuple(reversed(path))
 
     def first_links(self, count: int) -> Robot:
@@ -326,6 +367,8 @@ class Robot:
             raise DescriptionError(self.source, "links", f"is {count}; use 1 to {self.n_joints}, the joints there are")
         if count == self.n_joints:
             return self
+        if self.dependent:
+            raise DescriptionError(self.source, "links", "cannot be cut where joints follow others; name joints")
         if self.coupling is not None and np.linalg.cond(self.coupling[:count, :count]) > 1e12:
             problem = f"cut to {count} links is singular; use more links"
             raise DescriptionError(self.source, "drives.coupling_matrix", problem)
@@ -353,11 +396,14 @@ class Robot:
             cut[name] = None if value is None else value[:count]
         return replace(self, **cut)
 
-    def refuse_passive(self, what: str) -> None:
-        """Refuse an arm with a joint that no motor drives; `what` needs every joint to follow a command."""
-        for name, passive in zip(self.joint_names, self.passive, strict=False):
-            if passive:
+    def refuse_undriven(self, what: str, *, passive: bool = True) -> None:
+        """Refuse an arm with a joint that no motor of its own drives; `what` says what cannot be done with it."""
+        for name, swings in zip(self.joint_names, self.passive, strict=False):
+            if swings and passive:
                 raise DescriptionError(self.source, "drives.passive", f"holds {name}, so that {what}")
+        for follower in self.dependent:
+            problem = f"follows other joints, so that {what}"
+            raise DescriptionError(self.source, f"joint {follower.joint.name!r}", problem)
 
     def without_rotors(self) -> Robot:
         """The robot with rotor inertias left out."""
@@ -398,7 +444,11 @@ class Robot:
 
     def for_rank(self) -> Robot:
         """The robot with rounded angles replaced by what was meant, for rank decisions only."""
-        return self if self.nominal_joints is None else replace(self, joints=self.nominal_joints, nominal_joints=None)
+        if self.nominal_joints is None:
+            return self
+        n, meant = self.n_joints, self.nominal_joints
+        dependent = tuple(replace(one, joint=joint) for one, joint in zip(self.dependent, meant[n:], strict=True))
+        return replace(self, joints=meant[:n], dependent=dependent, nominal_joints=None)
 
 
 def inertial_names(link: int) -> tuple[str, ...]:
@@ -455,28 +505,31 @@ def _check_name(field: str, name: str) -> None:
 
 
 def _check_parts(robot: Robot) -> None:
-    n = len(robot.joints)
+    n, links = len(robot.joints), len(robot.joints) + len(robot.dependent)
     _check_name("name", robot.name)
-    for index, joint in enumerate(robot.joints):
+    for index, joint in enumerate(robot.links):
         for part, name in (("name", joint.name), ("link_name", joint.link_name)):
             _check_name(f"joints[{index + 1}].{part}", name)
-        if not 0 <= joint.parent <= index:
+        if not 0 <= joint.parent <= (links if robot.dependent else index):
             raise FieldError(f"joints[{index + 1}].parent", f"is {joint.parent}; links hang on earlier ones")
+    if robot.dependent:
+        _check_no_loop([joint.parent for joint in robot.links])
     arrays: list[tuple[str, Array | None, tuple[int, ...]]] = [
         ("gravity", robot.gravity, (3,)),
         ("tool", robot.tool, (4, 4)),
         ("coupling", robot.coupling, (n, n)),
         ("limits.box", robot.limits.box, (2, 3)),
-        ("nominal_inertia", robot.nominal_inertia, (n, 10)),
+        ("nominal_inertia", robot.nominal_inertia, (links, 10)),
         ("nominal_friction", robot.nominal_friction, (n, 2)),
         ("nominal_rotors", robot.nominal_rotors, (n,)),
         *(("drives", drive.axis, (3,)) for drive in robot.drives),
+        *(("dependent", follower.ratios, (n,)) for follower in robot.dependent),
         *(("lengths", length.direction, (3,)) for length in robot.lengths),
         *(("capsules", end, (3,)) for capsule in robot.capsules for end in (capsule.start, capsule.end)),
     ]
     arrays += [
         ("joints", frame, (4, 4))
-        for joint in (*robot.joints, *(robot.nominal_joints or ()))
+        for joint in (*robot.links, *(robot.nominal_joints or ()))
         for frame in (joint.placement, joint.link_frame)
     ]
     known = len(robot.limits.lower) > 0
@@ -489,11 +542,21 @@ def _check_parts(robot: Robot) -> None:
     if not all(drive.gear_ratio for drive in robot.drives):
         raise FieldError("drives", "has a gear ratio of zero; give motor speed over joint speed")
     for name in ("drives", "passive", "friction", "current_gain", "nominal_joints"):
-        if len(getattr(robot, name) or ()) not in (0, n):
-            raise FieldError(name, f"has {len(getattr(robot, name))} entries for {n} joints")
+        there, needed = len(getattr(robot, name) or ()), links if name == "nominal_joints" else n
+        if there not in (0, needed):
+            raise FieldError(name, f"has {there} entries for {needed} joints")
     numbers = [("springs", spring.joint) for spring in robot.springs]
     numbers += [("counterbalances", table.joint) for table in robot.counterbalances]
     numbers += [("capsules", capsule.link) for capsule in robot.capsules]
     for name, number in [*numbers, *(("lengths", length.joint) for length in robot.lengths)]:
-        if not 0 <= number <= n:
-            raise FieldError(name, f"names joint or link {number}; there are {n}")
+        if not 0 <= number <= links:
+            raise FieldError(name, f"names joint or link {number}; there are {links}")
+
+
+def _check_no_loop(parents: list[int]) -> None:
+    """Refuse links that hang on each other."""
+    for number in range(1, len(parents) + 1):
+        for _ in parents:
+            number = parents[number - 1] if number else 0
+        if number:
+            raise FieldError("joints", "form a loop; every link must hang on the base in the end")

@@ -13,9 +13,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from armid.arrays import Array
-from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
+from armid.errors import DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.files import LARGEST, FieldError, parse_xml
 from armid.robot.chain import WHOLE, Chain
+from armid.robot.dependent import Follows, with_dependent
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
@@ -69,6 +70,7 @@ class _Reader:
         self.edges = [self._edge(element) for element in self._named("joint").values()]
         movable = {edge.child: (edge.name,) for edge in self.edges if edge.kind in _MOVING}
         self.chosen = chain.chosen(self.source, movable, {edge.child: edge.parent for edge in self.edges})
+        self.follows = self._mimics()
         for edge in self.edges:
             if not chain and edge.kind not in (*_MOVING, "fixed"):
                 problem = f"has type {edge.kind!r}; {_SUPPORTED} are supported, others where the arm's joints are named"
@@ -99,7 +101,7 @@ class _Reader:
         self._warn_of_rounding()
         lower, upper, velocity, effort = np.array(self.limits).T
         limits = Limits(lower, upper, velocity, np.full(len(self.joints), np.nan), effort)
-        return Robot(
+        robot = Robot(
             name=self.root.get("name") or default_name,
             source=self.source,
             joints=tuple(self.joints),
@@ -111,6 +113,29 @@ class _Reader:
             nominal_friction=np.array(self.friction),
             nominal_joints=tuple(self.meant) if any(edge.rounded > 0.0 for edge in self.edges) else None,
         )
+        return with_dependent(robot, self.follows)
+
+    def _mimics(self) -> dict[str, Follows]:
+        """Joints that mimic others; those of a joint that is locked are locked as well."""
+        result: dict[str, Follows] = {}
+        kinds = {edge.name: edge.kind for edge in self.edges}
+        for edge in self.edges:
+            element = edge.element.find("mimic")
+            if element is None or edge.name not in self.chosen:
+                continue
+            where, other = f"joint {edge.name!r}: mimic", element.get("joint", "")
+            if other not in kinds or other == edge.name:
+                raise DescriptionError(self.source, where, f"names {other!r}, which is no other joint of the file")
+            ratio, offset = (
+                numbers(self.source, element, where, name, default, 1)[0]
+                for name, default in (("multiplier", "1"), ("offset", "0"))
+            )
+            result[edge.name] = Follows({other: ratio}, offset)
+        self.chosen -= {name for name, one in result.items() if not any(one.ratios.values())}
+        while locked := {name for name, one in result.items() if not {name, *one.ratios} <= self.chosen}:
+            self.chosen -= locked
+            result = {name: one for name, one in result.items() if name not in locked}
+        return result
 
     def _refuse_xacro(self) -> None:
         for element in self.root.iter():
@@ -197,11 +222,7 @@ class _Reader:
     def _add(self, edge: _Edge) -> None:
         parent = self.places[edge.parent]
         origin, meant = parent.frame @ edge.origin, parent.meant @ edge.meant
-        mimics = edge.element.find("mimic") is not None and edge.name in self.chosen
-        if mimics:
-            message = f"{self.source}: joint {edge.name!r} mimics another; it is locked at zero"
-            warnings.warn(ArmidWarning(message), stacklevel=2)
-        if edge.name not in self.chosen or mimics:
+        if edge.name not in self.chosen:
             self.places[edge.child] = _Place(parent.link, origin, meant)
             return
         axis = self._axis(edge)

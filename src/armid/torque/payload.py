@@ -45,10 +45,9 @@ class LoadedTorqueModel(TorqueModel):
         """For each joint the columns of its rows; those between base and tool have the payload's."""
         first = len(self.names) - 10
         payload = np.arange(first, first + 10)
-        path = self.robot.path_to(self.robot.n_joints)
-        return tuple(
-            np.concatenate([own, payload]) if joint in path else own for joint, own in enumerate(super().joint_columns)
-        )
+        moving = np.abs(self.robot.ratios[list(self.robot.path_to(self.robot.n_joints))]).sum(axis=0)
+        pairs = zip(super().joint_columns, moving, strict=True)
+        return tuple(np.concatenate([own, payload]) if moves else own for own, moves in pairs)
 
     def regressor(self, motion: Motion) -> Array:
         """The matrix [W | W_L], (samples, joints, columns)."""

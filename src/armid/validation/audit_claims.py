@@ -232,7 +232,7 @@ def simple_limits(unknowns: Unknowns) -> list[Limit]:
     for condition in unknowns.conditions:
         if condition.constant.shape == (1, 1):
             result.append(Limit(condition.slopes[:, 0, 0], f"{condition.name} cannot be negative"))
-    for number in range(1, unknowns.model.robot.n_joints + 1):
+    for number in range(1, len(unknowns.model.robot.links) + 1):
         whole = unknowns.pseudo_inertia(number)
         if not whole.slopes.any() or whole.constant.any():
             continue

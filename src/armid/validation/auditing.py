@@ -165,7 +165,7 @@ def _links(claim: Claim) -> list[str]:
     """Links that are stated in full and impossible by themselves."""
     stated = dict(zip(claim.entries, claim.values.tolist(), strict=True))
     result = []
-    for number in range(1, claim.unknowns.model.robot.n_joints + 1):
+    for number in range(1, len(claim.unknowns.model.robot.links) + 1):
         if claim.full and all(name in stated for name in inertial_names(number)):
             reason = impossibility([stated[name] for name in inertial_names(number)])
             if reason is not None:

@@ -222,7 +222,7 @@ def implausible_links(fit: Fit) -> Iterator[Objection]:
     plausible = [_body(body) for body in plausible_arm(fit.robot)]
     most = LINK * max(radius for *_, radius in plausible)
     bodies, fixed = {}, {*fit.robot.known, *fit.robot.zero}
-    for i in range(fit.robot.n_joints):
+    for i in range(len(fit.robot.links)):
         names = inertial_names(i + 1)
         if not fixed.issuperset(names):
             bodies[i] = _body(pseudo_inertia([float(values.get(name, 0.0)) for name in names]))
@@ -235,7 +235,7 @@ def implausible_links(fit: Fit) -> Iterator[Objection]:
             ("radius", radius, most, radius / most),
         ):
             if times > 1.0:
-                given = {"link": fit.robot.joints[i].link_name, "value": value, "plausible": expected}
+                given = {"link": fit.robot.links[i].link_name, "value": value, "plausible": expected}
                 yield Objection(note(f"validation.link_{what}", **given), times, TORQUE)
     if fit.robot.nominal_inertia is not None:
         total = sum(mass for mass, *_ in bodies.values())

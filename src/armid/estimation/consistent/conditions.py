@@ -57,7 +57,7 @@ class Unknowns:
         self.names = (*model.unknown, *(name for term in terms for name in term.names))
         self._index = {name: i for i, name in enumerate(self.names)}
         self._known = model.known
-        conditions = [self.link(number) for number in range(1, model.robot.n_joints + 1)]
+        conditions = [self.link(number) for number in range(1, len(model.robot.links) + 1)]
         conditions += self._scalars()
         if bounds is not None:
             conditions += self._bounded(bounds)
@@ -131,7 +131,7 @@ class Unknowns:
             result.append(self._inequality(f"least mass of link {number}", {name: 1.0}, -least))
             result.append(self._inequality(f"largest mass of link {number}", {name: -1.0}, most))
         if bounds.total_mass is not None:
-            masses = [f"m{number}" for number in range(1, self.model.robot.n_joints + 1)]
+            masses = [f"m{number}" for number in range(1, len(self.model.robot.links) + 1)]
             result.append(self._inequality("least total mass", dict.fromkeys(masses, 1.0), -bounds.total_mass[0]))
             result.append(self._inequality("largest total mass", dict.fromkeys(masses, -1.0), bounds.total_mass[1]))
         for number, (lower, upper) in (bounds.box or {}).items():
@@ -163,9 +163,9 @@ class Unknowns:
         return Condition(name, constant, np.tensordot(whole.slopes, weight, axes=2)[:, None, None])
 
     def _link_name(self, number: int, what: str) -> str:
-        if not 1 <= number <= self.model.robot.n_joints:
+        if not 1 <= number <= len(self.model.robot.links):
             robot = self.model.robot
-            raise ArmidError(f"bounds are given for link {number}; {robot.name} has the links 1 to {robot.n_joints}")
+            raise ArmidError(f"bounds are given for link {number}; {robot.name} has the links 1 to {len(robot.links)}")
         return f"{what}{number}"
 
 
@@ -181,7 +181,7 @@ def reference_bodies(robot: Robot, least: float = 0.0) -> Array:
     what is left of the arm's reach beyond its joint. It decides what neither data nor prior do. No link is shorter than
     the share `least` of a typical one.
     """
-    count = robot.n_joints
+    count = len(robot.links)
     lengths = np.array([_length(robot, number) for number in range(1, count + 1)])
     typical = max(float(lengths.mean()), 0.05)
     rest = np.array([sum(lengths[i] for i in range(k, count)) for k in range(count)]) + typical
@@ -200,9 +200,9 @@ def reference_bodies(robot: Robot, least: float = 0.0) -> Array:
 
 def _ends(robot: Robot, number: int) -> tuple[Array, Array]:
     """The link's own joint and the next one (or the tool), in the link's frame [m]."""
-    frame = robot.joints[number - 1].link_frame
+    frame = robot.links[number - 1].link_frame
     start = -frame[:3, :3].T @ frame[:3, 3]
-    after = [joint.placement[:3, 3] for joint in robot.joints if joint.parent == number]
+    after = [joint.placement[:3, 3] for joint in robot.links if joint.parent == number]
     if after:
         return start, np.asarray(np.mean(after, axis=0))
     return start, robot.tool[:3, 3] if number == robot.n_joints else start

@@ -133,7 +133,7 @@ def consistency_notes(found: ConsistentEstimate, unknowns: Unknowns, prior: Prio
 
 def check_known(unknowns: Unknowns) -> None:
     """Links whose parameters are all known are not for the solver; a link of zeros is neglected on purpose."""
-    for number in range(1, unknowns.model.robot.n_joints + 1):
+    for number in range(1, len(unknowns.model.robot.links) + 1):
         link = unknowns.link(number)
         if not link.slopes.any() and link.constant.any():
             phi = [unknowns.model.known[name] for name in inertial_names(number)]

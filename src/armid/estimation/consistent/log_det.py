@@ -76,7 +76,7 @@ def plausible_arm(robot: Robot, prior: Prior | None = None) -> Array:
     stated = {} if nominal is None else {i: phi for i, phi in enumerate(nominal) if phi[0] > 0.0}
     stated = {i: phi for i, phi in stated.items() if impossibility(phi) is None}
     if prior is not None:
-        stated |= {number - 1: prior.link(number) for number in prior.links if number <= robot.n_joints}
+        stated |= {number - 1: prior.link(number) for number in prior.links if number <= len(robot.links)}
     if stated:
         bodies *= np.mean([phi[0] / bodies[i, 3, 3] for i, phi in stated.items()])
         bodies[list(stated)] = [solid(pseudo_inertia(phi)) for phi in stated.values()]

@@ -103,9 +103,9 @@ class Prior:
         blocks, targets = [np.zeros((0, len(unknowns.names)))], [np.zeros(0)]
         robot = unknowns.model.robot
         for number in self.links:
-            if number > robot.n_joints:
+            if number > len(robot.links):
                 raise EstimationError(
-                    f"{self.source}: the prior speaks of link {number}; {robot.name} has {robot.n_joints} links"
+                    f"{self.source}: the prior speaks of link {number}; {robot.name} has {len(robot.links)} links"
                 )
             rows, target = deviation_rows(unknowns.pseudo_inertia(number), pseudo_inertia(self.link(number)))
             strength = self.of_link(number) or self.strength
@@ -197,7 +197,7 @@ def fit_prior(fit: Fit, strength: float = 0.05, source: str = "an earlier fit") 
     """Prior from the full link parameters of a physically consistent fit."""
     if fit.standard_parameters is None:
         raise EstimationError(f"{source} has no link parameters; make it with the method `feasible`")
-    massive = [n for n in range(1, fit.robot.n_joints + 1) if fit.standard_parameters.get(f"m{n}", 0.0) > 0.0]
+    massive = [n for n in range(1, len(fit.robot.links) + 1) if fit.standard_parameters.get(f"m{n}", 0.0) > 0.0]
     names = {name for number in massive for name in inertial_names(number)}
     return Prior(
         {name: fit.standard_parameters[name] for name in fit.standard_parameters if name in names}, strength, source
@@ -232,16 +232,16 @@ def read_prior(path: str | Path, robot: Robot, strength: float | None = None) ->
         return fit_prior(load_fit(path), 0.05 if strength is None else strength, str(path))
     if path.suffix in (".urdf", ".xml", ".mjcf"):
         other = load_robot(path)
-        if other.n_joints != robot.n_joints:
-            raise EstimationError(f"{path} has {other.n_joints} joints; {robot.name} has {robot.n_joints}")
+        if len(other.links) != len(robot.links):
+            raise EstimationError(f"{path} has {len(other.links)} joints; {robot.name} has {len(robot.links)}")
         return nominal_prior(other, 0.05 if strength is None else strength)
     file = checked(parse_yaml(read_text(path), str(path)), _PriorFile, str(path))
     values: dict[str, float] = {}
     own: dict[int, float] = {}
     for place, entry in enumerate(file.links, start=1):
         number = place if entry.link is None else entry.link
-        if not 1 <= number <= robot.n_joints:
-            problem = f"is {number}; {robot.name} has the links 1 to {robot.n_joints}"
+        if not 1 <= number <= len(robot.links):
+            problem = f"is {number}; {robot.name} has the links 1 to {len(robot.links)}"
             raise DescriptionError(str(path), f"links[{place}].link", problem)
         if entry.strength is not None:
             own[number] = float(entry.strength)

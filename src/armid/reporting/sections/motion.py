@@ -158,17 +158,18 @@ def stick_figure(robot: Robot, q: Array) -> StickFigure:
         return end
 
     base = np.broadcast_to(np.eye(4), (len(q), 4, 4))
-    ends = [0]
-    for j, joint in enumerate(robot.joints):
+    ends = {0: 0}
+    for j in robot.outward:
+        joint = robot.links[j]
         parent = base if joint.parent == 0 else link_frames[:, joint.parent - 1]
         here = ends[joint.parent]
         for corner in _corners(robot, j):
             here = join(here, parent[:, :3, :3] @ corner + parent[:, :3, 3], joint.parent)
         here = join(here, joint_frames[:, j, :3, 3], joint.parent)
         arm.axes.append(_axis(joint_frames[:, j], add, 0.035 * reach_of(robot)))
-        ends.append(join(here, link_frames[:, j, :3, 3], j + 1))
-    tool = link_frames[:, -1] @ robot.tool
-    arm.tool = join(ends[-1], tool[:, :3, 3], robot.n_joints)
+        ends[j + 1] = join(here, link_frames[:, j, :3, 3], j + 1)
+    tool = link_frames[:, robot.n_joints - 1] @ robot.tool
+    arm.tool = join(ends[robot.n_joints], tool[:, :3, 3], robot.n_joints)
     arm.points = np.stack(columns, axis=1)
     return arm
 

@@ -126,7 +126,7 @@ def links(evidence: Evidence) -> Section:
     if fit.standard_parameters is None:
         words = "Base parameters do not say how mass is divided among links: armid identify --method feasible does."
         return lacking("links", "Links", words)
-    bodies = [_ten(fit.standard_parameters, link) for link in range(1, fit.robot.n_joints + 1)]
+    bodies = [_ten(fit.standard_parameters, link) for link in range(1, len(fit.robot.links) + 1)]
     nominal = fit.robot.nominal_inertia
     body = table(
         _link_columns(nominal is not None), _link_rows(fit, bodies), caption="inertia of each link in its own frame"
@@ -184,14 +184,14 @@ def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
     for index, body in enumerate(bodies):
         mass, centre, about = to_com(body)
         moments = np.linalg.eigvalsh(about)
-        cells = [Cell(fit.robot.joints[index].link_name), Cell(short(mass), mass)]
+        cells = [Cell(fit.robot.links[index].link_name), Cell(short(mass), mass)]
         if nominal is not None:
             cells.append(Cell(short(float(nominal[index, 0])), float(nominal[index, 0])))
         cells += [Cell(_millimetres(float(c)) if mass > 0.0 else "–", float(c)) for c in centre]
         cells.append(Cell(" · ".join(short(1e3 * float(value), 2) for value in moments), float(moments[-1])))
         determined = _determined(fit, index + 1)
         cells.append(Cell(", ".join(determined) or "none", code=bool(determined)))
-        rows.append(Row(tuple(cells), odd.get(fit.robot.joints[index].link_name, "")))
+        rows.append(Row(tuple(cells), odd.get(fit.robot.links[index].link_name, "")))
     return rows
 
 
@@ -208,7 +208,7 @@ def _pictures(fit: Fit, bodies: list[Array]) -> str:
         reach = max(_reach(body), 0.0 if other is None else _reach(other))
         if reach > 0.0:
             views = "".join(_view(plane, body, other, reach) for plane in PLANES)
-            name = f"{text(fit.robot.joints[index].link_name)} <small>±{text(_length(reach))}</small>"
+            name = f"{text(fit.robot.links[index].link_name)} <small>±{text(_length(reach))}</small>"
             parts.append(f'<div class="link"><h3>{name}</h3><div class="views">{views}</div></div>')
     return f'<div class="links">{"".join(parts)}</div>'
 

@@ -217,13 +217,13 @@ def stated_inertia(model: Model) -> dict[str, float]:
     robot = model.robot
     inertia = robot.nominal_inertia
     if inertia is None or not np.any(inertia):
-        ends = [(joint.parent, joint.placement[:3, 3]) for joint in robot.joints if joint.parent > 0]
-        inertia = np.zeros((robot.n_joints, 10))
+        ends = [(joint.parent, joint.placement[:3, 3]) for joint in robot.links if joint.parent > 0]
+        inertia = np.zeros((len(robot.links), 10))
         for link, end in (*ends, (robot.n_joints, robot.tool[:3, 3])):
-            frame = robot.joints[link - 1].link_frame
+            frame = robot.links[link - 1].link_frame
             start = -frame[:3, :3].T @ frame[:3, 3]
             inertia[link - 1, :4] += float(np.linalg.norm(end - start)) * np.array([1.0, *(0.5 * (start + end))])
-    pairs = zip(range(1, robot.n_joints + 1), inertia, strict=True)
+    pairs = zip(range(1, len(robot.links) + 1), inertia, strict=True)
     return {name: float(x) for link, phi in pairs for name, x in zip(inertial_names(link), phi, strict=True)}
 
 
