@@ -212,8 +212,10 @@ def test_mimic_joint_follows(load):
     assert robot.joint_names == ("j1",)
     assert robot.ratios.tolist() == [[1.0], [-1.0]]
     assert robot.nominal_inertia[:, 0].tolist() == [1.0, 1.0]
-    with pytest.raises(DescriptionError, match=r"mimic.*names 'j9', which is no other joint"):
-        load(text.replace('mimic joint="j1"', 'mimic joint="j9"'))
+    with pytest.warns(ArmidWarning, match=r"mimic names 'j9', which is no joint of the file; it is locked"):
+        assert not load(text.replace('mimic joint="j1"', 'mimic joint="j9"')).dependent
+    with pytest.raises(DescriptionError, match="follows itself"):
+        load(text.replace('mimic joint="j1"', 'mimic joint="j2"'))
 
 
 def test_bare_file_gets_reflected_rotors_and_friction(load):

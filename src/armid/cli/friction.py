@@ -112,7 +112,8 @@ def _describe(robot: Robot, fits: list[Row], total: float) -> Iterable[str]:
         yield f"  why this law: {fit.reason}"
         for note in dict.fromkeys((*fit.points.notes, *fit.up.notes, *fit.down.notes)):
             yield f"  note: {note}"
-        if index + 1 in {*(s.joint for s in robot.springs), *(c.joint for c in robot.counterbalances)}:
+        acting = {*(s.joint for s in robot.springs), *(c.joint for c in robot.counterbalances)}
+        if index + 1 in acting or any(spring.ratios[index] for spring in robot.linear_springs):
             yield "  note: a spring or counterbalance acts on this joint; its torque is in the points"
         if fit.points.offset:
             yield f"  offset {fit.points.offset:.3g} N m, taken out"

@@ -120,6 +120,9 @@ def _describe(robot: Robot) -> Iterable[str]:
     for spring in robot.springs:
         ends = f"ends {spring.a:g} and {spring.b:g} m from the axis"
         yield f"spring on joint {spring.joint}: {ends}, phi {spring.phi:.4g} rad"
+    for number, linear in enumerate(robot.linear_springs, start=len(robot.springs) + 1):
+        parts = (f"{ratio:+.4g} {robot.joint_names[j]}" for j, ratio in enumerate(linear.ratios) if ratio)
+        yield f"linear spring {number} along {' '.join(parts)}"
     for table in robot.counterbalances:
         yield f"known counterbalance on joint {table.joint}"
     if robot.coupling is not None:

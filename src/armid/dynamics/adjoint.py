@@ -13,6 +13,7 @@ from armid.dynamics.kernel import (
     MOVING_DOWN,
     MOVING_UP,
     ONE,
+    POSITION,
     SIGN,
     SPRING_LENGTH,
     SPRING_STIFFNESS,
@@ -302,6 +303,8 @@ def _local_slope(kind, constant, weight, motion, dst):
         for b in range(BLOCK):
             x = dst[b] - phi
             slope, lever = a * b_ * np.cos(x), a * b_ * np.sin(x)
+            if kind == POSITION:
+                slope = 1.0
             if kind == SPRING_LENGTH:
                 length = np.sqrt(a * a + b_ * b_ - 2.0 * a * b_ * np.cos(x))
                 slope = -slope / length + lever * lever / (length * length * length)

@@ -45,7 +45,8 @@ from armid.dynamics.blocks import (
     MOVING_DOWN,
     SPRING_STIFFNESS,
     SPRING_LENGTH,
-) = range(10)
+    POSITION,
+) = range(11)
 
 
 class Tree(NamedTuple):
@@ -162,7 +163,9 @@ def _local_value(kind, constant, weight, motion, dst):
         _combine(motion, weight, 0, dst)
         a, b_, phi = constant[1], constant[2], constant[3]
         for b in range(BLOCK):
-            lever = a * b_ * np.sin(dst[b] - phi)
+            lever = dst[b]
+            if kind != POSITION:
+                lever = a * b_ * np.sin(dst[b] - phi)
             if kind == SPRING_LENGTH:
                 lever = -lever / np.sqrt(a * a + b_ * b_ - 2.0 * a * b_ * np.cos(dst[b] - phi))
             dst[b] = factor * lever

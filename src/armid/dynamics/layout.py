@@ -23,6 +23,7 @@ _KINDS = {
     "moving_down": kernel.MOVING_DOWN,
     "spring_stiffness": kernel.SPRING_STIFFNESS,
     "spring_length": kernel.SPRING_LENGTH,
+    "position": kernel.POSITION,
 }
 
 

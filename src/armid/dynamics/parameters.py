@@ -144,4 +144,10 @@ def _springs(robot: Robot) -> list[Parameter]:
         constants = (1.0, spring.a, spring.b, spring.phi)
         for name, kind, unit in (("ks", "spring_stiffness", "N/m"), ("kl", "spring_length", "N")):
             result.append(Parameter(f"{name}{number}", SPRING, number, unit, Local(kind, weight, constants)))
+    for number, linear in enumerate(robot.linear_springs, start=len(robot.springs) + 1):
+        slides = all(robot.joints[j].prismatic for j in np.flatnonzero(linear.ratios))
+        units = ("N/m", "N") if slides else ("N m/rad", "N m")
+        for name, kind, factor, unit in (("ks", "position", 1.0, units[0]), ("kl", "one", -1.0, units[1])):
+            column = Local(kind, linear.ratios, (factor, 0.0, 0.0, 0.0))
+            result.append(Parameter(f"{name}{number}", SPRING, number, unit, column))
     return result

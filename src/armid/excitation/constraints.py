@@ -315,6 +315,8 @@ def prior_values(model: Model) -> Array:
         if robot.nominal_friction is not None:
             for i, (viscous, coulomb) in enumerate(robot.nominal_friction, start=1):
                 values |= {f"fv{i}": float(viscous), f"fc{i}": float(coulomb)}
+        for i, spring in enumerate(robot.linear_springs, start=len(robot.springs) + 1):
+            values |= {f"ks{i}": spring.stiffness, f"kl{i}": spring.stiffness * spring.rest}
         if robot.nominal_rotors is not None:
             reflected = zip(robot.nominal_rotors, robot.drives, strict=True)
             values |= {f"Im{i}": float(v) / drive.gear_ratio**2 for i, (v, drive) in enumerate(reflected, start=1)}

@@ -213,7 +213,7 @@ class VirtualRobot:
         record = np.empty((len(commands) * substeps, stepping.RECORDED, n))
         passive = np.zeros(n)
         loaded = bool(np.any(self._truth.load_loss[:, 0]))
-        sprung = bool(self.robot.springs or self.robot.counterbalances)
+        sprung = bool(self.robot.springs or self.robot.linear_springs or self.robot.counterbalances)
         physics.place(self._state[stepping.Q], self._velocity())
         qpos, qvel = data.qpos, data.qvel
         row = 0
@@ -254,11 +254,14 @@ class VirtualRobot:
         """Torque of springs and counterbalances that the drives have to overcome."""
         out[:] = 0.0
         q = self._state[stepping.Q]
-        for spring, (k, free) in zip(self.robot.springs, self._truth.springs, strict=True):
+        count = len(self.robot.springs)
+        for spring, (k, free) in zip(self.robot.springs, self._truth.springs[:count], strict=True):
             # dU/dq of U = k (l - l0)^2 / 2 with l^2 = a^2 + b^2 - 2 a b cos(q - phi)
             angle = q[spring.joint - 1] - spring.phi
             length = np.sqrt(spring.a**2 + spring.b**2 - 2.0 * spring.a * spring.b * np.cos(angle))
             out[spring.joint - 1] += k * (length - free) * spring.a * spring.b * np.sin(angle) / length
+        for linear, (k, rest) in zip(self.robot.linear_springs, self._truth.springs[count:], strict=True):
+            out += k * (linear.ratios @ q - rest) * linear.ratios
         for table in self.robot.counterbalances:
             out[table.joint - 1] += np.interp(q[table.joint - 1], table.position, table.torque)
 
@@ -384,7 +387,7 @@ def truth_of(robot: Robot) -> Virtual:
         rotor_inertia=reflected / ratios**2,
         friction=tuple(Friction("coulomb-viscous") for _ in range(n)),
         coefficients=tuple({"fv": float(fv), "fc": float(fc)} for fv, fc in friction),
-        springs=tuple((0.0, 1.0) for _ in robot.springs),
+        springs=(*((0.0, 1.0) for _ in robot.springs), *((s.stiffness, s.rest) for s in robot.linear_springs)),
         load_loss=np.zeros((n, 2)),
         torque_noise=np.zeros(n),
         encoder_resolution=0.0,

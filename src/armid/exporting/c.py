@@ -195,6 +195,10 @@ def _springs(numbers: Numbers) -> str:
         lever = f"{_number(a * b)} * sin(q[{joint}] - {_number(phi)})"
         length = f"@X@_root_({_number(a * a + b * b)} - {_number(2.0 * a * b)} * cos(q[{joint}] - {_number(phi)}))"
         lines.append(f"    tau[{joint}] += {lever} * ({_number(stiffness)} - {_number(force)} / {length});\n")
+    for ratios, stiffness, force in numbers.linear_springs:
+        along = " + ".join(f"{_number(ratios[j])} * q[{j}]" for j in np.flatnonzero(ratios))
+        torque = f"({_number(stiffness)} * ({along}) - {_number(force)})"
+        lines += [f"    tau[{j}] += {_number(ratios[j])} * {torque};\n" for j in np.flatnonzero(ratios)]
     for k, (joint, position, _) in enumerate(numbers.tables):
         lines.append(
             f"    tau[{joint}] += @X@_table_(q[{joint}], {len(position)}, @X@_table_q{k}_, @X@_table_tau{k}_);\n"

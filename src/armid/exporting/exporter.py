@@ -231,7 +231,7 @@ class Program(Exporter):
 
     def holds(self, arm: IdentifiedArm) -> str:
         """In words."""
-        springs = ", springs" if arm.robot.springs or arm.robot.counterbalances else ""
+        springs = ", springs" if arm.robot.springs or arm.robot.linear_springs or arm.robot.counterbalances else ""
         delays = ", everything but delays" if np.any(arm.fit.delay_s) else ""
         return f"inverse dynamics, gravity, friction{springs} and mass matrix{delays}"
 

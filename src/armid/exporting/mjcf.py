@@ -47,7 +47,8 @@ class Mjcf(Exporter):
 
     def holds(self, arm: IdentifiedArm) -> str:
         """In words."""
-        springs = "; springs as tendons" if arm.robot.springs and springs_held(arm) else ""
+        there = arm.robot.springs or arm.robot.linear_springs
+        springs = "; springs as tendons" if there and springs_held(arm) else ""
         return f"inertia of the links; armature, damping and frictionloss of the joints{springs}"
 
     def causes(self, arm: IdentifiedArm) -> tuple[str, ...]:
@@ -258,13 +259,22 @@ def _tendons(arm: IdentifiedArm, notes: list[Note]) -> list[str]:
             f'      <site site="spring{number}_far"/>',
             "    </spatial>",
         ]
+    for number, linear in enumerate(arm.robot.linear_springs, start=len(arm.robot.springs) + 1):
+        stiffness, force = arm.by_name[f"ks{number}"], arm.by_name[f"kl{number}"]
+        rest, sign = abs(force) / stiffness if stiffness > 0.0 else 0.0, -1.0 if force < 0.0 else 1.0  # no length < 0
+        values_text = f'stiffness="{text_of(stiffness)}" springlength="{text_of(rest)}"'
+        lines.append(f'    <fixed name="spring{number}" {values_text}>')
+        pairs = zip(arm.robot.joint_names, sign * linear.ratios, strict=True)
+        lines += [f'      <joint joint={xml_attribute(name)} coef="{text_of(w)}"/>' for name, w in pairs if w != 0.0]
+        lines.append("    </fixed>")
     return ["  <tendon>", *lines, "  </tendon>"] if lines else []
 
 
 def springs_held(arm: IdentifiedArm) -> bool:
     """Whether every spring has a stiffness and free length that MuJoCo takes."""
-    numbers = range(1, len(arm.robot.springs) + 1)
-    return all(arm.by_name[f"ks{n}"] > 0.0 and arm.by_name[f"kl{n}"] >= 0.0 for n in numbers)
+    count = len(arm.robot.springs)
+    numbers = range(1, count + len(arm.robot.linear_springs) + 1)
+    return all(arm.by_name[f"ks{n}"] > 0.0 and (arm.by_name[f"kl{n}"] >= 0.0 or n > count) for n in numbers)
 
 
 def _pose(place: Array) -> str:

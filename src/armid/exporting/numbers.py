@@ -64,6 +64,7 @@ class Numbers:
         loss: (n, 2) slope and offset of load-proportional loss, or None.
         weight: (n, 10) links whose gravity torque it is proportional to, or None.
         springs: joint, a, b, phi, ks, kl.
+        linear_springs: direction in joint space (n,), ks, kl.
         tables: joint, positions and torques of counterbalances.
     """
 
@@ -81,6 +82,7 @@ class Numbers:
     loss: Array | None
     weight: Array | None
     springs: tuple[tuple[int, float, float, float, float, float], ...]
+    linear_springs: tuple[tuple[Array, float, float], ...]
     tables: tuple[tuple[int, Array, Array], ...]
 
 
@@ -105,6 +107,10 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
         springs=tuple(
             (s.joint - 1, s.a, s.b, s.phi, arm.by_name[f"ks{i}"], arm.by_name[f"kl{i}"])
             for i, s in enumerate(robot.springs, start=1)
+        ),
+        linear_springs=tuple(
+            (s.ratios, arm.by_name[f"ks{i}"], arm.by_name[f"kl{i}"])
+            for i, s in enumerate(robot.linear_springs, start=len(robot.springs) + 1)
         ),
         tables=tuple((table.joint - 1, table.position, table.torque) for table in robot.counterbalances),
     )

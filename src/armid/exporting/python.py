@@ -73,6 +73,7 @@ def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
         ("LOSS", _array(numbers.loss), ""),
         ("WEIGHT", _array(numbers.weight), "links whose weight makes the load-proportional loss"),
         ("SPRINGS", _rows(list(numbers.springs)), "joint, a, b, phi, stiffness, stiffness times free length"),
+        ("LINEAR", _rows(list(numbers.linear_springs)), "direction in joint space, stiffness, stiffness times rest"),
         ("TABLES", _rows(list(numbers.tables)), ""),
     ]
     lines = [(f"# {comment}\n" if comment else "") + f"{name} = {text}" for name, text, comment in constants]

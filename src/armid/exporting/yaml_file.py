@@ -149,6 +149,10 @@ def robot_file(
     springs = [
         {"type": "gravity-compensation", "joint": s.joint, "a": s.a, "b": s.b, "phi": s.phi} for s in robot.springs
     ]
+    springs += [
+        {"type": "linear", "along": {robot.joint_names[j]: float(s.ratios[j]) for j in np.flatnonzero(s.ratios)}}
+        for s in robot.linear_springs
+    ]
     tables = [
         {"type": "table", "joint": t.joint, "position": t.position.tolist(), "torque": t.torque.tolist()}
         for t in robot.counterbalances
@@ -243,7 +247,7 @@ def _values(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) -
 def _virtual(arm: IdentifiedArm, friction: LinearFriction, frames: list[Array]) -> dict[str, Any]:
     """The identified arm as the truth of a simulation; nothing where no such arm can be simulated."""
     n, springs = arm.robot.n_joints, []
-    for number in range(1, len(arm.robot.springs) + 1):
+    for number in range(1, len(arm.robot.springs) + len(arm.robot.linear_springs) + 1):
         stiffness = arm.by_name[f"ks{number}"]
         springs.append({"k": stiffness, "l0": arm.by_name[f"kl{number}"] / stiffness if stiffness > 0.0 else 0.0})
     if not arm.complete or (arm.links[:, 0] <= 0.0).any() or any(spring["k"] <= 0.0 for spring in springs):

@@ -21,6 +21,7 @@ from armid.robot.description import (
     DriveEntries,
     FrictionEntries,
     LimitEntries,
+    LinearSpringEntries,
     MjcfFile,
     ModifiedDH,
     PublishedSet,
@@ -42,6 +43,7 @@ from armid.robot.robot import (
     Drive,
     GravitySpring,
     Limits,
+    LinearSpring,
     Robot,
     Simplification,
     Virtual,
@@ -250,8 +252,11 @@ def _friction(field: str, entries: FrictionEntries, n: int) -> tuple[Friction, .
 
 
 def _with_springs(entries: Description, robot: Robot) -> Robot:
-    springs, tables = [], []
+    springs, linear, tables = [], list(robot.linear_springs), []
     for index, spring in enumerate(entries.springs):
+        if isinstance(spring, LinearSpringEntries):
+            linear.append(LinearSpring(_along(f"springs[{index + 1}].along", spring.along, robot)))
+            continue
         if not 1 <= spring.joint <= robot.n_joints:
             problem = f"is {spring.joint}; joints are numbered 1 to {robot.n_joints}"
             raise FieldError(f"springs[{index + 1}].joint", problem)
@@ -259,11 +264,19 @@ def _with_springs(entries: Description, robot: Robot) -> Robot:
             springs.append(GravitySpring(spring.joint, float(spring.a), float(spring.b), float(spring.phi)))
         else:
             tables.append(Counterbalance(spring.joint, np.array(spring.position), np.array(spring.torque)))
-    return replace(robot, springs=tuple(springs), counterbalances=tuple(tables))
+    return replace(robot, springs=tuple(springs), linear_springs=tuple(linear), counterbalances=tuple(tables))
+
+
+def _along(field: str, ratios: Mapping[str, float], robot: Robot) -> Array:
+    """A direction in joint space from ratios by name of the joint."""
+    for name in ratios:
+        if name not in robot.joint_names:
+            raise FieldError(field, f"names {shown(name)}; joints are {', '.join(robot.joint_names)}")
+    return np.array([float(ratios.get(name, 0.0)) for name in robot.joint_names])
 
 
 def _check_parameter(field: str, name: str, robot: Robot) -> None:
-    if not 1 <= parameter_number(name) <= max(len(robot.links), len(robot.springs)):
+    if not 1 <= parameter_number(name) <= max(len(robot.links), len(robot.springs) + len(robot.linear_springs)):
         names = f"names look like Ixx3, my2, Im1 (1 to {len(robot.links)})"
         raise FieldError(field, f"{shown(name)} is no parameter of this robot; {names}")
 
@@ -294,8 +307,8 @@ def _virtual(entries: VirtualEntries, robot: Robot) -> Virtual:
     if not 1 <= count <= robot.n_joints:
         problem = f"has {count} entries; give one for each of the first links, at most {robot.n_joints}"
         raise FieldError("virtual.links", problem)
-    if len(entries.springs) != len(robot.springs):
-        problem = f"has {len(entries.springs)} entries for {len(robot.springs)} gravity-compensation springs"
+    if len(entries.springs) != (needed := len(robot.springs) + len(robot.linear_springs)):
+        problem = f"has {len(entries.springs)} entries for {needed} springs, gravity-compensation ones first"
         raise FieldError("virtual.springs", problem)
     if entries.encoder_resolution < 0.0:
         raise FieldError("virtual.encoder_resolution", f"is negative ({entries.encoder_resolution:g})")

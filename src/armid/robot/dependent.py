@@ -10,7 +10,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import UnknownNameError
 from armid.files import FieldError
-from armid.robot.robot import Dependent, Limits, Robot
+from armid.robot.robot import Dependent, Limits, LinearSpring, Robot
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,18 @@ def with_dependent(robot: Robot, follows: Mapping[str, Follows]) -> Robot:
         limits=_limits(robot.limits, free, tied, dependent) if len(robot.limits.lower) else Limits.unknown(len(free)),
         capsules=tuple(replace(capsule, link=number[capsule.link]) for capsule in robot.capsules),
         unread_shapes=tuple(replace(shape, link=number[shape.link]) for shape in robot.unread_shapes),
+        linear_springs=tuple(_spring(spring, rows, names) for spring in robot.linear_springs),
         nominal_inertia=None if inertia is None else inertia[order],
         nominal_friction=None if friction is None else _added(friction, free, tied, np.abs(ratios), alone, (2, 1)),
         nominal_rotors=None if rotors is None else _added(rotors[:, None], free, tied, ratios, alone, (2,))[:, 0],
         nominal_joints=meant or None,
     )
+
+
+def _spring(spring: LinearSpring, rows: Mapping[str, Array], names: tuple[str, ...]) -> LinearSpring:
+    """The spring along the joints that move by themselves; offsets of the others move its rest."""
+    total = np.sum([ratio * rows[name] for name, ratio in zip(names, spring.ratios, strict=True)], axis=0)
+    return replace(spring, ratios=total[:-1], rest=spring.rest - float(total[-1]))
 
 
 def _resolve(name: str, follows: Mapping[str, Follows], rows: dict[str, Array], on_the_way: tuple[str, ...]) -> Array:

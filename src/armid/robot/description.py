@@ -214,6 +214,17 @@ class SpringEntries(DescriptionSection, tag_field="type", tag="gravity-compensat
             raise FieldError("b", "equals a, so that the spring's length can become zero; make them differ")
 
 
+class LinearSpringEntries(DescriptionSection, tag_field="type", tag="linear"):
+    """A spring along a combination of joints, by their names."""
+
+    along: dict[str, Number]
+
+    def __post_init__(self) -> None:
+        """Refuse a spring along nothing."""
+        if not any(self.along.values()):
+            raise FieldError("along", "names no joint with a ratio; write {elbow: 1}, or {elbow: 1, wrist: -1}")
+
+
 class TableEntries(DescriptionSection, tag_field="type", tag="table"):
     """A known torque over position."""
 
@@ -309,7 +320,7 @@ class Body(DescriptionSection):
 
 
 class TrueSpring(DescriptionSection):
-    """Stiffness [N/m] and free length [m]."""
+    """Stiffness [N/m] and free length [m]; of a linear spring [N m/rad] and [rad] where joints turn."""
 
     k: Number
     l0: Number
@@ -350,7 +361,7 @@ class Description(DescriptionSection):
     limits: LimitEntries = msgspec.field(default_factory=LimitEntries)
     drives: DriveEntries = msgspec.field(default_factory=lambda: DriveEntries(coupled=PerJoint(False)))
     friction: FrictionEntries = msgspec.field(default_factory=FrictionEntries)
-    springs: list[SpringEntries | TableEntries] = []
+    springs: list[SpringEntries | LinearSpringEntries | TableEntries] = []
     capsules: list[CapsuleEntries] = []
     simplify: dict[str, SimplificationEntries] = {}
     known: dict[str, Number] = {}

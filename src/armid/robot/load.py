@@ -9,6 +9,8 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
+
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import parse_xml, plain, read_text
 from armid.robot.build import reflected_drives, robot_from_yaml
@@ -105,5 +107,7 @@ def _exists(path: Path) -> bool:
 
 def _with_defaults(robot: Robot) -> Robot:
     """What a bare URDF or MJCF file does not say: reflected rotors, Coulomb and viscous friction with an offset."""
-    friction = Friction("coulomb-viscous", offset=True)
-    return replace(robot, drives=reflected_drives(robot), friction=(friction,) * robot.n_joints)
+    sprung = [s.ratios for s in robot.linear_springs if np.count_nonzero(s.ratios) == 1]  # the rest is an offset
+    offsets = ~np.any(sprung, axis=0) if sprung else np.ones(robot.n_joints, dtype=bool)
+    friction = tuple(Friction("coulomb-viscous", offset=bool(offset)) for offset in offsets)
+    return replace(robot, drives=reflected_drives(robot), friction=friction)

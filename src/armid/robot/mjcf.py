@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from armid.robot.chain import WHOLE, Chain
 from armid.robot.dependent import Follows, with_dependent
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
-from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
+from armid.robot.robot import Capsule, Joint, Length, Limits, LinearSpring, Robot, UnreadShape
 from armid.robot.shapes import around_box, around_mesh
 
 _SNAP = 2e-5  # rotations this near to a right angle were meant as one (four printed decimals)
@@ -154,6 +155,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
         lengths=tuple(lengths),
         limits=Limits(lower, upper, unknown, unknown.copy(), effort),
         capsules=tuple(capsules),
+        linear_springs=tuple(_springs(model, [joint.name for joint in joints])),
         unread_shapes=(*_surroundings(model), *(() if meshes else (UnreadShape(len(joints), "meshes"),))),
         nominal_inertia=np.array(inertia),
         nominal_friction=np.column_stack([damping, loss]),
@@ -177,6 +179,34 @@ def _equalities(model: Any, chosen: set[str]) -> tuple[dict[str, Follows], set[s
         elif name in chosen:
             chosen = chosen - {name}
     return follows, chosen
+
+
+def _springs(model: Any, names: list[str]) -> Iterator[LinearSpring]:
+    """Springs of joints and of fixed tendons over joints that move; a tendon with a dead band is none."""
+    for index in np.flatnonzero(model.jnt_stiffness).tolist():
+        if (name := _joint_name(model, index)) in names:
+            rest = float(model.qpos_spring[model.jnt_qposadr[index]])
+            unit = np.array([float(name == other) for other in names])
+            yield LinearSpring(unit, float(np.ravel(model.jnt_stiffness[index])[0]), rest)
+    for index in range(model.ntendon):
+        if (coefficients := _sprung(model, index)) is not None:
+            ratios = np.array([coefficients.get(name, 0.0) for name in names])
+            if ratios.any():
+                stiffness = float(np.ravel(model.tendon_stiffness[index])[0])
+                yield LinearSpring(ratios, stiffness, float(model.tendon_lengthspring[index, 0]))
+
+
+def _sprung(model: Any, index: int) -> dict[str, float] | None:
+    """Coefficients by joint of a fixed tendon that is a spring; None for other tendons."""
+    import mujoco
+
+    first = int(model.tendon_adr[index])
+    parts = range(first, first + int(model.tendon_num[index]))
+    fixed = all(int(model.wrap_type[k]) == int(mujoco.mjtWrap.mjWRAP_JOINT) for k in parts)
+    least, most = model.tendon_lengthspring[index]
+    if not fixed or least != most or not np.any(model.tendon_stiffness[index]):
+        return None
+    return {_joint_name(model, int(model.wrap_objid[k])): float(model.wrap_prm[k]) for k in parts}
 
 
 def _is_linear(model: Any, index: int) -> bool:
@@ -211,8 +241,7 @@ def _warn_of_the_rest(source: str, model: Any) -> None:
         "equality constraints other than linear ones between joints": sum(
             not _is_linear(model, index) for index in range(model.neq)
         ),
-        "tendons": model.ntendon,
-        "joint springs (stiffness)": np.any(model.jnt_stiffness),
+        "tendons other than linear springs": sum(_sprung(model, index) is None for index in range(model.ntendon)),
         "gravity compensation (gravcomp)": np.any(model.body_gravcomp),
     }
     names = [name for name, present in ignored.items() if present]

@@ -149,6 +149,22 @@ class GravitySpring:
 
 
 @dataclass(frozen=True, eq=False)
+class LinearSpring:
+    """Spring along u = ratios . q, a joint, a difference of joints or a tendon, against which drives supply k (u - u0).
+
+    The torque, times the ratios, is linear in the stiffness k and in k u0.
+
+    Attributes:
+        ratios: (n,).
+        stiffness, rest: k and u0 that a file states, where it does.
+    """
+
+    ratios: Array
+    stiffness: float = 0.0
+    rest: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class Counterbalance:
     """Known torque of a counterbalance on one joint, tabulated over its position."""
 
@@ -203,7 +219,7 @@ class Virtual:
         rotor_inertia: (links,), motor side [kg m^2].
         friction: law per joint.
         coefficients: friction coefficients per joint, joint side.
-        springs: stiffness k [N/m] and free length l0 [m] of each gravity spring.
+        springs: stiffness k [N/m] and free length l0 [m] of each gravity spring, then k and u0 of each linear one.
         load_loss: slope and offset [N m, joint side] per joint of the torque lost in proportion to the load.
         torque_noise: standard deviation per joint [N m].
         encoder_resolution: [rad or m], 0 for none.
@@ -253,6 +269,7 @@ class Robot:
         current_gain: per joint a polynomial from current [A] to joint torque [N m], lowest power first; or None.
         friction: law per joint.
         springs: gravity-compensating springs with unknown parameters.
+        linear_springs: springs along joints or combinations of them, numbered on after those.
         counterbalances: known torques.
         capsules: shapes of the links for collision checks; empty if none are known.
         unread_shapes: collision shapes that a file names and that could not be read.
@@ -283,6 +300,7 @@ class Robot:
     current_gain: tuple[tuple[float, ...], ...] | None = None
     friction: tuple[Friction, ...] = ()
     springs: tuple[GravitySpring, ...] = ()
+    linear_springs: tuple[LinearSpring, ...] = ()
     counterbalances: tuple[Counterbalance, ...] = ()
     capsules: tuple[Capsule, ...] = ()
     unread_shapes: tuple[UnreadShape, ...] = ()
@@ -384,12 +402,17 @@ class Robot:
             "current_gain": None if self.current_gain is None else self.current_gain[:count],
             "friction": self.friction[:count],
             "springs": tuple(spring for spring in self.springs if spring.joint <= count),
+            "linear_springs": tuple(
+                replace(spring, ratios=spring.ratios[:count])
+                for spring in self.linear_springs
+                if not spring.ratios[count:].any()
+            ),
             "counterbalances": tuple(known for known in self.counterbalances if known.joint <= count),
             "capsules": _locked_capsules(self, count),
             "unread_shapes": tuple(UnreadShape(min(shape.link, count), shape.name) for shape in self.unread_shapes),
             "zero": frozenset(names),
             "known": {name: value for name, value in self.known.items() if parameter_number(name) <= count},
-            "virtual": None if self.virtual is None else _cut_virtual(self.virtual, self.springs, count),
+            "virtual": None if self.virtual is None else _cut_virtual(self.virtual, self, count),
         }
         for name in ("nominal_inertia", "nominal_friction", "nominal_rotors", "nominal_joints"):
             value = getattr(self, name)
@@ -489,13 +512,15 @@ def _locked_capsules(robot: Robot, count: int) -> tuple[Capsule, ...]:
     return tuple(capsule.moved(places[capsule.link][1], places[capsule.link][0]) for capsule in capsules)
 
 
-def _cut_virtual(virtual: Virtual, springs: tuple[GravitySpring, ...], count: int) -> Virtual:
+def _cut_virtual(virtual: Virtual, robot: Robot, count: int) -> Virtual:
     names = ("inertia", "rotor_inertia", "friction", "coefficients", "load_loss", "torque_noise")
     cut: dict[str, Any] = {name: getattr(virtual, name)[:count] for name in names}
     if count < len(virtual.inertia):
         cut["payload"] = None  # it hangs on a link that is gone
-    pairs = zip(virtual.springs, springs, strict=True)
-    return replace(virtual, **cut, springs=tuple(truth for truth, spring in pairs if spring.joint <= count))
+    kept = [spring.joint <= count for spring in robot.springs]
+    kept += [not spring.ratios[count:].any() for spring in robot.linear_springs]
+    pairs = zip(virtual.springs, kept, strict=True)
+    return replace(virtual, **cut, springs=tuple(truth for truth, keep in pairs if keep))
 
 
 def _check_name(field: str, name: str) -> None:
@@ -524,6 +549,7 @@ def _check_parts(robot: Robot) -> None:
         ("nominal_rotors", robot.nominal_rotors, (n,)),
         *(("drives", drive.axis, (3,)) for drive in robot.drives),
         *(("dependent", follower.ratios, (n,)) for follower in robot.dependent),
+        *(("linear_springs", spring.ratios, (n,)) for spring in robot.linear_springs),
         *(("lengths", length.direction, (3,)) for length in robot.lengths),
         *(("capsules", end, (3,)) for capsule in robot.capsules for end in (capsule.start, capsule.end)),
     ]

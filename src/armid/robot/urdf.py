@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from armid.arrays import Array
-from armid.errors import DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
+from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.files import LARGEST, FieldError, parse_xml
 from armid.robot.chain import WHOLE, Chain
 from armid.robot.dependent import Follows, with_dependent
@@ -124,8 +124,9 @@ class _Reader:
             if element is None or edge.name not in self.chosen:
                 continue
             where, other = f"joint {edge.name!r}: mimic", element.get("joint", "")
-            if other not in kinds or other == edge.name:
-                raise DescriptionError(self.source, where, f"names {other!r}, which is no other joint of the file")
+            if other not in kinds:
+                problem = f"{where} names {other!r}, which is no joint of the file; it is locked at zero"
+                warnings.warn(ArmidWarning(f"{self.source}: {problem}"), stacklevel=4)
             ratio, offset = (
                 numbers(self.source, element, where, name, default, 1)[0]
                 for name, default in (("multiplier", "1"), ("offset", "0"))

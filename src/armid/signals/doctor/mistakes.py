@@ -181,7 +181,7 @@ def _gravities(as_is: _Fitted) -> Iterator[Mistake]:
         pair = [_Fitted(Model(robot.with_gravity(sign * axis)), as_is.rows, base=False) for sign in (-1.0, 1.0)]
         best, worse = sorted(pair, key=lambda fitted: fitted.misfit)
         chosen, told = best, False
-        if worse.misfit - best.misfit < _GAINS["gravity"] and not robot.springs:
+        if worse.misfit - best.misfit < _GAINS["gravity"] and not (robot.springs or robot.linear_springs):
             alike = weight_alike(best)
             told, chosen = abs(alike) > _ALIKE, worse if alike < -_ALIKE else best
         gravity = chosen.model.robot.gravity
