@@ -110,7 +110,7 @@ def test_documented_virtual_arm(robot):
     assert (mass, com.tolist(), inertia.tolist()) == (1.0, [0, 0, 0], np.eye(3).tolist())
     assert truth.rotor_inertia.tolist() == [1e-4] * 3
     assert truth.coefficients == ({"fv": 1.0, "fc": 2.0},) * 3
-    assert truth.springs == ((4000, 0.3),)
+    assert truth.springs == ((4000, 0.3), (20, 0.1))
     assert truth.load_loss.tolist() == [[0.1, 0], [0.1, 0], [0, 0]]
     assert truth.torque_noise.tolist() == [1, 1, 0.5]
     assert (truth.encoder_resolution, truth.payload[0]) == (1.7e-5, 9.579)
