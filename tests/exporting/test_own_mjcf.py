@@ -143,8 +143,8 @@ def written(folder, files):
 
 
 def fit_of(path, seed=0, **options):
-    """A fit with friction that MuJoCo can hold."""
-    robot = armid.load_robot(path, **options)
+    """A fit with friction that MuJoCo can hold, without the springs of the file, which stay as they are."""
+    robot = replace(armid.load_robot(path, **options), linear_springs=())
     return fitted(replace(robot, friction=(Friction("coulomb-viscous"),) * robot.n_joints), seed=seed)
 
 

@@ -259,7 +259,8 @@ def _tendons(arm: IdentifiedArm, notes: list[Note]) -> list[str]:
             f'      <site site="spring{number}_far"/>',
             "    </spatial>",
         ]
-    for number, linear in enumerate(arm.robot.linear_springs, start=len(arm.robot.springs) + 1):
+    linear_springs = arm.robot.linear_springs if springs_held(arm) else ()
+    for number, linear in enumerate(linear_springs, start=len(arm.robot.springs) + 1):
         stiffness, force = arm.by_name[f"ks{number}"], arm.by_name[f"kl{number}"]
         rest, sign = abs(force) / stiffness if stiffness > 0.0 else 0.0, -1.0 if force < 0.0 else 1.0  # no length < 0
         values_text = f'stiffness="{text_of(stiffness)}" springlength="{text_of(rest)}"'
@@ -271,7 +272,9 @@ def _tendons(arm: IdentifiedArm, notes: list[Note]) -> list[str]:
 
 
 def springs_held(arm: IdentifiedArm) -> bool:
-    """Whether every spring has a stiffness and free length that MuJoCo takes."""
+    """Whether every spring has a stiffness and free length that MuJoCo takes; those of an MJCF stay as they are."""
+    if arm.robot.linear_springs and arm.robot.nominal_rotors is not None:
+        return False
     count = len(arm.robot.springs)
     numbers = range(1, count + len(arm.robot.linear_springs) + 1)
     return all(arm.by_name[f"ks{n}"] > 0.0 and (arm.by_name[f"kl{n}"] >= 0.0 or n > count) for n in numbers)

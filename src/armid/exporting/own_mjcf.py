@@ -157,8 +157,6 @@ def completed(arm: IdentifiedArm, friction: LinearFriction, path: Path) -> tuple
     Raises:
         ExportError: the file has what cannot be completed in place.
     """
-    if arm.robot.linear_springs:
-        raise ExportError(f"{path}: has springs, and the identified ones take a new file")
     sources = Sources(path)
     model = compiled(sources.contents())
     joints = [(body, joint) for body in sources.bodies for joint in body.joints]
