@@ -192,7 +192,7 @@ def rich_fit():
     )
     values = dict(zip(fit.columns, fit.values, strict=True))
     bells = np.linspace(1.1, 0.2, 10)
-    coefficients = np.concatenate([bells, [2.2], 0.1 * bells, [0.05]])
+    coefficients = np.concatenate([bells, [2.2], 0.1 * bells, [0.3], [0.05]])
     extra = np.zeros((len(fit.names) + len(coefficients),) * 2)
     extra[: len(fit.names), : len(fit.names)] = fit.covariance
     return replace(

@@ -211,10 +211,11 @@ class _Pass:
     def _whitening(self, labels: list[str]) -> Array:
         """Matrix from independent coefficients of unit size to those of the columns."""
         result = np.eye(len(labels))
-        root, k = np.linalg.cholesky(prior_covariance() + 1e-9 * np.eye(len(ODD.columns))), labels.count("")
+        k = labels.count("")
         for term in self.problem.torque_model.terms:
             count = len(term.names)
             if term.law in (ODD.name, EVEN.name):
+                root = np.linalg.cholesky(prior_covariance(count) + 1e-9 * np.eye(count))
                 result[k : k + count, k : k + count] = self.level[term.joint] * root
             k += count
         return result

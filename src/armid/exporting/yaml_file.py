@@ -28,7 +28,7 @@ from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot, inertial_names
-from armid.torque.friction.smooth import CURVE, EVEN, ODD, REST
+from armid.torque.friction.smooth import BEND, CURVE, EVEN, ODD, REST
 
 EXACT = 1e-13  # [m, 1] to which a DH table must give back the placements
 
@@ -300,10 +300,10 @@ def _curve(arm: IdentifiedArm, joint: int) -> tuple[str, Mapping[str, float], Ma
     smooth = {curve.law.name: curve.up for curve in curves if curve.law is not REST}
     if not smooth or not smooth.keys() <= {ODD.name, EVEN.name}:
         return None
-    odd, even = (list(smooth.get(law.name, dict.fromkeys(law.columns, 0.0)).values()) for law in (ODD, EVEN))
     bend = next(iter(smooth.values()))["v0"]
-    found = [
-        way | {n: o + sign * e for n, o, e in zip(ODD.columns, odd, even, strict=False)} | {"v0": bend}
-        for sign, way in zip((1.0, -1.0), linear, strict=True)
-    ]
+    odd, even = (smooth.get(law.name, dict.fromkeys(law.columns, 0.0)) for law in (ODD, EVEN))
+    found = []
+    for sign, way in zip((1.0, -1.0), linear, strict=True):
+        bells = {n: odd[n] + sign * even[e] for n, e in zip(ODD.columns, EVEN.columns, strict=False)}
+        found.append(way | bells | {"fv": way["fv"] + sign * even["sev"] * BEND / bend, "v0": bend})
     return CURVE.name, found[0], found[1]

@@ -2,7 +2,8 @@
 
 The function is a sum of bells over s = asinh(v / v0) / asinh(20), which runs from 0 at rest to 1 at the speed 20 v0,
 the fastest of the data: fine where friction bends and nearly constant below the slowest speed of the data, so that
-nothing can grow a spike at reversals. Beyond the fastest speed it fades, and the linear law remains.
+nothing can grow a spike at reversals. Beyond the fastest speed it fades, and the linear law remains; to the difference
+of the directions, of which the linear law says nothing, belongs a part in proportion to speed.
 """
 
 from __future__ import annotations
@@ -28,14 +29,20 @@ def _bend(slowest: float, fastest: float) -> tuple[float, float]:
     return BEND * fastest, BEND * fastest
 
 
-ODD, EVEN = (
-    FrictionLaw(
-        name=name, title=title, columns=_columns(prefix), shapes={"v0": _bend}, units={"v0": "rad/s"}, even=even
-    )
-    for name, prefix, even, title in (
-        ("smooth", "so", False, "any smooth function of speed, the same in both directions"),
-        ("smooth-even", "se", True, "any smooth function of speed by which the directions differ"),
-    )
+ODD = FrictionLaw(
+    name="smooth",
+    title="any smooth function of speed, the same in both directions",
+    columns=_columns("so"),
+    shapes={"v0": _bend},
+    units={"v0": "rad/s"},
+)
+EVEN = FrictionLaw(
+    name="smooth-even",
+    title="any smooth function of speed by which the directions differ",
+    columns={**_columns("se"), "sev": f"{BEND!r} * v / v0"},
+    shapes=ODD.shapes,
+    units=ODD.units,
+    even=True,
 )
 CURVE = FrictionLaw(
     name="curve",
@@ -55,10 +62,16 @@ REST = FrictionLaw(
 )
 
 
-def prior_covariance() -> Array:
-    """Covariance of the coefficients for which the function has unit variance and a Matérn-3/2 correlation."""
+def prior_covariance(count: int = BELLS) -> Array:
+    """Covariance of the coefficients for which the function has unit variance and a Matérn-3/2 correlation.
+
+    Args:
+        count: of the coefficients; those beyond the bells are independent, of unit variance.
+    """
     places = np.linspace(0.0, 1.0, BELLS)
     distance = np.sqrt(3.0) * np.abs(places[:, None] - places) / LENGTH
     matern = (1.0 + distance) * np.exp(-distance)
     bells = np.exp(-(((np.linspace(0.0, 1.0, 50)[:, None] - places) * (BELLS - 1)) ** 2))
-    return np.asarray(matern / np.mean(np.einsum("ti,ij,tj->t", bells, matern, bells)))
+    result = np.eye(count)
+    result[:BELLS, :BELLS] = matern / np.mean(np.einsum("ti,ij,tj->t", bells, matern, bells))
+    return result
