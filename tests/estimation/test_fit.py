@@ -144,3 +144,29 @@ def test_nonsense_in_a_file_is_refused(tmp_path, change, words):
     (tmp_path / "fit.json").write_text(json.dumps(data))
     with pytest.raises(ArmidError, match=words):
         load_fit(tmp_path / "fit.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda data: data["standard_parameters"].update(Izz2=1e20),
+            r"standard_parameters makes the group of \w+ 1e\+20",
+        ),
+        (lambda data: data["standard_parameters"].pop("Izz2"), "standard_parameters lacks Izz2"),
+        (
+            lambda data: data.update(recording=[[-0.1, 0.0, 0.0]] * len(data["delay_s"])),
+            "recording holds negative values",
+        ),
+    ],
+)
+def test_entries_that_contradict_each_other_are_refused(tmp_path, change, words):
+    """Links of another arm than the estimates', and spreads that are none."""
+    fit = fitted(load_robot("ir361"))
+    fit.save(tmp_path / "fit.json")
+    load_fit(tmp_path / "fit.json")
+    data = json.loads((tmp_path / "fit.json").read_text())
+    change(data)
+    (tmp_path / "fit.json").write_text(json.dumps(data))
+    with pytest.raises(ArmidError, match=words):
+        load_fit(tmp_path / "fit.json")
