@@ -133,8 +133,9 @@ class Fit:
         """Covariance of the estimates in true units: that of the noise, and that of the drive gains."""
         if self.gain_uncertainty is None or self.gain_effects is None:
             return self.covariance
-        moment = self.gain_errors(self.gain_uncertainty).second_moment
-        return np.asarray(self.covariance + self.gain_effects @ moment @ self.gain_effects.T)
+        errors = self.gain_errors(self.gain_uncertainty)
+        own = self.gain_effects @ errors.second_moment @ self.gain_effects.T
+        return np.asarray(errors.unexplained * self.covariance + own)
 
     def gain_errors(self, stated: Array) -> GainErrors:
         """What the fit's data tell of drive gains that are known beforehand to the shares `stated`, per joint."""

@@ -17,6 +17,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 
+LEAST = 0.02  # share of the residuals that is noise in any case
 ROUNDS = 4  # of weights from the residuals that wrong gains do not explain
 
 
@@ -27,10 +28,12 @@ class GainErrors:
     Attributes:
         mean: (joints,).
         covariance: (joints, joints).
+        unexplained: share of the weighted squares of the residuals that is not theirs, and so is noise.
     """
 
     mean: Array
     covariance: Array
+    unexplained: float = 1.0
 
     @property
     def second_moment(self) -> Array:
@@ -69,4 +72,8 @@ def gain_errors(factor: CompactFactor, weights: Array, values: Array, effects: A
         total = sum(w / max(min(share, 1.0), 1e-6) * gram for w, share, gram in zip(weights, left, grams, strict=True))
         covariance = np.linalg.inv(np.asarray(total)[:-1, :-1] + precision)
         mean = covariance @ np.asarray(total)[:-1, -1]
-    return GainErrors(mean, covariance)
+    after = np.append(-mean, 1.0)
+    squares = [(float(after @ gram @ after), float(gram[-1, -1])) for gram in grams]
+    left, power = np.asarray(weights) @ np.array(squares)
+    share = left / power if power > 0.0 else 1.0
+    return GainErrors(mean, covariance, float(np.clip(share, LEAST, 1.0)))

@@ -81,8 +81,9 @@ def identify_payload(
     report_progress("comparing torques", 0.8)
     pairs = [(compare(made, item), compare(fit, item)) for item in data]
     gains = _gains(fit, data) if gain is None else np.full(fit.robot.n_joints, gain)
-    moment = fit.gain_errors(gains).second_moment
-    total = solution.covariance[:10, :10] + solution.of_gain[:10] @ moment @ solution.of_gain[:10].T
+    errors = fit.gain_errors(gains)
+    total = errors.unexplained * solution.covariance[:10, :10]
+    total = total + solution.of_gain[:10] @ errors.second_moment @ solution.of_gain[:10].T
     found = _Found(fit, solution, parameters, pairs, total, values)
     quantities = found.quantities()
     row = (
