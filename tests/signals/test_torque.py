@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import armid
-from armid.logs.log import LogError
-from armid.signals import LowPass, process, process_logs
+from armid.logs.log import LogError, LogStream
+from armid.signals import LowPass, PeriodicAverage, process, process_logs
 from tests.signals.waves import Wave
 
 
@@ -43,3 +43,15 @@ def test_a_joint_without_measured_torque_is_left_out():
     data = process(swinging(lambda t: t * [1.0, np.nan]), LowPass(cutoff_hz=5.0))
     assert data.use[:, 0].any()
     assert not data.use[:, 1].any()
+
+
+def test_a_stream_is_averaged_without_the_joint_that_has_no_torque():
+    """Block by block as in memory: periods are averaged, and its rows do not count."""
+    time = np.arange(5000) / 100.0
+    q = np.column_stack([np.sin(0.4 * np.pi * time), np.cos(0.4 * np.pi * time)])
+    log = armid.Log(time, {"position": q, "effort": q * [1.0, np.nan]}, armid.LogInfo(("a", "b"), "joint torque"))
+    halves = [log.rows(slice(0, 2000)), log.rows(slice(2000, None))]
+    stream = LogStream(log.info, tuple(log.channels), lambda size: iter(halves))
+    data = process(stream, PeriodicAverage(period_s=5.0))
+    assert data.periods == 10
+    assert data.use.any(axis=0).tolist() == [True, False]

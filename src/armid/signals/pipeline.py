@@ -225,11 +225,16 @@ def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
             raise
         raise SignalError(error.step, f"{log.info.source}: {error.problem}") from None
     recorded = (*(step.to_data() for step in applied), *data.pipeline)
-    if silent.any():
-        use = ~silent if data.use is None else data.use & ~silent
-        notes += (note("signals.silent_joints", joints=[data.joints[j] for j in np.flatnonzero(silent)]),)
-        data = replace(data, use=np.broadcast_to(use, data.torque.shape).copy())
-    return replace(data, pipeline=recorded, notes=notes + data.notes)
+    return _rows_without(silent, replace(data, pipeline=recorded, notes=notes + data.notes))
+
+
+def _rows_without(silent: Mask, data: Dataset) -> Dataset:
+    """The data set without the rows of some joints."""
+    if not silent.any():
+        return data
+    use = ~silent if data.use is None else data.use & ~silent
+    said = note("signals.silent_joints", joints=[data.joints[j] for j in np.flatnonzero(silent)])
+    return replace(data, use=np.broadcast_to(use, data.torque.shape).copy(), notes=(*data.notes, said))
 
 
 def _without_silent(log: Log, robot: Robot | None) -> tuple[Log, Mask]:
@@ -314,20 +319,23 @@ def _averaged(stream: LogStream, steps: Pipeline, robot: Robot | None) -> Datase
     strategy = steps.strategy
     assert isinstance(strategy, PeriodicAverage)
     notes: Notes = ()
+    silent: Mask | None = None  # as the first block tells
 
     def blocks() -> Iterator[Log]:
-        nonlocal notes
+        nonlocal notes, silent
         for block in stream.blocks():
             _check_rate(block)
             log, notes = for_robot(without_garbage(block), steps, robot)
             for step in steps.steps[:-1]:
                 if isinstance(step, Preparation):
                     log, _ = step.apply(log, robot) if not isinstance(step, Trim) else (log, ())
-            yield log
+            silent = _without_silent(log, robot)[1] if silent is None else silent
+            yield log.with_channels({"effort": np.where(silent, 0.0, log["effort"])}) if silent.any() else log
 
     data = strategy.dataset_from_blocks(blocks())
     recorded = (*(step.to_data() for step in steps.steps[:-1]), *data.pipeline)
-    return replace(data, pipeline=recorded, notes=notes + data.notes)
+    made = replace(data, pipeline=recorded, notes=notes + data.notes)
+    return made if silent is None else _rows_without(silent, made)
 
 
 def choose(log: Log) -> tuple[Pipeline, Notes]:
