@@ -55,14 +55,17 @@ def run(options: argparse.Namespace) -> int:
 
     from armid.run.outcome import in_words
     from armid.run.procedure import run
-    from armid.run.settings import load_settings, make_settings
+    from armid.run.settings import SETTINGS, load_settings, make_settings
 
     given = {choice.name: getattr(options, choice.name) for choice in CHOICES}
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    kept = Path(options.output or "") / SETTINGS
+    if options.settings is None and options.robot is None and options.output and kept.is_file():
+        options.settings = str(kept.resolve())
     if options.settings:
         settings = load_settings(options.settings, robot=options.robot, **given)
     elif options.robot is None:
-        raise ArmidError("name a ROBOT, or a settings file that does: armid run pa10")
+        raise ArmidError("name a ROBOT, a settings file, or with -o the folder of an earlier run: armid run pa10")
     else:
         settings = make_settings({"robot": options.robot, **given})
     folder = options.output or f"run-{Path(settings.robot).stem}"

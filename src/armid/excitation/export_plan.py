@@ -23,7 +23,7 @@ from armid.files import write_text
 
 #: Kind of export and how its file's name ends.
 KINDS = {"csv": ".csv", "ros": ".ros.yaml", "urscript": ".script"}
-_UR_JOINTS = 6
+UR_JOINTS = 6
 _UR_RATE_HZ = 500.0
 _ROS_RATES_HZ = (20.0, 100.0)  # controllers interpolate; more points only make the message long
 
@@ -47,8 +47,8 @@ def check_kinds(kinds: Sequence[str], joints: int) -> None:
     for kind in kinds:
         if kind not in KINDS:
             raise UnknownNameError("kind of export", kind, KINDS)
-    if "urscript" in kinds and joints != _UR_JOINTS:
-        raise ArmidError(f"urscript is for arms with {_UR_JOINTS} joints, this one has {joints}; use csv or ros")
+    if "urscript" in kinds and joints != UR_JOINTS:
+        raise ArmidError(f"urscript is for arms with {UR_JOINTS} joints, this one has {joints}; use csv or ros")
 
 
 def to_csv(plan: Plan, rate_hz: float | None = None) -> str:
@@ -144,7 +144,7 @@ def to_urscript(plan: Plan, rate_hz: float | None = None, *, periods: int = 1) -
 
 def _ur_position(series: FourierSeries) -> list[str]:
     """Lines of the script that evaluate the series, harmonic after harmonic so that they stay short."""
-    joints = range(_UR_JOINTS)
+    joints = range(UR_JOINTS)
     lines = [f"    local q{j + 1} = {_plain(series.offset[j])}" for j in joints]
     for k, order in enumerate(series.harmonics):
         lines += [f"    si = sin({order} * x)", f"    co = cos({order} * x)"]

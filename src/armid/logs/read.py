@@ -82,6 +82,11 @@ def open_log(path: Paths, recipe: str | Path | Recipe | None = None, *, effort: 
     return one_after_the_other([_without_recipe(item, effort) for item in paths], [str(item) for item in paths])
 
 
+def column_names(path: str | Path) -> tuple[str, ...]:
+    """Names of the columns of a file, for which no recipe is needed; numbers from 1 where it has no names."""
+    return _reader(possible(path)).open(possible(path), None).names
+
+
 def _reader(path: Path) -> type[Table]:
     """The reader by content, or by suffix where the content does not tell."""
     if path.is_dir():

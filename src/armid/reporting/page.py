@@ -39,7 +39,7 @@ DARK = {
 }
 
 
-def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping[str, Any]) -> str:
+def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping[str, Any], *, style: str = "") -> str:
     """The whole page of a report.
 
     Args:
@@ -47,6 +47,7 @@ def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping
         subtitle: under it.
         sections: in reading order.
         data: the numbers as they are in the files, under the element `armid-data`.
+        style: more rules than those of all pages.
 
     Raises:
         MissingExtraError: plotly is not installed.
@@ -55,7 +56,7 @@ def render(title: str, subtitle: str, sections: Sequence[Section], data: Mapping
     figures = {figure.name: figure.to_data() for section in sections for figure in section.figures}
     extra = {name: value for section in sections for name, value in section.data.items()}
     elements = {"data": data, "figures": figures, "scene": extra.get("scene")}
-    return frame(title, subtitle, sections, elements, (plotly, asset(*_SCRIPTS)))
+    return frame(title, subtitle, sections, elements, (plotly, asset(*_SCRIPTS)), style=style)
 
 
 def frame(

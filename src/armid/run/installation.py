@@ -24,6 +24,7 @@ EXTRAS = {
     "report": ("matplotlib", "plotly"),
     "parquet": ("pyarrow",),
     "ros": ("rosbags",),
+    "studio": ("nicegui",),
     "fleet": ("distributed", "fsspec"),
 }
 _RENDER = """

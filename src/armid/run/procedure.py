@@ -21,7 +21,7 @@ from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
 from armid.estimation.identifying import check_method, identify
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.excitation import Fourier, criterion, design, load_plan
+from armid.excitation import Fourier, Standing, criterion, design, load_plan
 from armid.experiment import VirtualRobot
 from armid.experiment.excite import excite
 from armid.experiment.settings import Thermal
@@ -36,8 +36,8 @@ from armid.robot import Robot, load_robot
 from armid.robot.load import robot_digest
 from armid.run.goal import Goal, Outlook, fit_information
 from armid.run.outcome import NOT_EXPORTED, Outcome, notes_of, numbers_of, standing_of
-from armid.run.settings import Settings
-from armid.run.stages import Done, Stage, Workplace, carry_out, clear
+from armid.run.settings import SETTINGS, Settings, save_settings
+from armid.run.stages import Done, Stage, Workplace, carry_out, clear, finished
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
 from armid.validation import audit, load_validation, validate
@@ -68,10 +68,8 @@ def run(
     Raises:
         ArmidError: a setting names what no stage knows, or a file that cannot be read.
     """
-    folder, robot = Path(folder), robot_of(settings)
-    _check(settings, robot)
-    _prepare(folder)
-    place = Workplace(folder, settings, progress or (lambda text, share: None), robot_digest(robot))
+    place = _workplace(settings, folder, progress)
+    folder = place.folder
     tell = tell or (lambda stage: None)
     experiments = _experiments(place, tell) if settings.until else [[]]
     rounds, done = len(experiments), [stage for part in experiments for stage in part]
@@ -83,6 +81,44 @@ def run(
     outcome = Outcome(folder, tuple(done), check, numbers, folder / "report.html", notes_of(folder))
     _write(folder / "run.json", {"armid": __version__, "settings": settings.to_data(), **outcome.to_data()})
     return outcome
+
+
+def run_stages(
+    settings: Settings,
+    folder: str | Path,
+    last: str,
+    *,
+    progress: Progress | None = None,
+    tell: Callable[[Done], None] | None = None,
+) -> list[Done]:
+    """Carry out the procedure up to a stage, as `run` would.
+
+    Args:
+        settings: what to do.
+        folder: of the run.
+        last: name of the stage to stop after.
+        progress: told what is done and which share of it.
+        tell: told when a stage has ended.
+    """
+    place, stages = _workplace(settings, folder, progress), stages_of(settings)
+    clear(stages, place)
+    end = next(number for number, stage in enumerate(stages, start=1) if stage.name == last)
+    return carry_out(stages[:end], place, tell or (lambda stage: None))
+
+
+def finished_stages(settings: Settings, folder: Path) -> list[str]:
+    """Stages of a run whose results are up to date; nothing is done or written."""
+    place = Workplace(folder, settings, lambda text, share: None, robot_digest(robot_of(settings)))
+    return finished(stages_of(settings), place)
+
+
+def _workplace(settings: Settings, folder: str | Path, progress: Progress | None) -> Workplace:
+    """Where a run works, if it can; the settings are kept there, so that anybody can go on."""
+    folder, robot = Path(folder), robot_of(settings)
+    _check(settings, robot)
+    _prepare(folder)
+    save_settings(settings, folder / SETTINGS)
+    return Workplace(folder, settings, progress or (lambda text, share: None), robot_digest(robot))
 
 
 def _experiments(place: Workplace, tell: Callable[[Done], None]) -> list[list[Done]]:
@@ -128,7 +164,8 @@ def stages_of(settings: Settings, rounds: int = 1) -> list[Stage]:
     warm, exported = s.virtual and not s.no_warmup, s.to not in ((), ("none",))
     made = ("fit.json", "validation.json", "audit.json", "inspection.json", *logs)
     made += ("exports",) * exported + ("tracking.json",) * (path is not None)
-    made += ("plan.json",) * s.virtual + ("warmup.json",) * warm
+    planning = s.virtual or s.design
+    made += ("plan.json",) * planning + ("warmup.json",) * warm
     source = (f"fit-{rounds}.json",) if s.until else training
     looked = Stage("inspection", "log doctor", _inspect, ("inspection.json",), logs)
     repeated = [
@@ -139,7 +176,7 @@ def stages_of(settings: Settings, rounds: int = 1) -> list[Stage]:
     # Whether the stage is part of this run; the stage.
     stages = [
         (True, Stage("model", "base parameters", _model, ("model.json",))),
-        (s.virtual, Stage("design", "excitation design", _design, plans, ("model.json",), planned)),
+        (planning, Stage("design", "excitation design", _design, plans, ("model.json",), planned)),
         (warm, Stage("warmup", "warm-up", _warm_up, ("warmup.json",), ("model.json",), ("seed", "rate"))),
         (s.virtual, Stage("excitation", "excitation and another motion", _excite, first, plans, driven)),
         (not s.virtual, Stage("logs", "reading the logs", _read, logs, ("model.json",), how, (*_files_of(s), *extra))),
@@ -253,8 +290,15 @@ def _design(place: Workplace) -> None:
     """The excitation, and a smaller motion of other harmonics for validation."""
     s, robot = place.settings, robot_of(place.settings)
     shared: dict[str, Any] = {"criterion": criterion(s.criterion), "rate_hz": s.rate}
-    plan = design(robot, Fourier(s.harmonics, s.period), starts=s.starts, seed=s.seed, **shared)
-    report_progress("excitation design", 0.8)
+
+    def tell(now: Standing) -> None:
+        limits = "limits kept" if now.violation <= 0.0 else f"limits broken by {now.violation:.2g}"
+        best = f"log det {now.log_det:.4g}, condition number {now.condition:.3g}, {limits}"
+        report_progress(f"design: search {now.done} of {now.total}, best so far: {best}", 0.8 * now.done / now.total)
+
+    shape = Fourier(s.harmonics, s.period)
+    plan = design(robot, shape, starts=s.starts, seed=s.seed, progress=tell, **shared)
+    report_progress("design of the validation motion", 0.8)
     other = design(robot, Fourier(max(2, s.harmonics - 2), s.period), starts=1, seed=s.seed + 1, **shared)
     plan.save(place / "plan.json")
     other.save(place / "validation-plan.json")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from armid.errors import ArmidError, DescriptionError, nearest
 
+SETTINGS = "settings.yaml"  # in the folder of a run
 _FILES = ("log", "validation", "recipe", "signals", "prior")  # settings that can name files
 _KINDS: dict[str, type] = {"int": int, "float": float, "bool": bool}
 
@@ -46,6 +47,7 @@ class Settings:
     starts: int = _choice(4, "random starts of the design", "N")
     rate: float = _choice(150.0, "sample rate [Hz]", "HZ")
     periods: int = _choice(10, "recorded periods", "M")
+    design: bool = _choice(False, "design an excitation where logs are given, too")
     no_warmup: bool = _choice(False, "take the arm as warm")
     seed: int = _choice(0, "seed of everything random", "N")
     # Estimation.
@@ -132,6 +134,29 @@ def load_settings(path: str | Path, **over: Any) -> Settings:
             tuple(_beside(path, item) for item in value) if isinstance(value, tuple) else _beside(path, value)
         )
     return make_settings({**settings.to_data(), **beside, **given})
+
+
+def save_settings(settings: Settings, path: Path) -> None:
+    """Write settings that `load_settings` reads; files are named relative to the folder where they are in it."""
+    import yaml
+
+    from armid.files import is_file, write_text
+
+    home = path.parent.resolve()
+
+    def placed(name: str) -> str:
+        file, colon, rest = (name, "", "") if is_file(Path(name)) else name.rpartition(":")  # FILE:STRENGTH of a prior
+        if not file or not is_file(Path(file)):
+            return name
+        full = Path(file).resolve()
+        return str(full.relative_to(home) if full.is_relative_to(home) else full) + colon + rest
+
+    data = {name: value for name, value in settings.to_data().items() if value not in (None, [], False)}
+    for name in ("robot", *_FILES):
+        if name in data:
+            given = data[name]
+            data[name] = [placed(item) for item in given] if isinstance(given, list) else placed(given)
+    write_text(path, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from armid._version import __version__
+from armid.errors import ArmidError
 from armid.files import code_hash, file_hash, parse_json, write_text
 from armid.logs import Log, read_log
 from armid.progress import Progress, watch_progress
@@ -102,7 +103,7 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
         mark = place.folder / _MARKS / f"{stage.name}.json"
         key = _key(stage, place)
         earlier = _earlier(mark)
-        if earlier.get("key") == key and _intact(earlier.get("files"), place, stage):
+        if _kept(earlier, key, place, stage):
             done.append(Done(stage.name, stage.title, True, earlier["seconds"]))
         else:
             mark.unlink(missing_ok=True)
@@ -116,6 +117,27 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
             done.append(Done(stage.name, stage.title, False, seconds))
         tell(done[-1])
     return done
+
+
+def finished(stages: Sequence[Stage], place: Workplace) -> list[str]:
+    """Names of the stages whose results are there and made from what they would be made from now."""
+    names: list[str] = []
+    stale: set[str] = set()
+    for stage in stages:
+        earlier = _earlier(place.folder / _MARKS / f"{stage.name}.json")
+        try:
+            good = not stale & set(stage.reads) and _kept(earlier, _key(stage, place), place, stage)
+        except (OSError, ArmidError):
+            good = False
+        if good:
+            names.append(stage.name)
+        else:
+            stale |= set(stage.writes)
+    return names
+
+
+def _kept(earlier: Mapping[str, Any], key: str, place: Workplace, stage: Stage) -> bool:
+    return earlier.get("key") == key and _intact(earlier.get("files"), place, stage)
 
 
 def clear(stages: Sequence[Stage], place: Workplace) -> None:

@@ -27,6 +27,11 @@ def excitation(evidence: Evidence) -> Section:
     plan, title = evidence.plan, "Excitation"
     if plan is None:
         return lacking("excitation", title, "The plan of the experiment fills this: armid report FIT --plan plan.json.")
+    return planned(plan, evidence.fit.robot)
+
+
+def planned(plan: Plan, robot: Robot) -> Section:
+    """A plan against the limits of its robot."""
     time = np.linspace(0.0, plan.trajectory.duration, POINTS)
     c = plan.conditioning
     remark = (
@@ -41,11 +46,11 @@ def excitation(evidence: Evidence) -> Section:
         Column("how it is known", words=True),
     ]
     parts: list[str | Figure] = [
-        motion_panels(evidence.fit.robot, time, plan.trajectory.at(time)),
+        motion_panels(robot, time, plan.trajectory.at(time)),
         paragraph(remark, "remark"),
         table(columns, _margins(plan), caption="certificate: margins to every limit"),
     ]
-    return Section("excitation", title, _sentence(plan), parts)
+    return Section("excitation", "Excitation", _sentence(plan), parts)
 
 
 def _sentence(plan: Plan) -> str:
@@ -84,8 +89,11 @@ def replay(evidence: Evidence) -> Section:
     found = _motion(evidence)
     if found is None:
         return lacking("replay", "Replay", "A plan or a log fills this: armid report FIT --plan plan.json --log LOG.")
-    time, q, source = found
-    robot = evidence.fit.robot
+    return replayed(evidence.fit.robot, *found)
+
+
+def replayed(robot: Robot, time: Array, q: Array, source: str) -> Section:
+    """A scene with a scrubber, of positions (frames, joints) at times [s] of what `source` names."""
     arm = stick_figure(robot, q)
     tool = arm.points[:, arm.tool]
     size = np.ptp(tool, axis=0)
@@ -112,15 +120,19 @@ def replay(evidence: Evidence) -> Section:
 def _motion(evidence: Evidence) -> tuple[Array, Array, str] | None:
     """Times [s], positions, and what moves."""
     if evidence.plan is not None:
-        trajectory = evidence.plan.trajectory
-        time = np.linspace(0.0, trajectory.duration, FRAMES)
-        return time, np.asarray(trajectory.at(time).q), "the planned motion"
+        return planned_motion(evidence.plan)
     for log, data in evidence.training:
         shown = min(LONGEST_S, float(data.time[-1] - data.time[0]))
         time = data.time[0] + np.linspace(0.0, shown, FRAMES)
         q = np.column_stack([np.interp(time, data.time, column) for column in data.q.T])
         return time, q, f"the motion of {Path(log.info.source).name or 'a log'}"
     return None
+
+
+def planned_motion(plan: Plan) -> tuple[Array, Array, str]:
+    """Times [s] and positions of one period, and what moves."""
+    time = np.linspace(0.0, plan.trajectory.duration, FRAMES)
+    return time, np.asarray(plan.trajectory.at(time).q), "the planned motion"
 
 
 @dataclass

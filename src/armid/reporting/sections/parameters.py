@@ -126,7 +126,7 @@ def links(evidence: Evidence) -> Section:
     if fit.standard_parameters is None:
         words = "Base parameters do not say how mass is divided among links: armid identify --method feasible does."
         return lacking("links", "Links", words)
-    bodies = [_ten(fit.standard_parameters, link) for link in range(1, len(fit.robot.links) + 1)]
+    bodies = link_bodies(fit)
     nominal = fit.robot.nominal_inertia
     body = table(
         _link_columns(nominal is not None), _link_rows(fit, bodies), caption="inertia of each link in its own frame"
@@ -150,6 +150,12 @@ def _ten(values: Mapping[str, float], link: int) -> Array:
 def _determined(fit: Fit, link: int) -> list[str]:
     """Parameters of a link that the data determine."""
     return [name for name in inertial_names(link) if name in fit.determined]
+
+
+def link_bodies(fit: Fit) -> list[Array]:
+    """Ten inertial parameters of each link of a physically consistent fit."""
+    assert fit.standard_parameters is not None
+    return [_ten(fit.standard_parameters, link) for link in range(1, len(fit.robot.links) + 1)]
 
 
 def _links_sentence(fit: Fit, bodies: list[Array]) -> str:

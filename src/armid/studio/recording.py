@@ -1,0 +1,224 @@
+"""Screen *Recording*: the virtual robot records, or logs are dropped and a recipe is corrected by clicking."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from armid.errors import ArmidError
+from armid.escaping import lines
+from armid.logs.log import EFFORTS
+from armid.logs.naming import units_for
+from armid.logs.read import column_names, open_log
+from armid.run.settings import Settings
+from armid.studio.folder import RECIPE, VIEWS
+from armid.studio.page import Page, heading
+from armid.studio.recipes import CHANNELS, load_draft, propose, say_effort
+from armid.studio.views import preview, write_view
+
+_NONE = "–"
+
+
+def show(page: Page) -> None:
+    """Build the screen."""
+    settings = page.studio.settings
+    if settings is None:
+        raise ArmidError("Choose an arm first.")
+    with ui.element("div").classes("two"):
+        with ui.element("div").classes("screen"):
+            heading("The virtual robot")
+            _virtual(page, settings)
+        with ui.element("div").classes("screen"):
+            heading("Logs of your arm")
+            ui.label("The first log is for identification; others can be kept for validation.")
+            page.upload("drop logs", lambda path: _add(page, str(path)), multiple=True)
+    if settings.log:
+        _logs(page, settings)
+        return
+    if (page.studio.folder / "inspection.json").is_file():
+        page.view("inspection")
+
+
+def _virtual(page: Page, settings: Settings) -> None:
+    studio = page.studio
+    ui.label("It drives the designed motion and another one, with noise and friction, in physics of its own.")
+    with ui.element("div").classes("row"):
+        periods = ui.number("recorded periods", value=settings.periods, min=1, max=1000, precision=0)
+        warm = ui.checkbox("warm the arm up first", value=not settings.no_warmup)
+
+        def record() -> None:
+            nothing = dict.fromkeys(("log", "validation", "train", "validate", "recipe", "effort"))
+            studio.change(periods=int(periods.value or 0), no_warmup=not warm.value, **nothing)
+            studio.carry_out("recording on the virtual robot", "inspection", "motion", "recording")
+            page.refresh()
+
+        page.button("Record", record)
+
+
+def _add(page: Page, name: str) -> None:
+    """Take a log; where its columns say nothing of themselves, propose what they mean."""
+    studio = page.studio
+    settings = studio.settings
+    assert settings is not None
+    role = "validation" if settings.log and name not in settings.log else "log"
+    studio.change(**{role: tuple(dict.fromkeys((*getattr(settings, role), name)))})
+    if settings.recipe is None and not _speaks_for_itself(name):
+        studio.write_recipe(propose(column_names(name), studio.robot()))
+    page.refresh()
+
+
+def _speaks_for_itself(name: str) -> bool:
+    try:
+        open_log(name)
+    except ArmidError:
+        return False
+    return True
+
+
+def _logs(page: Page, settings: Settings) -> None:
+    """Dropped logs, their recipe, and the signals as they are read with it."""
+    studio = page.studio
+    for role in ("log", "validation"):
+        for name in getattr(settings, role):
+            with ui.element("div").classes("row"):
+                what = {"log": "for identification", "validation": "for validation"}
+                pick = ui.select(what, value=role, label=Path(name).name)
+                pick.on_value_change(lambda event, name=name: page.act(partial(_assign, page, name, event.value))())
+                page.button("Remove", partial(_assign, page, name, ""), color="secondary")
+    draft = load_draft(studio.folder / RECIPE) if settings.recipe == str(studio.folder / RECIPE) else None
+    if draft is not None:
+        _recipe(page, draft, list(column_names(settings.log[0])))
+    signals = ui.element("div")
+
+    async def follow() -> None:
+        """Draw the signals as the recipe has them now."""
+        now = studio.settings
+        if now is None:
+            return
+        try:
+            sections = await asyncio.to_thread(preview, now.log, now.recipe, now.effort, studio.robot())
+            await asyncio.to_thread(write_view, studio.folder, "preview", sections)
+        except ArmidError as error:
+            signals.clear()
+            with signals:
+                page.problem(str(error))
+            return
+        signals.clear()
+        with signals:
+            page.frame("preview", studio.folder / VIEWS / "preview.html")
+        page.keep()
+
+    def read() -> None:
+        studio.carry_out("reading and inspecting the logs", "inspection", "recording")
+        page.refresh()
+
+    with ui.element("div").classes("row"):
+        page.button("Read and inspect", read)
+        if "inspection" in studio.finished():
+            ui.label("Read and inspected: go on to Model.")
+    if "inspection" in studio.finished():
+        page.view("inspection")
+    elif not studio.work.running:
+        ui.timer(0.05, follow, once=True)
+
+
+def _assign(page: Page, name: str, role: str) -> None:
+    """Use a log for something else, or no more."""
+    settings = page.studio.settings
+    assert settings is not None
+    roles = {one: [item for item in getattr(settings, one) if item != name] for one in ("log", "validation")}
+    if role:
+        roles[role].append(name)
+    if not roles["log"]:
+        roles = {"log": roles["validation"][:1], "validation": roles["validation"][1:]}
+    gone = {"recipe": None} if not roles["log"] else {}
+    page.studio.change(**{one: tuple(names) for one, names in roles.items()}, **gone)
+    page.refresh()
+
+
+def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
+    """The recipe as a table: a row for each joint, a column for each channel."""
+    ui.label("What the columns mean. Correct what is wrong; the signals below follow.").classes("lead")
+    joints, columns = draft["joints"], draft["columns"]
+    wanted = ("position", "velocity", "current" if draft["effort"] == "current" else "effort")
+    shown = [channel for channel in CHANNELS if channel in columns or channel in wanted]
+
+    def changed() -> None:
+        page.studio.write_recipe(draft)
+        page.refresh()
+
+    def column(channel: str, j: int, value: str) -> None:
+        places = columns.setdefault(channel, [None] * len(joints))
+        places[j] = None if value == _NONE else value
+        if not any(places):
+            del columns[channel]
+        changed()
+
+    def entry(key: str, j: int, value: Any) -> None:
+        draft.setdefault(key, [1.0] * len(joints))[j] = float(value)
+        changed()
+
+    def measured(value: str) -> None:
+        say_effort(draft, value)
+        changed()
+
+    def put(where: dict[str, Any], key: str, value: Any) -> None:
+        where[key] = value
+        changed()
+
+    with ui.element("div").classes("row"):
+        _choice([_NONE, *names], str(columns.get("time", _NONE)), "time", partial(put, columns, "time"))
+        _choice(list(EFFORTS), draft["effort"], "what was measured as effort", measured)
+        units = draft.setdefault("units", {})
+        for channel in ("time", *(channel for channel in shown if channel in columns)):
+            options = list(units_for(channel, "position"))
+            value = units.get(channel, options[0])
+            _choice(options, value, f"unit of {channel}", partial(put, units, channel))
+    with (
+        ui.element("div").classes("table recipe").props('tabindex=0 role=region aria-label="recipe"'),
+        ui.element("table"),
+    ):
+        with ui.element("thead"), ui.element("tr"):
+            for head in ("joint", *shown, "sign", *(("N m/A",) if draft["effort"] == "current" else ())):
+                with ui.element("th"):
+                    ui.label(head)
+        with ui.element("tbody"):
+            for j, joint in enumerate(joints):
+                with ui.element("tr"):
+                    with ui.element("td"):
+                        ui.label(lines(joint))
+                    for channel in shown:
+                        places = columns.get(channel) or [None] * len(joints)
+                        _cell(
+                            [_NONE, *names],
+                            str(places[j] or _NONE),
+                            f"{channel} of {joint}",
+                            partial(column, channel, j),
+                        )
+                    sign = draft.get("sign", [1.0] * len(joints))[j]
+                    _cell({1.0: "+", -1.0: "−"}, float(sign), f"sign of {joint}", partial(entry, "sign", j))
+                    if draft["effort"] == "current":
+                        _gain(
+                            draft.get("current_gain", [1.0] * len(joints))[j], joint, partial(entry, "current_gain", j)
+                        )
+
+
+def _choice(options: Any, value: Any, what: str, does: Any) -> None:
+    ui.select(options, value=value, label=what, on_change=lambda event: does(event.value))
+
+
+def _cell(options: Any, value: Any, what: str, does: Any) -> None:
+    with ui.element("td"):
+        pick = ui.select(options, value=value, on_change=lambda event: does(event.value)).props("dense options-dense")
+        pick.props["aria-label"] = what
+
+
+def _gain(value: Any, joint: str, does: Any) -> None:
+    with ui.element("td"):
+        field = ui.number(value=float(value)).props("dense debounce=600")
+        field.props["aria-label"] = f"torque per current of {joint}"
+        field.on("change", lambda: does(field.value or 1.0))

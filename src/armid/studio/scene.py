@@ -1,0 +1,129 @@
+"""The arm in space: capsules or ellipsoids that follow the joints, and an arrow for gravity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from nicegui import ui
+
+from armid import theme
+from armid.arrays import Array
+from armid.dynamics.kinematics import link_frames
+from armid.excitation.collision import ShapelessError, link_capsules
+from armid.reporting.evidence import reach_of
+from armid.reporting.sections.parameters import ellipsoid
+from armid.robot.geometry import along
+from armid.robot.robot import Robot
+
+_TURN = np.pi  # half the range of a slider where a joint has no limits [rad]
+
+
+class ArmScene:
+    """An arm that takes any posture.
+
+    Args:
+        robot: the arm.
+        bodies: inertial parameters of each link, drawn as ellipsoids of the same inertia; None for none.
+    """
+
+    def __init__(self, robot: Robot, bodies: Sequence[Array] | None = None) -> None:
+        """Draw it at zero."""
+        self.robot, self.reach = robot, reach_of(robot)
+        size = max(1.0, float(np.ceil(2.0 * self.reach)))
+        self.scene = ui.scene(grid=(int(2 * size), int(4 * size)), background_color="#f6f7f8", height=420)
+        self.scene.classes("arm").props('aria-label="the arm in space; drag to turn it"')
+        self.links: list[Any] = []
+        with self.scene as scene:
+            for number in range(robot.n_joints + 1):
+                with scene.group() as group:
+                    self._link(number, 1.0 if bodies is None else 0.25)
+                    if bodies is not None and number:
+                        self._ellipsoid(bodies[number - 1])
+                self.links.append(group)
+            self._gravity()
+        far = 0.95 * self.reach
+        scene.move_camera(x=far, y=-far, z=0.9 * far, look_at_z=0.35 * self.reach, duration=0.0)
+        self.pose([0.0] * robot.n_joints)
+
+    def pose(self, q: Sequence[float]) -> None:
+        """Move the joints to positions [rad or m]."""
+        frames = link_frames(self.robot, np.asarray([q], dtype=float))[0]
+        for group, frame in zip(self.links[1:], frames, strict=True):
+            group.move(*frame[:3, 3].tolist()).rotate_R(frame[:3, :3].tolist())
+
+    def _link(self, number: int, opacity: float) -> None:
+        colour = theme.NOMINAL if number % 2 else "#b9bec4"
+        try:
+            capsules = [capsule for capsule in link_capsules(self.robot) if capsule.link == number]
+        except ShapelessError:
+            capsules = []
+        for capsule in capsules:
+            way = capsule.end - capsule.start
+            length = float(np.linalg.norm(way))
+            for end in (capsule.start, capsule.end):
+                self.scene.sphere(capsule.radius, 24, 12).material(colour, opacity).move(*end.tolist())
+            if length > 1e-9:
+                # A cylinder stands along y.
+                turned = along(way / length)[:, [1, 2, 0]]
+                tube = self.scene.cylinder(capsule.radius, capsule.radius, length, 24)
+                tube.material(colour, opacity).rotate_R(turned.tolist())
+                tube.move(*(0.5 * (capsule.start + capsule.end)).tolist())
+
+    def _ellipsoid(self, body: Array) -> None:
+        found = ellipsoid(body)
+        if found is None:
+            return
+        centre, shape = found
+        squares, axes = np.linalg.eigh(shape)
+        axes = axes * np.linalg.det(axes)
+        radii = np.clip(np.sqrt(np.maximum(squares, 0.0)), 1e-3, self.reach)
+        shown = self.scene.sphere(1.0, 24, 12).material(theme.PREDICTED, 0.75).scale(*radii.tolist())
+        shown.rotate_R(axes.tolist()).move(*np.clip(centre, -self.reach, self.reach).tolist())
+
+    def _gravity(self) -> None:
+        size = float(np.linalg.norm(self.robot.gravity))
+        if size == 0.0:
+            return
+        down = self.robot.gravity / size
+        start = np.array([0.6 * self.reach, 0.0, 0.0]) - 0.5 * self.reach * down
+        length, turned = 0.3 * self.reach, along(down)[:, [1, 2, 0]].tolist()
+        shaft = self.scene.cylinder(0.008 * self.reach, 0.008 * self.reach, length, 12)
+        shaft.material(theme.RESIDUAL).rotate_R(turned).move(*(start + 0.5 * length * down).tolist())
+        tip = self.scene.cylinder(0.03 * self.reach, 0.0, 0.08 * self.reach, 16)
+        # The tip's narrow end is at its bottom, -y: turned upside down it points along gravity.
+        over = along(down)[:, [1, 2, 0]] @ np.diag([1.0, -1.0, -1.0])
+        tip = tip.material(theme.RESIDUAL).rotate_R(over.tolist())
+        tip.move(*(start + length * down).tolist())
+
+
+def posture_sliders(scene: ArmScene) -> None:
+    """A slider for each joint, between its limits."""
+    robot = scene.robot
+    q = [0.0] * robot.n_joints
+    with ui.element("div").classes("sliders"):
+        for j, joint in enumerate(robot.joints):
+            lower, upper = (float(limit[j]) for limit in (robot.limits.lower, robot.limits.upper))
+            bound = scene.reach if joint.prismatic else _TURN
+            low, high = (lower if np.isfinite(lower) else -bound), (upper if np.isfinite(upper) else bound)
+            q[j] = min(max(0.0, low), high)
+            _slider(scene, q, j, low, high)
+    scene.pose(q)
+
+
+def _slider(scene: ArmScene, q: list[float], j: int, low: float, high: float) -> None:
+    joint = scene.robot.joints[j]
+    unit = "m" if joint.prismatic else "rad"
+
+    def turn(event: Any) -> None:
+        q[j] = float(event.args)
+        value.set_text(f"{q[j]:.2f} {unit}")
+        scene.pose(q)
+
+    with ui.element("div").classes("slider"):
+        ui.label(joint.name).classes("name")
+        slider = ui.slider(min=low, max=high, step=(high - low) / 200.0, value=q[j])
+        slider.props["aria-label"] = f"position of {joint.name}"
+        value = ui.label(f"{q[j]:.2f} {unit}").classes("value")
+        slider.on("update:model-value", turn, throttle=0.05)

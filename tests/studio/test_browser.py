@@ -1,0 +1,218 @@
+"""The studio in a real Chromium, driven by Playwright as a person would: clicking, dropping files, reloading."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the page needs it: pip install 'armid[studio]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: install the package chromium")
+
+WIDTHS = (1400, 800, 390)
+HOSTILE = "<img src=x onerror=document.title='gone'>"
+ARM = """<robot name="{name}"><link name="base"/>
+<link name="{link}"><inertial><origin xyz="0.3 0 0"/><mass value="3"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{joint}" type="revolute"><parent link="base"/><child link="{link}"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" velocity="2" effort="50"/></joint></robot>"""
+#: Elements that reach beyond the window; what scrolls by itself may.
+BEYOND = """() => [...document.querySelectorAll('body *')].filter((e) => {
+  const r = e.getBoundingClientRect();
+  return r.width > 0 && r.right > innerWidth + 1 && !e.closest('.table, .q-uploader__list, .arm, .q-slider');
+}).map((e) => `${e.tagName}.${e.className}`)"""
+
+
+class Person:
+    """Somebody at a browser, and whatever went wrong there."""
+
+    def __init__(self, context, address):
+        self.context, self.address = context, address
+        self.problems, self.requests = [], []
+        self.page = self.tab()
+
+    def tab(self):
+        """Another tab with the studio."""
+        page = self.context.new_page()
+        page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("dialog", lambda dialog: (self.problems.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(self.address)
+        return page
+
+    def go(self, step):
+        """To a screen."""
+        self.page.get_by_role("link", name=re.compile(step)).click()
+        self.page.wait_for_url(f"**/{step.lower()}")
+
+    def pick(self, label, option):
+        """Choose in a list."""
+        self.page.get_by_label(label, exact=True).click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def press(self, words):
+        """Click a button when it can be clicked."""
+        self.page.get_by_role("button", name=words, exact=True).click(timeout=60_000)
+
+    def wait(self, state="done", title=".*"):
+        """Until work ends so."""
+        shown = self.page.locator(f".progress[data-state={state}]")
+        shown.filter(has_text=re.compile(title)).wait_for(timeout=300_000)
+
+    def fits(self):
+        """Nothing reaches beyond the window, on a desk, a tablet or a phone; frames are as wide as their place."""
+        for width in WIDTHS:
+            self.page.set_viewport_size({"width": width, "height": 900})
+            self.page.wait_for_timeout(300)
+            assert self.page.evaluate(BEYOND) == []
+            for frame in self.page.frames[1:]:
+                assert frame.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        self.page.set_viewport_size({"width": 1400, "height": 900})
+
+    def leave(self, address):
+        """Nothing went wrong, and nothing was asked of anybody else."""
+        assert self.problems == []
+        assert [url for url in self.requests if not url.startswith((address, "data:", "blob:"))] == []
+        assert all("gone" not in page.title() for page in self.context.pages)
+
+
+@pytest.fixture
+def person(tmp_path):
+    """Somebody who has opened the page of a new folder."""
+    command = [sys.executable, "-m", "armid", "studio", str(tmp_path / "run"), "--no-browser"]
+    # NiceGUI behaves otherwise where it thinks that it is tested.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", env=environment)
+    address = server.stdout.readline().strip()
+    try:
+        with sync_api.sync_playwright() as playwright:
+            options = ["--no-sandbox", "--enable-unsafe-swiftshader"]
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+            person = Person(browser.new_context(viewport={"width": 1400, "height": 900}), address)
+            yield person
+            person.leave(address.partition("?")[0])
+            browser.close()
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(20)
+        server.stdout.close()
+
+
+def test_a_hostile_arm_in_two_tabs(person, tmp_path):
+    """A dropped arm with hostile names is drawn, never run; another tab follows, a reload stays, a stranger is refused.
+
+    The joint is turned with the keyboard alone, a refusal is told, and nothing is clipped at any width.
+    """
+    page = person.page
+    assert page.url.endswith("/arm")
+    assert "token" not in page.url
+    escaped = HOSTILE.replace("<", "&lt;").replace(">", "&gt;")
+    path = tmp_path / "arm'; drop.urdf"
+    path.write_text(ARM.format(name="odd", link="upper arm", joint=escaped), "utf-8")
+    other = person.tab()
+    page.locator("input[type=file]").first.set_input_files(path)
+    person.wait(title="base parameters")
+    page.get_by_text(f"{HOSTILE}", exact=False).first.wait_for()
+    other.get_by_text("Motion can show").wait_for(timeout=30_000)
+    page.get_by_text("Motion can show").wait_for(timeout=30_000)
+    page.get_by_role("slider").press("ArrowRight")
+    page.get_by_text("0.02 rad").wait_for()
+    person.fits()
+    person.go("Model")
+    page.get_by_role("alert").get_by_text("Record first").wait_for()
+    page.reload()
+    page.get_by_role("alert").get_by_text("Record first").wait_for()
+    stranger = page.context.browser.new_context().new_page()
+    assert stranger.goto(person.address.partition("?")[0]).status == 403
+
+
+@pytest.mark.prove
+def test_the_whole_way_on_a_virtual_arm(person, tmp_path):
+    """Arm, motion, recording, model, evidence, use: with a stop, a reload in the middle and `armid run` at the end."""
+    page = person.page
+    person.pick("arm", "ir361")
+    person.wait(title="base parameters")
+    person.fits()
+    person.go("Motion")
+    page.get_by_label("random starts").fill("100")
+    page.get_by_label("random starts").press("Tab")
+    person.press("Design")
+    person.wait("running", "design")
+    person.press("Stop")
+    person.wait("stopped")
+    page.get_by_label("random starts").fill("1")
+    page.get_by_label("random starts").press("Tab")
+    person.press("Design")
+    page.reload()
+    person.wait(title="design")
+    page.frame_locator("iframe.view").get_by_text("stay inside their limits").wait_for()
+    person.fits()
+    person.go("Recording")
+    page.get_by_label("recorded periods").fill("5")
+    page.get_by_label("warm the arm up first").uncheck()
+    person.press("Record")
+    person.wait(title="recording")
+    page.frame_locator("iframe.view").get_by_text("training.parquet").wait_for()
+    person.fits()
+    person.go("Model")
+    person.press("Identify")
+    person.wait(title="identification")
+    page.frame_locator("iframe.view").get_by_role("heading", name="Verdict").wait_for()
+    person.fits()
+    person.go("Evidence")
+    page.frame_locator("iframe.view").get_by_role("heading", name="Torque on held-out data").wait_for()
+    person.fits()
+    person.go("Use")
+    person.press("Report")
+    person.wait(title="report")
+    page.get_by_role("link", name="report.html").wait_for()
+    person.fits()
+    folder = tmp_path / "run"
+    again = [sys.executable, "-m", "armid", "run", "-o", str(folder)]
+    told = subprocess.run(again, capture_output=True, encoding="utf-8", check=False).stderr
+    assert "excitation design: unchanged" in told
+    assert "identification: unchanged" in told
+
+
+@pytest.mark.prove
+def test_real_logs_whose_recipe_is_wrong_at_first(person, data):
+    """UR10e: the proposal takes currents for torque, two columns are wrong, gains are missing; clicking corrects it."""
+    page = person.page
+    page.locator("input[type=file]").first.set_input_files(data / "ur10e" / "ur10e.urdf")
+    person.wait(title="base parameters")
+    person.go("Recording")
+    drop = page.locator("input[type=file]").first
+    drop.set_input_files(data / "ur10e" / "ur-20_02_10-30sec_12harm.csv")
+    page.get_by_label("effort of elbow_joint").wait_for()
+    drop.set_input_files(data / "ur10e" / "ur-20_02_12-50sec_12harm.csv")
+    page.get_by_label("ur-20_02_12-50sec_12harm.csv").wait_for()
+    person.pick("what was measured as effort", "current")
+    for label, wrong, right in (("position of elbow_joint", "5", "4"), ("current of elbow_joint", "17", "16")):
+        person.pick(label, wrong)
+        page.wait_for_timeout(1000)
+        person.pick(label, right)
+        page.wait_for_timeout(1000)
+    names = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
+    for joint, gain in zip(names, (11.976, 11.976, 9.8386, 10.763, 10.763, 10.763), strict=True):
+        field = page.get_by_label(f"torque per current of {joint}_joint")
+        field.fill(str(gain))
+        field.press("Tab")
+        page.wait_for_timeout(1000)
+    page.frame_locator("iframe.view").get_by_text("as read with the recipe").first.wait_for()
+    person.fits()
+    person.press("Read and inspect")
+    person.wait(title="reading")
+    person.go("Model")
+    person.press("Identify")
+    person.wait(title="identification")
+    person.go("Evidence")
+    page.get_by_text("ur-20_02_12-50sec_12harm.csv").first.wait_for()
+    page.frame_locator("iframe.view").get_by_role("heading", name="Torque on held-out data").wait_for()
+    person.fits()
