@@ -122,7 +122,7 @@ def test_a_hostile_arm_in_two_tabs(person, tmp_path):
     page.get_by_text(f"{HOSTILE}", exact=False).first.wait_for()
     other.get_by_text("Motion can show").wait_for(timeout=30_000)
     page.get_by_text("Motion can show").wait_for(timeout=30_000)
-    page.get_by_role("slider").press("ArrowRight")
+    page.locator(".q-slider [tabindex]").press("ArrowRight")
     page.get_by_text("0.02 rad").wait_for()
     person.fits()
     person.go("Model")

@@ -117,13 +117,12 @@ def _slider(scene: ArmScene, q: list[float], j: int, low: float, high: float) ->
     unit = "m" if joint.prismatic else "rad"
 
     def turn(event: Any) -> None:
-        q[j] = float(event.args)
+        q[j] = float(event.value)
         value.set_text(f"{q[j]:.2f} {unit}")
         scene.pose(q)
 
     with ui.element("div").classes("slider"):
         ui.label(joint.name).classes("name")
-        slider = ui.slider(min=low, max=high, step=(high - low) / 200.0, value=q[j])
+        slider = ui.slider(min=low, max=high, step=(high - low) / 200.0, value=q[j], on_change=turn)
         slider.props["aria-label"] = f"position of {joint.name}"
         value = ui.label(f"{q[j]:.2f} {unit}").classes("value")
-        slider.on("update:model-value", turn, throttle=0.05)

@@ -38,7 +38,7 @@ h2{font-size:1.15rem}
 
 
 @dataclass(frozen=True)
-class View:
+class ScreenView:
     """What a screen shows, and the files of the folder that it is made from: the first must be there."""
 
     sources: tuple[str, ...]
@@ -144,9 +144,9 @@ def _use(folder: Path) -> list[Section | None]:
 
 #: By the name of the screen.
 VIEW = {
-    "motion": View(("plan.json",), _motion),
-    "recording": View(("inspection.json",), _recording),
-    "model": View(("fit.json", "validation.json", "audit.json"), _model),
-    "evidence": View(("validation.json", "fit.json"), _evidence),
-    "use": View(("fit.json", "payload.json", "tracking.json", "exports/EXPORT.json"), _use),
+    "motion": ScreenView(("plan.json",), _motion),
+    "recording": ScreenView(("inspection.json",), _recording),
+    "model": ScreenView(("fit.json", "validation.json", "audit.json"), _model),
+    "evidence": ScreenView(("validation.json", "fit.json"), _evidence),
+    "use": ScreenView(("fit.json", "payload.json", "tracking.json", "exports/EXPORT.json"), _use),
 }
