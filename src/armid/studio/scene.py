@@ -36,7 +36,7 @@ class ArmScene:
         self.scene.classes("arm").props('aria-label="the arm in space; drag to turn it"')
         self.links: list[Any] = []
         with self.scene as scene:
-            for number in range(robot.n_joints + 1):
+            for number in range(len(robot.links) + 1):
                 with scene.group() as group:
                     self._link(number, 1.0 if bodies is None else 0.25)
                     if bodies is not None and number:
