@@ -10,9 +10,11 @@ from armid.cli import main
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.run import procedure
 from armid.run.goal import Goal, Outlook
-from armid.run.procedure import run
+from armid.run.procedure import run, stages_of
 from armid.run.settings import make_settings
+from armid.run.stages import Workplace
 from armid.signals import Dataset
 from tests.exporting.arms import states, truth
 
@@ -96,6 +98,30 @@ def test_out_of_reach_is_said():
     assert "more than an hour" in standing.sentence()
 
 
+@pytest.mark.parametrize(
+    ("shares", "more", "experiments"),
+    [
+        ([0.005], [0.0], 1),
+        ([0.08, 0.02, 0.009], [200.0, 90.0, 0.0], 3),
+        ([0.08, 0.07], [None, None], 2),  # one outlook is not enough to give up
+        ([0.08, 0.04, 0.079, 0.01], [500.0] * 4, 3),  # no longer shrinks
+        ([0.08, 0.06, 0.05, 0.04], [500.0] * 4, 4),  # as many as are allowed
+    ],
+)
+def test_when_experiments_end(tmp_path, monkeypatch, shares, more, experiments):
+    """Reached, out of reach, stuck, or enough of them; each stage is carried out once, and all together are a run's."""
+    settings = make_settings({**SMALL, "until": ("torque", "1%"), "rounds": 4})
+    done = []
+    standings = [{"share": a, "seconds_more": b, "reached": a < 0.01} for a, b in zip(shares, more, strict=True)]
+    monkeypatch.setattr(procedure, "carry_out", lambda stages, place, tell: [done.append(s.name) or s for s in stages])
+    monkeypatch.setattr(procedure, "standing_of", lambda folder, number: standings[number - 1])
+    rounds = procedure._experiments(Workplace(tmp_path, settings, lambda text, share: None), lambda stage: None)
+    assert len(rounds) == experiments
+    assert done == [stage.name for stage in stages_of(settings, experiments)][: len(done)]
+    assert done[-1] == f"next-{experiments}"
+
+
+@pytest.mark.prove
 def test_a_run_goes_on_until_it_is_there(tmp_path, capsys):
     """Another experiment, planned for what the first left open, brings the accuracy; the run again repeats nothing."""
     folder = tmp_path / "run"
