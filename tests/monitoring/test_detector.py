@@ -132,7 +132,7 @@ def test_too_little_to_calibrate_on_is_refused():
     """Ten seconds are not enough; a rate of zero is none; other joints are another arm."""
     fit = stand.fitted("er16")
     short = [stretches(fit, stand.recording("er16", 10.0, 1))]
-    with pytest.raises(armid.ArmidError, match="at least 30 s"):
+    with pytest.raises(armid.ArmidError, match="at least 20 s"):
         calibrate(fit, short)
     with pytest.raises(armid.ArmidError, match="above zero"):
         calibrate(fit, short, false_alarms=0.0)

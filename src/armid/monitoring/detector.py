@@ -32,7 +32,7 @@ from armid.monitoring.recordings import Samples
 FORMAT = "armid limits 1"
 BLOCK_S = 1.0  # peaks so far apart are different ones, and so are alarms
 TAIL = 0.1  # share of the blocks whose peaks make the tail
-LEAST_BLOCKS = 30
+LEAST_BLOCKS = 20
 TOLD = 3.0  # false alarms that a calibration must last for to state their rate from what it has seen
 OPEN = 0.05  # gate below which a joint moves as the model knows it
 USUAL = 0.999  # quantile of acceleration that counts as usual
