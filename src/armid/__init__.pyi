@@ -92,8 +92,11 @@ from armid.monitoring import ContactLimits as ContactLimits
 from armid.monitoring import Detector as Detector
 from armid.monitoring import Observation as Observation
 from armid.monitoring import Observer as Observer
+from armid.monitoring import Online as Online
+from armid.monitoring import Update as Update
 from armid.monitoring import load_limits as load_limits
 from armid.monitoring import observe as observe
+from armid.monitoring import update as update
 from armid.payload import GainEstimate as GainEstimate
 from armid.payload import PayloadEstimate as PayloadEstimate
 from armid.payload import Requirement as Requirement

@@ -8,8 +8,8 @@ import numpy as np
 import armid
 from armid.dynamics.model import Model
 from armid.logs.log import Log, LogInfo
-from armid.payload.attach import loaded_robot
-from armid.robot.inertia import from_com
+from armid.robot.inertia import change_of_frame, from_com
+from armid.robot.robot import inertial_names
 from tests.payload.stand import arm
 
 RATE_HZ = 100.0
@@ -52,8 +52,9 @@ def torque_of(name, q, qd, qdd, friction=1.0, payload=None):
     """What the drives do without noise; friction times a factor for all joints or each."""
     robot, model, values = truth(name)
     if payload is not None:
-        robot = loaded_robot(robot, payload)
-        values = dict(zip(model.names, armid.excitation.prior_values(Model(robot)), strict=True))
+        link = change_of_frame(robot.tool) @ payload
+        names = inertial_names(robot.n_joints)
+        values = values | {name: values[name] + part for name, part in zip(names, link, strict=True)}
     values = {k: 0.0 if k.startswith(("fv", "fc", "fo")) else v for k, v in values.items()}
     tau = model.inverse_dynamics(q, qd, qdd, values)
     c = robot.virtual.coefficients

@@ -35,6 +35,7 @@ from armid.cli import (
     simulate,
     studio,
     track,
+    update,
     validate,
     warmup,
 )

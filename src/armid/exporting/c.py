@@ -47,9 +47,10 @@ class C(Program):
             except (subprocess.SubprocessError, OSError) as error:
                 raise ProofError(f"{path.name}: was not kept, because the compiled program failed ({error})") from None
         n = job.arm.robot.n_joints
-        out = np.frombuffer(said, dtype="<f8").reshape(-1, 4 * n + n * n)
+        out = np.frombuffer(said, dtype="<f8").reshape(-1, 7 * n + n * n)
         names = ("torque", "gravity", "friction", "springs")
-        found = {name: out[:, k * n : (k + 1) * n] for k, name in enumerate(names)} | {"mass matrix": out[:, 4 * n :]}
+        found = {name: out[:, k * n : (k + 1) * n] for k, name in enumerate(names)}
+        found |= {"mass matrix": out[:, 4 * n : 4 * n + n * n], "external torque": out[:, -3 * n : -2 * n]}
         return self.compared(path, f"{Path(program).name} {' '.join(FLAGS)}", found, job, torque)
 
 
@@ -61,6 +62,7 @@ def c_header(arm: IdentifiedArm, banner: list[str]) -> bytes:
         "BANNER": "\n".join(f" * {line}".rstrip() for line in banner),
         "TABLES": _tables(numbers),
         "ROTORS": _rotors(numbers),
+        "MOMENTA": _momenta(numbers),
         "DECLARED": declared,
         "FRICTION": friction,
         "SPRINGS": _springs(numbers),
@@ -109,6 +111,7 @@ def _tables(numbers: Numbers) -> str:
         f"static const double @X@_gravity_[3] = {_list(numbers.gravity)};\n",
         f"static const double @X@_weightless_[3] = {_list(np.zeros(3))};\n",
     ]
+    text += [_array(name, getattr(numbers, name)) for name in ("still", "slow", "delay")]
     if numbers.reflected.any():
         text += ["/* inertia of the rotors that feel no link, in joint space */\n", _array("rotor", numbers.reflected)]
     if numbers.load is not None:
@@ -146,6 +149,25 @@ def _rotors(numbers: Numbers) -> str:
     return "".join(lines)
 
 
+def _momenta(numbers: Numbers) -> str:
+    """Momentum of the rotors, with the words of the template's recursion."""
+    lines = []
+    for rotor in numbers.rotors:
+        c, j = rotor.carrier, rotor.joint
+        lines.append(
+            f"    {{\n        static const double z[3] = {_list(rotor.axis)};\n"
+            f"        const double s = {_number(rotor.ratio * rotor.inertia)};\n"
+            f"        for (k = 0; k < 3; k++)\n            h[{c}][k] += s * qd[{j}] * z[k];\n"
+            f"        p[{j}] += s * ({_number(rotor.ratio)} * qd[{j}] + @X@_dot_(z, w[{c}]));\n    }}\n"
+        )
+    if numbers.reflected.any():
+        lines.append(
+            "    for (i = 0; i < @N@; i++)\n        for (k = 0; k < @N@; k++)\n"
+            "            p[i] += @X@_rotor_[@N@ * i + k] * qd[k];\n"
+        )
+    return "".join(lines)
+
+
 def _friction(numbers: Numbers) -> tuple[str, str]:
     """Declarations and body of the friction function, joint by joint, written out."""
     lines: list[str] = []
@@ -180,8 +202,23 @@ def _curve(curve: Curve) -> list[str]:
     up, down = (_own_root(curve.law.c_text(values, load)) for values in (curve.up, curve.down))
     at, back = f"qd[{curve.joint}]", "" if curve.law.even else "-"
     speed = [f"    v = @X@_size_({at});\n"] if re.search(r"\bv\b", f"{up} {down}") else []
-    text = f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : 0.0;  /* {comment(curve.law.name)} */\n"
-    return [*speed, text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
+    once, up, down = _once(up, down)
+    rest = up if curve.law.even else "0.0"
+    text = f"    f = {at} > 0.0 ? {up} : {at} < 0.0 ? {back}({down}) : {rest};  /* {comment(curve.law.name)} */\n"
+    return [*speed, *once, text, f"    tau[{curve.joint}] += f + {_number(curve.offset)};\n"]
+
+
+def _once(up: str, down: str) -> tuple[list[str], str, str]:
+    """A logarithm that a law has in each of its terms, computed once for both directions."""
+    start, depth, end = up.find("log("), 0, 0
+    for end in range(start + 3, len(up) if start >= 0 else 0):
+        depth += {"(": 1, ")": -1}.get(up[end], 0)
+        if depth == 0:
+            break
+    term = up[start : end + 1]
+    if start < 0 or up.count(term) < 2 or "log(" in f"{up} {down}".replace(term, ""):
+        return [], up, down
+    return [f"    u = {term};\n"], up.replace(term, "u"), down.replace(term, "u")
 
 
 def _own_root(text: str) -> str:

@@ -19,12 +19,14 @@ from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
+from armid.monitoring.observer import Observer
 from armid.notes import Note
 from armid.registry import Registry
 from armid.robot.robot import Robot
 
 TOLERANCE, TIGHT = 1e-9, 1e-10  # of the range of torque; the second for programs
 ROUND_OFF = 2e-14  # of the sum of absolute terms that cancel: 90 times the precision of a double
+OBSERVED_S = 0.004  # [s] between the states as the observer takes them, with accelerations in place of torques
 _SMALLEST = 1e-3  # ranges of torque below this share of the largest count as that much
 
 #: Causes of torque that a format may lack, in words.
@@ -180,6 +182,7 @@ class Job:
             "friction": friction_torque,
             "springs": spring_torque,
             "mass matrix": arm.model.mass_matrix(q, arm.values).reshape(len(q), -1),
+            "external torque": Observer(arm.fit).run(np.full(len(q), OBSERVED_S), *self.motion).torque,
         }
 
 
@@ -233,7 +236,7 @@ class Program(Exporter):
         """In words."""
         springs = ", springs" if arm.robot.springs or arm.robot.linear_springs or arm.robot.counterbalances else ""
         delays = ", everything but delays" if np.any(arm.fit.delay_s) else ""
-        return f"inverse dynamics, gravity, friction{springs} and mass matrix{delays}"
+        return f"inverse dynamics, gravity, friction{springs}, mass matrix and momentum observer{delays}"
 
     def compared(self, path: Path, against: str, found: Mapping[str, Array], job: Job, torque: Array) -> Proof:
         """Proof of all that a program computes; a spring that the arm has not is not worth a word."""

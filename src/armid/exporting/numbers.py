@@ -11,8 +11,11 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.layout import frame_changes, tree_of
 from armid.dynamics.parameters import FRICTION, CoupledRotor, Local
+from armid.estimation.fit import STANDSTILL
 from armid.exporting.arm import IdentifiedArm
 from armid.torque.friction.law import FrictionLaw
+
+SMOOTHED = 0.05  # [rad/s] over which friction is compensated smoothly where the fit does not say
 
 
 class Rotor(NamedTuple):
@@ -66,6 +69,8 @@ class Numbers:
         springs: joint, a, b, phi, ks, kl.
         linear_springs: direction in joint space (n,), ks, kl.
         tables: joint, positions and torques of counterbalances.
+        still, slow: speeds below which a joint stands still, and below which its friction is not known [rad/s].
+        delay: by which torque lags motion [s].
     """
 
     parent: Array
@@ -84,12 +89,16 @@ class Numbers:
     springs: tuple[tuple[int, float, float, float, float, float], ...]
     linear_springs: tuple[tuple[Array, float, float], ...]
     tables: tuple[tuple[int, Array, Array], ...]
+    still: Array
+    slow: Array
+    delay: Array
 
 
 def numbers_of(arm: IdentifiedArm) -> Numbers:
     """Collect the numbers of an arm."""
     robot, tree = arm.robot, tree_of(arm.robot)
     loss, weight = (None, None) if arm.load_loss is None else arm.load_loss
+    still = arm.fit.standstill[0]
     return Numbers(
         parent=tree.parent,
         prismatic=tree.prismatic,
@@ -113,6 +122,9 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
             for i, s in enumerate(robot.linear_springs, start=len(robot.springs) + 1)
         ),
         tables=tuple((table.joint - 1, table.position, table.torque) for table in robot.counterbalances),
+        still=still,
+        slow=np.where(still > 0.0, still / STANDSTILL, SMOOTHED),
+        delay=arm.fit.delay_s,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.escaping import comment
 from armid.exporting.arm import IdentifiedArm
-from armid.exporting.exporter import Content, Job, Program, Proof, exporters
+from armid.exporting.exporter import OBSERVED_S, Content, Job, Program, Proof, exporters
 from armid.exporting.numbers import Curve, numbers_of
 from armid.exporting.running import check_python
 
@@ -31,12 +31,14 @@ class Python(Program):
         """Run here."""
         check_python(path.name, path.read_text("utf-8"), _asset())
         functions, motion = runpy.run_path(str(path)), job.motion
+        observer = functions["Observer"]()
         found = {
             "torque": functions["inverse_dynamics"](*motion),
             "gravity": functions["gravity"](motion.q),
             "friction": functions["friction"](*motion),
             "springs": functions["springs"](motion.q),
             "mass matrix": functions["mass_matrix"](motion.q).reshape(len(motion.q), -1),
+            "external torque": np.array([observer.step(*row, OBSERVED_S) for row in zip(*motion, strict=True)]),
         }
         return self.compared(path, f"NumPy {np.__version__}", found, job, torque)
 
@@ -69,12 +71,15 @@ def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
             "linear friction: direction in joint space; viscous, Coulomb forwards; the same backwards; offset",
         ),
         ("LOAD", _array(numbers.load), "links whose torque is the load of load-dependent friction"),
-        ("CURVES", _curves(numbers.curves), "friction laws: joint, torque forwards and backwards at speed v, offset"),
+        ("CURVES", _curves(numbers.curves), "friction laws: joint, torque forwards, backwards, at rest; offset"),
         ("LOSS", _array(numbers.loss), ""),
         ("WEIGHT", _array(numbers.weight), "links whose weight makes the load-proportional loss"),
         ("SPRINGS", _rows(list(numbers.springs)), "joint, a, b, phi, stiffness, stiffness times free length"),
         ("LINEAR", _rows(list(numbers.linear_springs)), "direction in joint space, stiffness, stiffness times rest"),
         ("TABLES", _rows(list(numbers.tables)), ""),
+        ("STILL", _array(numbers.still), "speed below which a joint stands still"),
+        ("SLOW", _array(numbers.slow), "speed below which its friction is not known"),
+        ("DELAY", _array(numbers.delay), "by which torque lags motion"),
     ]
     lines = [(f"# {comment}\n" if comment else "") + f"{name} = {text}" for name, text, comment in constants]
     return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + _asset()).encode()
@@ -97,8 +102,9 @@ def _curves(curves: Sequence[Curve]) -> str:
     rows = []
     for joint, law, up, down, offset in curves:
         back = "" if law.even else "-"
-        texts = [f"lambda v, load: {sign}({law.numpy_text(c, 'load')})" for sign, c in (("", up), (back, down))]
-        rows.append(f"    ({joint}, {texts[0]}, {texts[1]}, {float(offset)!r}),  # {comment(law.name)}\n")
+        forms = ("", up), (back, down), ("" if law.even else "0.0 * ", up)
+        texts = ", ".join(f"lambda v, load: {sign}({law.numpy_text(c, 'load')})" for sign, c in forms)
+        rows.append(f"    ({joint}, {texts}, {float(offset)!r}),  # {comment(law.name)}\n")
     return f"(\n{''.join(rows)})" if rows else "()"
 
 

@@ -4,6 +4,9 @@ WORDS = {
     "no_safety_function": "This is no safety function: it can miss contacts, and nobody is protected by it.",
     "extrapolated": "The rate of {rate:g} false alarms an hour is extrapolated: {hours:.3g} h of contact-free logs are "
     "too short to show three of them.",
+    "updated": "Friction, delay and load were brought up to date by {seconds:.3g} s of motion.",
+    "unusual": lambda names: f"More than usual has changed: {', '.join(names)}.",
+    "usual": "Nothing has changed by more than it usually does between recordings.",
     "left_out": "With limits from the others, the {logs} contact-free logs ({hours:.3g} h) have {alarms} false "
     "alarm(s).",
 }

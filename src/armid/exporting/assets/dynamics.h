@@ -19,6 +19,14 @@ extern "C" {
  * @X@_friction(q, qd, qdd, tau)          torque against friction, offsets included
  * @X@_springs(q, tau)                    torque of springs and counterbalances
  * @X@_mass_matrix(q, mass)               inertia in joint space, rotors included
+ * @X@_observer_step(o, gain, q, qd, tau, dt, external)
+ *                                        external torque from a stream of samples, dt [s] apart: a momentum observer
+ *                                        whose time constant is 1 / gain (25 1/s is a good start). The state o is the
+ *                                        caller's; @X@_observer_reset(o) starts it. It is no safety function.
+ * @X@_gravity_compensation(q, qd, share, tau)
+ *                                        torque that makes the arm weightless, with a share (0 to 1) of its friction
+ * @X@_feed_forward(q, qd, qdd, share, tau)
+ *                                        torque for a wanted motion, with a share of its friction
  */
 
 @TABLES@
@@ -204,6 +212,132 @@ static inline void @X@_inverse_dynamics(const double *q, const double *qd, const
         tau[i] += friction[i] + springs[i];
 }
 
+/* Momentum M qd and weight less C' qd; with h_k the momentum of all links from k on, (C' qd)_k = (v_k x S_k) . h_k. */
+static inline void @X@_momentum_(const double *q, const double *qd, double *p, double *bias)
+{
+    double A[@N@][9], r[@N@][3], w[@N@][3], v[@N@][3], g[@N@][3], l[@N@][3], h[@N@][3], f[@N@][3], n[@N@][3];
+    double wp[3], vp[3], gp[3], t[3], u[3];
+    int i, k, j;
+
+    for (i = 0; i < @N@; i++)
+        p[i] = 0.0;
+    for (i = 0; i < @N@; i++) {
+        const double *P = @X@_place_ + 12 * i, *I = @X@_inertia_ + 10 * i, *m = I + 1;
+        j = @X@_parent_[i];
+        for (k = 0; k < 3; k++) {
+            wp[k] = j < 0 ? 0.0 : w[j][k];
+            vp[k] = j < 0 ? 0.0 : v[j][k];
+            gp[k] = j < 0 ? -@X@_gravity_[k] : g[j][k];
+        }
+        if (@X@_slides_[i]) {
+            for (k = 0; k < 9; k++)
+                A[i][k] = P[k];
+            for (k = 0; k < 3; k++)
+                r[i][k] = P[9 + k] + P[3 * k + 2] * q[i];
+        } else {
+            const double c = cos(q[i]), s = sin(q[i]);
+            for (k = 0; k < 3; k++) {
+                A[i][3 * k] = P[3 * k] * c + P[3 * k + 1] * s;
+                A[i][3 * k + 1] = P[3 * k + 1] * c - P[3 * k] * s;
+                A[i][3 * k + 2] = P[3 * k + 2];
+                r[i][k] = P[9 + k];
+            }
+        }
+        @X@_cross_(wp, r[i], t);
+        for (k = 0; k < 3; k++)
+            vp[k] += t[k];
+        @X@_into_(A[i], wp, w[i]);
+        @X@_into_(A[i], vp, v[i]);
+        @X@_into_(A[i], gp, g[i]);
+        if (@X@_slides_[i])
+            v[i][2] += qd[i];
+        else
+            w[i][2] += qd[i];
+        @X@_cross_(w[i], m, t);
+        @X@_cross_(m, v[i], u);
+        for (k = 0; k < 3; k++) {
+            l[i][k] = I[0] * v[i][k] + t[k];
+            f[i][k] = I[0] * g[i][k];
+        }
+        h[i][0] = I[4] * w[i][0] + I[5] * w[i][1] + I[7] * w[i][2] + u[0];
+        h[i][1] = I[5] * w[i][0] + I[6] * w[i][1] + I[8] * w[i][2] + u[1];
+        h[i][2] = I[7] * w[i][0] + I[8] * w[i][1] + I[9] * w[i][2] + u[2];
+        @X@_cross_(m, g[i], n[i]);
+    }
+@MOMENTA@    for (i = @N@ - 1; i >= 0; i--) {
+        j = @X@_parent_[i];
+        if (@X@_slides_[i]) {
+            p[i] += l[i][2];
+            bias[i] = f[i][2] - (w[i][1] * l[i][0] - w[i][0] * l[i][1]);
+        } else {
+            p[i] += h[i][2];
+            bias[i] = n[i][2] - (w[i][1] * h[i][0] - w[i][0] * h[i][1] + v[i][1] * l[i][0] - v[i][0] * l[i][1]);
+        }
+        if (j >= 0) {
+            @X@_out_(A[i], l[i], t);
+            @X@_out_(A[i], h[i], u);
+            @X@_cross_(r[i], t, wp);
+            for (k = 0; k < 3; k++) {
+                l[j][k] += t[k];
+                h[j][k] += u[k] + wp[k];
+            }
+            @X@_out_(A[i], f[i], t);
+            @X@_out_(A[i], n[i], u);
+            @X@_cross_(r[i], t, wp);
+            for (k = 0; k < 3; k++) {
+                f[j][k] += t[k];
+                n[j][k] += u[k] + wp[k];
+            }
+        }
+    }
+}
+
+/* What the observer keeps between samples. */
+typedef struct {
+    int samples;
+    double qd[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
+} @X@_observer;
+
+static inline void @X@_observer_reset(@X@_observer *o)
+{
+    o->samples = 0;
+}
+
+static inline void @X@_observer_step(@X@_observer *o, double gain, const double *q, const double *qd, const double *tau,
+                                     double dt, double *external)
+{
+    const double keep = o->samples ? exp(-gain * dt) : 1.0;
+    double p[@N@], known[@N@], part[@N@], moving[@N@];
+    int i;
+    @X@_momentum_(q, qd, p, known);
+    for (i = 0; i < @N@; i++) {
+        const int still = qd[i] < @X@_still_[i] && -qd[i] < @X@_still_[i];
+        moving[i] = still ? 0.0 : qd[i];
+        o->qdd[i] = o->samples ? keep * o->qdd[i] + (1.0 - keep) * ((qd[i] - o->qd[i]) / dt) : 0.0;
+        o->qd[i] = qd[i];
+    }
+    @X@_friction(q, moving, o->qdd, part);
+    for (i = 0; i < @N@; i++)
+        known[i] += part[i];
+    @X@_springs(q, part);
+    for (i = 0; i < @N@; i++) {
+        const double lag = @X@_delay_[i];
+        double late, force;
+        known[i] += part[i];
+        late = o->samples && lag > 0.0 ? (lag * o->p[i] + dt * p[i]) / (lag + dt) : p[i];
+        o->known[i] = o->samples && lag > 0.0 ? (lag * o->known[i] + dt * known[i]) / (lag + dt) : known[i];
+        force = tau[i] - o->known[i];
+        if (o->samples)
+            o->external[i] = keep * o->external[i] + (1.0 - keep) * ((late - o->p[i]) / dt - 0.5 * (o->force[i] + force));
+        else
+            o->external[i] = 0.0;
+        o->p[i] = late;
+        o->force[i] = force;
+        external[i] = o->external[i];
+    }
+    o->samples = 1;
+}
+
 static inline void @X@_gravity(const double *q, double *tau)
 {
     static const double rest[@N@] = {0.0};
@@ -222,6 +356,54 @@ static inline void @X@_mass_matrix(const double *q, double *mass)
         for (i = 0; i < @N@; i++)
             mass[@N@ * i + j] = column[i];
     }
+}
+
+/* A share (0 to 1) of the friction against a motion. Between the slowest speeds of the data and rest it falls to zero in
+ * proportion to the speed, and it never has the direction to drive the arm: offsets are left out. */
+static inline void @X@_friction_share_(const double *q, const double *qd, const double *qdd, double share, double *tau)
+{
+    double forwards[@N@], moving[@N@], backwards[@N@], opposite[@N@];
+    int i;
+    for (i = 0; i < @N@; i++) {
+        const double slow = @X@_slow_[i], size = qd[i] < 0.0 ? -qd[i] : qd[i];
+        moving[i] = size >= slow ? qd[i] : qd[i] < 0.0 ? -slow : slow;
+        opposite[i] = -moving[i];
+    }
+    @X@_friction(q, moving, qdd, forwards);
+    @X@_friction(q, opposite, qdd, backwards);
+    share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
+    for (i = 0; i < @N@; i++) {
+        const double slow = @X@_slow_[i], size = qd[i] < 0.0 ? -qd[i] : qd[i];
+        const double odd = 0.5 * (forwards[i] - backwards[i]), way = qd[i] < 0.0 ? -1.0 : 1.0;
+        tau[i] = share * (way * odd > 0.0 ? odd : 0.0) * (size >= slow ? 1.0 : size / slow);
+    }
+}
+
+static inline void @X@_feed_forward(const double *q, const double *qd, const double *qdd, double share, double *tau)
+{
+    double part[@N@];
+    int i;
+    @X@_newton_euler_(@X@_inertia_, @X@_gravity_, q, qd, qdd, 1, tau);
+    @X@_friction_share_(q, qd, qdd, share, part);
+    for (i = 0; i < @N@; i++)
+        tau[i] += part[i];
+    @X@_springs(q, part);
+    for (i = 0; i < @N@; i++)
+        tau[i] += part[i];
+}
+
+static inline void @X@_gravity_compensation(const double *q, const double *qd, double share, double *tau)
+{
+    static const double rest[@N@] = {0.0};
+    double part[@N@];
+    int i;
+    @X@_newton_euler_(@X@_inertia_, @X@_gravity_, q, rest, rest, 0, tau);
+    @X@_friction_share_(q, qd, rest, share, part);
+    for (i = 0; i < @N@; i++)
+        tau[i] += part[i];
+    @X@_springs(q, part);
+    for (i = 0; i < @N@; i++)
+        tau[i] += part[i];
 }
 
 #ifdef __cplusplus

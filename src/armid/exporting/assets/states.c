@@ -10,6 +10,8 @@ static char in[1 << 16], out[1 << 16];
 int main(void)
 {
     double x[3 * @N@], tau[@N@], mass[@N@ * @N@];
+    @X@_observer o;
+    @X@_observer_reset(&o);
     setvbuf(stdin, in, _IOFBF, sizeof in);
     setvbuf(stdout, out, _IOFBF, sizeof out);
 #ifdef __linux__
@@ -26,6 +28,12 @@ int main(void)
         fwrite(tau, sizeof(double), @N@, stdout);
         @X@_mass_matrix(x, mass);
         fwrite(mass, sizeof(double), @N@ * @N@, stdout);
+        @X@_observer_step(&o, 25.0, x, x + @N@, x + 2 * @N@, 0.004, tau);
+        fwrite(tau, sizeof(double), @N@, stdout);
+        @X@_gravity_compensation(x, x + @N@, 0.7, tau);
+        fwrite(tau, sizeof(double), @N@, stdout);
+        @X@_feed_forward(x, x + @N@, x + 2 * @N@, 0.7, tau);
+        fwrite(tau, sizeof(double), @N@, stdout);
     }
     if (fflush(stdout) != 0)
         return 1;
