@@ -50,7 +50,7 @@ _COMMANDS: tuple[Command, ...] = (
     *(robots.robots, robots.new, model.model, design.design, simulate.simulate, record.record, recipe.recipe),
     *(inspect.inspect, identify.identify, validate.validate, predict.predict, audit.audit, payload.payload),
     *(gains.gains, observe.observe, track.track, export.export, report.report, run.run, fleet.fleet, warmup.warmup),
-    *(studio.studio, friction.friction),
+    *(studio.studio, update.update, friction.friction),
     *(load_friction.load_friction, reproduce.reproduce, datasets.datasets, installation.check, installation.completion),
 )
 

@@ -10,8 +10,8 @@ from armid.monitoring.observation import Observation as Observation
 from armid.monitoring.observation import observe as observe
 from armid.monitoring.observer import Observed as Observed
 from armid.monitoring.observer import Observer as Observer
-from armid.monitoring.online import ParameterChange as ParameterChange
 from armid.monitoring.online import Online as Online
+from armid.monitoring.online import ParameterChange as ParameterChange
 from armid.monitoring.online import Update as Update
 from armid.monitoring.online import update as update
 from armid.monitoring.recordings import stretches as stretches
