@@ -3,6 +3,7 @@
 import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from armid.escaping import one_line
 
@@ -13,6 +14,17 @@ class ArmidError(Exception):
     def __str__(self) -> str:
         """One line, whatever the names in it are."""
         return one_line(super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as message and attributes: constructors of subclasses take other arguments."""
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[ArmidError], message: tuple[Any, ...]) -> ArmidError:
+    """The error of another process."""
+    error = kind.__new__(kind)
+    error.args = message
+    return error
 
 
 class DescriptionError(ArmidError):
