@@ -233,7 +233,7 @@ def test_torque_equals_the_product_with_the_regressor(arm):
     kernel = low_pass_kernel(100.0, 6.0)
     data = dataset(robot, linear_torque(model, values), kernel=kernel, step=4)
     problem = Problem(robot, data, terms=terms, load_values=named)
-    x = np.concatenate([values, np.arange(10.0), [40.0], np.arange(10.0) - 5.0, [0.1, 0.2]])
+    x = np.concatenate([values, np.arange(10.0), [40.0], np.arange(11.0) - 5.0, [0.1, 0.2]])
     product = problem.torque_model.regressor(data.motion) @ x
     np.testing.assert_allclose(problem.torque_model.linear_torque(data.motion, x), product, rtol=1e-9, atol=1e-9)
     for block in problem.blocks():

@@ -52,7 +52,8 @@ def compile_mjcf(path: Path, home: Path | None = None) -> tuple[Any, bool]:
         raise MissingExtraError("reading MJCF", "sim") from None
     mujoco.set_mju_user_warning(lambda text: None)  # MuJoCo's own writes MUJOCO_LOG.TXT where the program was started
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
+        is_xml = path.suffix.lower() == ".xml"  # MuJoCo takes the format from the name's ending
+        spec = mujoco.MjSpec.from_file(str(path)) if is_xml else mujoco.MjSpec.from_string(path.read_text("utf-8"))
         spec.modelfiledir = str(home or path.parent)
         try:
             return spec.compile(), True
