@@ -105,6 +105,7 @@ def person(tmp_path):
         server.stdout.close()
 
 
+@pytest.mark.prove
 def test_a_hostile_arm_in_two_tabs(person, tmp_path):
     """A dropped arm with hostile names is drawn, never run; another tab follows, a reload stays, a stranger is refused.
 
