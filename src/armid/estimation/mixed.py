@@ -5,7 +5,6 @@
                           + l_j sign(v) |rigid torque_j|    Coulomb friction in proportion to the load
                           + a_j weight_j                    torque in proportion to the weight carried, PA-10 (19)
                           + levels of each recording        Coulomb, viscous, offset
-                          + lag_j d/dt friction_j           sides changed late, as by a joint that sticks
                           + noise
 
 What is random has a variance for each kind, shared by all joints and found by REML: kinds that the data do not show
@@ -25,7 +24,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.stats import t as student
 
-from armid.arrays import Array, Indices, Mask
+from armid.arrays import Array, Indices
 from armid.estimation.consistent.conditions import Bounds, Unknowns
 from armid.estimation.consistent.feasible import (
     ConsistentEstimator,
@@ -51,8 +50,7 @@ PASSES = 4  # after the linear one: load, delay, correlation and reversals come 
 DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
 LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
-SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, "lag": 0.5}
-SIZES |= dict.fromkeys(LEVELS, 0.2)
+SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, **dict.fromkeys(LEVELS, 0.2)}
 REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
@@ -122,9 +120,7 @@ class MixedEffects(ConsistentEstimator):
         )
         level = state.friction if assumed else state.level
         recording = level[:, None] * np.array(between) / np.column_stack([level**0, state.usual, level**0])
-        return replace(
-            fit, delay_s=state.late(), recording=recording, options={**fit.options, "data_share": shares(found)}
-        )
+        return replace(fit, recording=recording, options={**fit.options, "data_share": shares(found)})
 
 
 class _Pass:
@@ -145,8 +141,7 @@ class _Pass:
         self.usual = np.maximum(np.sqrt(np.mean(speeds**2, axis=0)), 1e-6)
         self.friction, self.slowest = np.zeros(joints), self.fastest  # level of linear friction [N m], slowest data
         self.level, self.correlated, self.reversal = np.ones(joints), np.ones(joints), np.full(joints, REVERSAL[1])
-        #: Values whose torque, differentiated, makes the columns of a delay, and of friction's own by sticking.
-        self.slopes: dict[str, Array] = {}
+        self.slope: Array | None = None  # values whose torque, differentiated, makes the delay's column
         self.search: Array | None = None
         self.recordings = 0  # whose levels are columns
 
@@ -155,7 +150,7 @@ class _Pass:
         """Kind of each column: parameters, coefficients of terms, delays, levels of recordings."""
         tm, joints = self.problem.torque_model, self.problem.robot.n_joints
         kinds = [""] * len(tm.model.base.kept) + [term.law for term in tm.terms for _ in term.names]
-        delays = [kind for kind in self.slopes for _ in range(joints)]
+        delays = ["delay"] * joints if self.slope is not None else []
         return kinds + delays + [kind for _ in range(self.recordings * joints) for kind in LEVELS]
 
     def estimate(self, *, judge: bool = False) -> None:
@@ -168,7 +163,7 @@ class _Pass:
         change, folds = self._whitening(labels), self._grams()
         if judge and self._linear_is_better(folds, change, labels):
             self.problem = self.problem.with_terms([t for t in self.problem.torque_model.terms if t.law not in FOUND])
-            self.slopes, self.search = {}, None
+            self.slope = self.search = None
             self.estimate()
             return
         grams = sum(folds[1:], folds[0]).tempered(self.correlated).transformed(change)
@@ -234,15 +229,6 @@ class _Pass:
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
         return self.problem.with_terms(terms), places, covariance
 
-    def _effects(self, kind: str) -> Array:
-        """Coefficients of a kind that each joint has one of; zeros where there is none."""
-        own = [k for k, label in enumerate(self.labels) if label == kind]
-        return self.mean[own] if own else np.zeros(self.problem.robot.n_joints)
-
-    def late(self) -> Array:
-        """How late measured torque follows the motion, the changes of friction's sides included [s]."""
-        return np.maximum(DELAY_UNIT * (self._effects("delay") + self._effects("lag")), 0.0)
-
     def _shows(self, law: str) -> bool:
         return law not in SIZES or np.sqrt(self.components.groups.get(law, 0.0)) > VANISHED
 
@@ -259,7 +245,7 @@ class _Pass:
         grams = [Grams.zero(joints, len(labels)) for _ in range(FOLDS)]
         first = len(labels) - 3 * joints * self.recordings
         for block in problem.blocks():
-            late = {kind: self._late(block, slope) for kind, slope in self.slopes.items()}
+            late = self._late(block)
             levels = self._levels(block) if self.recordings else None
             root = np.sqrt(self._weights(block))
             fold = FOLDS * np.arange(block.which.start, block.which.stop) // len(problem.data[block.dataset])
@@ -267,10 +253,9 @@ class _Pass:
                 use = block.use[:, joint]
                 columns, target = np.zeros((int(use.sum()), len(labels))), block.torque[use, joint]
                 columns[:, seen] = block.regressor[use, joint][:, seen]
-                for k, column in enumerate(late.values()):
-                    columns[:, count + k * joints + joint] = column[use, joint]
-                if "delay" in late:  # all of it is shrunk
-                    target = target + late["delay"][use, joint] * problem.delay_s[joint] / DELAY_UNIT
+                if late is not None:
+                    columns[:, count + joint] = late[use, joint]
+                    target = target + late[use, joint] * problem.delay_s[joint] / DELAY_UNIT  # all of it is shrunk
                 if levels is not None:
                     own = first + 3 * (block.dataset * joints + joint)
                     columns[:, own : own + 3] = levels[use, joint]
@@ -280,9 +265,11 @@ class _Pass:
                     grams[own].add(joint, columns[low:high], target[low:high])
         return grams
 
-    def _late(self, block: Rows, slope: Array) -> Array:
+    def _late(self, block: Rows) -> Array | None:
         """Column of each joint's delay, (rows, joints)."""
-        torque = self.problem.torque_model.linear_torque(block.motion, slope)
+        if self.slope is None:
+            return None
+        torque = self.problem.torque_model.linear_torque(block.motion, self.slope)
         rate = DELAY_UNIT * self.problem.data[block.dataset].rate_hz
         return block.part.at_rows(-rate * np.gradient(torque, axis=0))
 
@@ -331,7 +318,7 @@ class _Pass:
             values = np.concatenate([values, np.zeros(len(self.problem.names) - count)])
         else:
             delay = problem.delay_s
-            if "delay" in self.slopes:
+            if self.slope is not None:
                 delay = DELAY_UNIT * self.mean[count : count + problem.robot.n_joints]
                 delay = np.where(delay > LEAST_DELAY, delay, 0.0)  # torque is reported late, never early
             self.problem = problem.with_terms(problem.torque_model.terms, delay_s=delay)
@@ -341,10 +328,10 @@ class _Pass:
             filtered = all(dataset.kernel is not None for dataset in problem.data)
             # Unfiltered, sign(v) has no slope; a filter gives it one, and reversals show delays best.
             smooth = [filtered or not name.startswith("fc") for name in model.base.kept]
-            smooth += [filtered] * (len(values) - base)
-            self.slopes = {"delay": np.where(smooth, values, 0.0)}
+            self.slope = np.zeros(len(values))
+            self.slope[:base] = np.where(smooth, values[:base], 0.0)
             if filtered:
-                self.slopes["lag"] = np.where(self._is_friction(), values, 0.0)
+                self.slope[base:] = values[base:]
 
     def _terms(self) -> list[FrictionTerm]:
         """The random effects of friction, for all joints."""
@@ -361,20 +348,15 @@ class _Pass:
     def _friction_level(self, values: Array) -> Array:
         """Root mean square of each joint's linear friction [N m]."""
         problem = self.problem
-        friction = np.where(self._is_friction(), values, 0.0)
+        kinds = {parameter.name: parameter.kind for parameter in problem.torque_model.model.parameters}
+        is_friction = [kinds.get(name) == "friction" for name in problem.names]
+        friction = np.where(is_friction, values, 0.0)
         total, rows = np.zeros(problem.robot.n_joints), np.zeros(problem.robot.n_joints)
         for block in problem.blocks():
             torque = block.part.at_rows(problem.torque_model.linear_torque(block.motion, friction))
             total += np.sum(np.where(block.use, torque, 0.0) ** 2, axis=0)
             rows += block.use.sum(axis=0)
         return np.asarray(np.sqrt(total / np.maximum(rows, 1.0)))
-
-    def _is_friction(self) -> Mask:
-        """Which columns are friction."""
-        tm = self.problem.torque_model
-        kinds = {parameter.name: parameter.kind for parameter in tm.model.parameters}
-        terms = [term.law != "gain" for term in tm.terms for _ in term.names]
-        return np.array([kinds[name] == "friction" for name in tm.model.base.kept] + terms)
 
     def _look_at_residuals(self, values: Array) -> None:
         """How far the rows are correlated, how well the moments of reversals are known, and the slowest data."""
@@ -383,10 +365,7 @@ class _Pass:
         rows = np.zeros((len(steps) + 1, len(self.level)))
         noise, excess, power = self.components.noise, np.zeros(len(self.level)), np.zeros(len(self.level))
         for block in self.problem.blocks():
-            residuals = block.residuals(values)
-            if "lag" in self.slopes:
-                residuals -= self._late(block, self.slopes["lag"]) * self._effects("lag")
-            weights = np.where(block.use, self._weights(block), 0.0)
+            residuals, weights = block.residuals(values), np.where(block.use, self._weights(block), 0.0)
             series.setdefault(block.dataset, []).append(residuals * np.sqrt(weights))
             place = np.searchsorted(steps, np.abs(block.velocity) / self.fastest)
             for joint in range(len(self.level)):
