@@ -46,6 +46,7 @@ def arm_with(robot, inertia):
         known_torque=None,
         columns=columns,
         values=np.zeros(len(columns)),
+        delay_s=np.zeros(robot.n_joints),
     )
     return IdentifiedArm(fit, np.asarray(inertia, dtype=float).ravel(), True)
 

@@ -100,7 +100,7 @@ def test_the_compiled_header_can_open_nothing(tmp_path, monkeypatch, home):
         header.write_text(content)
         binary = compile_c(compiler(), header, arm, tmp_path)
         if code == 0:
-            assert len(run_limited([str(binary)], tmp_path, states, limit_s=60)) == 2 * 8 * (4 * 4 + 16)
+            assert len(run_limited([str(binary)], tmp_path, states, limit_s=60)) == 2 * 8 * (7 * 4 + 16)
             continue
         with pytest.raises(subprocess.CalledProcessError) as caught:
             run_limited([str(binary)], tmp_path, states, limit_s=60)

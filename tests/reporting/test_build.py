@@ -198,7 +198,8 @@ def test_results_of_another_fit_are_left_out(run, tmp_path):
     assert len(gather(run).exports) == 1
     shutil.copytree(run, tmp_path, dirs_exist_ok=True)
     fit = gather(run).fit
-    replace(fit, values=fit.values * 1.01).save(tmp_path / "fit.json")
+    links = {name: 1.01 * value for name, value in fit.standard_parameters.items()}
+    replace(fit, values=fit.values * 1.01, standard_parameters=links).save(tmp_path / "fit.json")
     found = gather(tmp_path)
     assert (found.tracking, found.exports) == (None, ())
     assert "tracking.json" not in found.files

@@ -59,13 +59,13 @@ def test_pieces_tell_what_the_whole_tells(monkeypatch):
     """Identified from pieces, values and intervals are those of the log in memory, up to the rows lost at seams."""
     robot = arm("ir361")
     log = wandering(robot, 90.0)
-    whole = armid.identify(robot, process(log, robot=robot))
+    whole = armid.identify(robot, process(log, robot=robot), friction="linear")
     monkeypatch.setattr(long, "PIECE", 2500)
     monkeypatch.setattr(long, "WHOLE", 5000)
     data = process(as_stream(log), robot=robot)
     assert isinstance(data.q, Stored)
     assert len(data.time) == len(log)
-    pieces = armid.identify(robot, data)
+    pieces = armid.identify(robot, data, friction="linear")
     assert pieces.columns == whole.columns
     assert np.abs((pieces.values - whole.values) / whole.sigma).max() < 1.5
     np.testing.assert_allclose(pieces.sigma, whole.sigma, rtol=0.3)

@@ -95,13 +95,14 @@ class TestLostRows:
         with pytest.raises(SignalError, match="missing samples or values"):
             process(streamed(part), PeriodicAverage())
 
-    def test_a_joint_without_effort_is_low_passed(self):
-        """No period is complete; the other joint is not lost."""
+    def test_a_joint_without_effort_is_left_out(self):
+        """Its rows do not count, and the other joint is averaged as if nothing were missing."""
         _, log = periodic_log(2, joints=2, periods=4)
         effort = np.array(log["effort"])
         effort[:, 1] = np.nan
-        data = process(log.with_channels({"effort": effort}))
-        assert data.pipeline[-1]["step"] == "LowPass"
+        data, whole = process(log.with_channels({"effort": effort})), process(log)
+        assert data.pipeline[-1]["step"] == "PeriodicAverage"
+        assert np.allclose(data.torque[:, 0], whole.torque[:, 0])
         assert data.use[:, 0].any()
         assert not data.use[:, 1].any()
 

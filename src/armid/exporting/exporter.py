@@ -165,8 +165,10 @@ class Job:
 
     @cached_property
     def sizes(self) -> dict[str, Array]:
-        """Sums of absolute terms, by which round-off is judged."""
-        return self.arm.sizes(self.motion)
+        """Sums of absolute terms, by which round-off is judged; the observer differentiates momentum."""
+        found, n = self.arm.sizes(self.motion), self.arm.robot.n_joints
+        momentum = found["mass matrix"].reshape(n, n) @ np.abs(self.motion.qd).max(axis=0)
+        return {**found, "external torque": found["torque"] + momentum / OBSERVED_S}
 
     def quantities(self, torque: Array) -> dict[str, Array]:
         """What a program must give beside the torque, by armid's own dynamics."""

@@ -156,7 +156,9 @@ def save_settings(settings: Settings, path: Path) -> None:
         if name in data:
             given = data[name]
             data[name] = [placed(item) for item in given] if isinstance(given, list) else placed(given)
-    write_text(path, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    if not is_file(path) or path.read_text("utf-8") != text:
+        write_text(path, text)
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:

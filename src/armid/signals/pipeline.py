@@ -301,7 +301,8 @@ def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> 
         log = whole_or_stream(stream)
         if isinstance(log, Log):
             return process(log, steps, robot=robot)
-    if steps.strategy is None:
+    asked = steps.strategy is not None
+    if not asked:
         head = _processed(next(pieces(stream)), steps, robot)
         chosen = Pipeline.from_data(head.pipeline)
         rate = head.rate_hz
@@ -310,6 +311,8 @@ def _process_stream(stream: LogStream, steps: Pipeline, robot: Robot | None) -> 
         try:
             return _averaged(stream, steps, robot)
         except SignalError:  # periods of no whole number of samples, or holes
+            if asked:
+                raise
             steps = Pipeline((*steps.steps[:-1], LowPass(cutoff_hz="auto")))
     kept = Pipeline(tuple(step for step in steps.steps if not isinstance(step, TrimRest | Trim)))
     return joined(stream, lambda piece: _processed(piece, kept, robot))
