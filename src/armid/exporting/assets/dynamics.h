@@ -57,6 +57,20 @@ static inline void @X@_out_(const double *A, const double *a, double *b)
     b[2] = @X@_dot_(A + 6, a);
 }
 
+/* Rotation (row by row) and place of a joint's frame in that before it. */
+static inline void @X@_moved_(int i, double q, double *A, double *r)
+{
+    const double *P = @X@_place_ + 12 * i;
+    const double c = @X@_slides_[i] ? 1.0 : cos(q), s = @X@_slides_[i] ? 0.0 : sin(q);
+    int k;
+    for (k = 0; k < 3; k++) {
+        A[3 * k] = P[3 * k] * c + P[3 * k + 1] * s;
+        A[3 * k + 1] = P[3 * k + 1] * c - P[3 * k] * s;
+        A[3 * k + 2] = P[3 * k + 2];
+        r[k] = P[9 + k] + (@X@_slides_[i] ? P[3 * k + 2] * q : 0.0);
+    }
+}
+
 /* Recursive Newton-Euler in joint frames; adds up rigid-body torque, with rotors if asked for. */
 static inline void @X@_newton_euler_(const double *inertia, const double *gravity, const double *q, const double *qd,
                                      const double *qdd, int rotors, double *tau)
@@ -66,27 +80,14 @@ static inline void @X@_newton_euler_(const double *inertia, const double *gravit
     int i, k, p;
 
     for (i = 0; i < @N@; i++) {
-        const double *P = @X@_place_ + 12 * i, *I = inertia + 10 * i, *h = I + 1;
+        const double *I = inertia + 10 * i, *h = I + 1;
         p = @X@_parent_[i];
         for (k = 0; k < 3; k++) {
             wp[k] = p < 0 ? 0.0 : w[p][k];
             ap[k] = p < 0 ? 0.0 : al[p][k];
             lp[k] = p < 0 ? -gravity[k] : a[p][k];
         }
-        if (@X@_slides_[i]) {
-            for (k = 0; k < 9; k++)
-                A[i][k] = P[k];
-            for (k = 0; k < 3; k++)
-                r[i][k] = P[9 + k] + P[3 * k + 2] * q[i];
-        } else {
-            const double c = cos(q[i]), s = sin(q[i]);
-            for (k = 0; k < 3; k++) {
-                A[i][3 * k] = P[3 * k] * c + P[3 * k + 1] * s;
-                A[i][3 * k + 1] = P[3 * k + 1] * c - P[3 * k] * s;
-                A[i][3 * k + 2] = P[3 * k + 2];
-                r[i][k] = P[9 + k];
-            }
-        }
+        @X@_moved_(i, q[i], A[i], r[i]);
         /* velocity and acceleration of the joint's origin, then of the link */
         @X@_cross_(wp, r[i], t);
         @X@_cross_(wp, t, u);
@@ -222,27 +223,14 @@ static inline void @X@_momentum_(const double *q, const double *qd, double *p, d
     for (i = 0; i < @N@; i++)
         p[i] = 0.0;
     for (i = 0; i < @N@; i++) {
-        const double *P = @X@_place_ + 12 * i, *I = @X@_inertia_ + 10 * i, *m = I + 1;
+        const double *I = @X@_inertia_ + 10 * i, *m = I + 1;
         j = @X@_parent_[i];
         for (k = 0; k < 3; k++) {
             wp[k] = j < 0 ? 0.0 : w[j][k];
             vp[k] = j < 0 ? 0.0 : v[j][k];
             gp[k] = j < 0 ? -@X@_gravity_[k] : g[j][k];
         }
-        if (@X@_slides_[i]) {
-            for (k = 0; k < 9; k++)
-                A[i][k] = P[k];
-            for (k = 0; k < 3; k++)
-                r[i][k] = P[9 + k] + P[3 * k + 2] * q[i];
-        } else {
-            const double c = cos(q[i]), s = sin(q[i]);
-            for (k = 0; k < 3; k++) {
-                A[i][3 * k] = P[3 * k] * c + P[3 * k + 1] * s;
-                A[i][3 * k + 1] = P[3 * k + 1] * c - P[3 * k] * s;
-                A[i][3 * k + 2] = P[3 * k + 2];
-                r[i][k] = P[9 + k];
-            }
-        }
+        @X@_moved_(i, q[i], A[i], r[i]);
         @X@_cross_(wp, r[i], t);
         for (k = 0; k < 3; k++)
             vp[k] += t[k];
