@@ -112,7 +112,7 @@ def tracking():
     runs = [
         run("pid", "PID", 0.02),
         run("computed-torque", "computed torque, identified model", 0.004),
-        run("bad", "unstable", None),
+        run("bad", "unstable controller of a name that is longer than a telephone is wide", None),
     ]
     runs.insert(2, run("computed-torque", "computed torque, nominal model", 0.05))
     return {"path": "circle", "runs": runs, "notes": ["The same gains everywhere."]}

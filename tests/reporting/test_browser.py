@@ -16,6 +16,12 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+WIDTHS = (1400, 800, 390)
+#: What reaches beyond the window; tables and the contents scroll by themselves.
+BEYOND = """() => [...document.querySelectorAll('body *')].filter((e) => {
+  const r = e.getBoundingClientRect();
+  return r.width > 0 && r.right > innerWidth + 1 && !e.closest('.table, nav');
+}).map((e) => `${e.closest('section')?.id}: ${e.tagName} ${e.textContent.slice(0, 60)}`)"""
 A4_PX = (680, 1009)  # what a page leaves between margins of 15 mm
 
 
@@ -70,6 +76,35 @@ def phone(browser, report):
     opened.context.close()
 
 
+def unfold(page):
+    """Show what is folded, with its figures."""
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    page.evaluate("Charts.drawings.forEach((d) => d.drawAll())")
+
+
+def test_nothing_overflows_at_any_width(browser, report):
+    """On a desk, a tablet and a phone, whatever is folded shown: a long name is written in lines, not cut."""
+    opened = Opened(browser, report[1], viewport={"width": WIDTHS[0], "height": 900})
+    for width in WIDTHS:
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        opened.page.wait_for_timeout(300)
+        unfold(opened.page)
+        assert opened.page.evaluate(BEYOND) == []
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.context.close()
+
+
+def test_what_few_need_is_folded(browser, report):
+    """The contents lead into a folded section and open it; its figures are drawn then, at their width."""
+    opened = Opened(browser, report[1], **DESKTOP)
+    plot = opened.page.locator("#residuals .plot").first
+    assert not plot.is_visible()
+    opened.page.locator("nav a[href='#residuals']").click()
+    plot.locator("svg.main-svg").first.wait_for()
+    assert plot.locator("svg.main-svg").first.bounding_box()["width"] > 500
+    opened.context.close()
+
+
 def test_every_section_is_there(desktop, report):
     """Each with its title and sentence, and an entry in the contents that leads to it."""
     for section in report[0].sections:
@@ -81,6 +116,7 @@ def test_every_section_is_there(desktop, report):
 
 def test_figures_are_drawn_when_they_come_into_view(desktop, report):
     """Scrolling through the page draws every panel of every figure; nothing below was drawn before."""
+    desktop.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     plots = desktop.locator(".plot")
     drawn = "() => [...document.querySelectorAll('.plot')].filter((p) => p.querySelector('svg.main-svg')).length"
     assert desktop.evaluate(drawn) < plots.count()
@@ -102,7 +138,7 @@ def test_contents_stay_and_follow(desktop):
 
 def test_tables_sort(desktop):
     """By number: descending, ascending, and back; also with the keyboard."""
-    table = desktop.locator("#parameters table")
+    table = desktop.locator("#parameters table").first
     head = table.locator("th").nth(1).locator(".head")
 
     def values():
@@ -205,12 +241,12 @@ def test_base_parameters_are_shown_whole(desktop, phone):
     """No box that scrolls by itself, and nothing beside the screen of a phone."""
     hidden = "t => [t.scrollHeight - t.clientHeight, t.scrollWidth - t.clientWidth]"
     for page in (desktop, phone):
-        assert max(page.locator("#parameters .table").evaluate(hidden)) <= 2
+        assert max(page.locator("#parameters .table").first.evaluate(hidden)) <= 2
 
 
 def test_axes_have_numbers(desktop):
     """Singular values and friction curves: at least three labels on each axis."""
-    desktop.evaluate("Charts.drawings.forEach((d) => d.drawAll())")
+    unfold(desktop)
     for figure in ("singular", "friction"):
         for axis in ("x", "y"):
             count = f"(p) => p.querySelectorAll('.{axis}tick text').length"
@@ -220,7 +256,7 @@ def test_axes_have_numbers(desktop):
 
 def test_phone(phone):
     """Nothing is wider than the screen, panels stand one under the other, tables scroll by themselves."""
-    phone.evaluate("Charts.drawings.forEach((d) => d.drawAll())")
+    unfold(phone)
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
     residuals = "Charts.drawings.find((d) => d.element.dataset.figure === 'residuals').plots[0]._fullLayout"
     domains = phone.evaluate(f"[1, 2, 3].map((k) => {residuals}['xaxis' + (k === 1 ? '' : k)].domain)")

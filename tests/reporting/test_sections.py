@@ -1,5 +1,6 @@
 """What the sections show, against formulas that the report does not use."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,12 @@ from armid.reporting.sections.motion import stick_figure
 from armid.reporting.sections.parameters import ellipsoid
 from armid.reporting.sections.signals import _spectrum
 from armid.reporting.sections.torque import row_seconds
-from armid.reporting.sections.verdict import warnings
+from armid.reporting.sections.verdict import objections
 from armid.robot.inertia import from_com
+from armid.signals.doctor import examine
 from armid.signals.pipeline import process
 from tests.reporting import arms
+from tests.reporting.arms import LINK
 
 
 @pytest.fixture(scope="module")
@@ -199,9 +202,86 @@ def test_a_poor_verdict_is_said_first(whole):
     )
     bad = replace(whole, check=poor)
     assert 'class="stamp poor"' in section(bad, "verdict").body
-    assert {"Joint joint1: too large.", "Warm it up."} <= set(warnings(bad))
+    assert section(bad, "verdict").sentence == "Do not trust this model of planar: Joint joint1: too large."
+    assert objections(bad)[0] == "Joint joint1: too large."
+    assert "Warm it up." in section(bad, "verdict").body
     seen = replace(whole, check=replace(whole.check, same_as_training=True))
     assert "proves nothing" in section(seen, "verdict").sentence
+
+
+def first_sentence(evidence):
+    """What a reader of the page reads first."""
+    return build(evidence).sections[0].sentence
+
+
+def test_first_screen_of_a_good_arm(whole):
+    """Says that it can be trusted, where, and how large the error is; nothing counts against it."""
+    words = first_sentence(whole)
+    assert words.startswith("You can trust this model of planar at the speeds and postures of its data: ")
+    assert f"{100 * whole.check.relative_error_moving:.2f} % of the torque" in words
+    assert "virtual" not in words
+    assert "<details><summary>Provenance</summary>" in section(whole, "verdict").body
+
+
+def test_first_screen_of_a_bad_log(whole):
+    """A torque of the wrong sign: do not trust, which joint, and that the log doctor objects."""
+    robot, log = whole.fit.robot, whole.logs[0]
+    torque = log["effort"] * np.array([1.0, -1.0])
+    torque[100::300, 0] += 40.0
+    bad = log.with_channels({"effort": torque}, source="monday.csv")
+    fit = identify(robot, [process(bad, robot=robot)], method="feasible", friction="linear")
+    seen = {"logs": {"monday.csv": examine(bad, robot).as_data()}}
+    found = Evidence(fit=fit, check=armid.validate(fit, whole.logs[1]), logs=(bad,), inspection=seen)
+    assert re.match(r"Do not trust this model of planar: joint\d: the error is \d", first_sentence(found))
+    assert "the log doctor objects to its logs" in first_sentence(found)
+    assert any(words.startswith("monday.csv") for words in objections(found))
+
+
+def test_first_screen_of_an_implausible_arm(whole):
+    """A link of 259 kg: of use for torque, and the first sentence says why for nothing else."""
+    heavy = arms.link_values(2, from_com(259.0, [0.0, 0.0, 0.0], np.diag([5.0, 5.0, 5.0])))
+    fit = replace(whole.fit, standard_parameters={**whole.fit.standard_parameters, **heavy})
+    found = Evidence(fit=fit, check=armid.validate(fit, whole.logs[1]))
+    words = first_sentence(found)
+    assert words.startswith("Trust this model of planar only for torque prediction: the links weigh 261 kg together")
+    unproved = objections(Evidence(fit=fit))
+    assert any(words.startswith("The links weigh 261 kg") for words in unproved)
+
+
+def test_first_screen_of_an_impossible_arm(whole):
+    """What no arm can have is said first, whatever the torque."""
+    found = replace(whole, audit={"possible": False, "certificates": ["Link 2 has a negative mass."]})
+    assert "only for torque prediction: the parameters are not physically consistent." in first_sentence(found)
+    assert objections(found)[:2] == ["The parameters are not physically consistent.", "Link 2 has a negative mass."]
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """A fit from the virtual robot's own log, which has been written and read again."""
+    folder = tmp_path_factory.mktemp("virtual")
+    robot = replace(arms.planar(folder), nominal_inertia=np.array([LINK, 1.3 * LINK]))
+    series = armid.Fourier(harmonics=3, period=8.0)
+    plans = [armid.design(robot, series, starts=1, seed=seed) for seed in (0, 1)]
+    logs = [armid.VirtualRobot(robot, rate_hz=100.0).run(plan, periods=2) for plan in plans]
+    armid.write_log(logs[0], folder / "log.csv")
+    fit = identify(robot, [process(armid.read_log(folder / "log.csv"), robot=robot)], method="feasible")
+    return Evidence(fit=fit, check=armid.validate(fit, logs[1]))
+
+
+def test_first_screen_of_a_virtual_arm(simulated):
+    """Its first sentence calls it virtual, and counts how many true parameters the intervals hold."""
+    words = first_sentence(simulated)
+    assert "of a virtual arm (simulated, not measured)" in words
+    assert "virtual arm</span>" in section(simulated, "verdict").body
+
+
+def test_estimates_of_a_virtual_arm_stand_beside_the_truth(simulated):
+    """The true base parameters are sums of the simulated links' own; a mark in each row shows where they lie."""
+    rows = {row.name: row.reference for row in simulated.beside_truth}
+    assert rows["Izz2"] == pytest.approx(1.3 * LINK[9])
+    assert rows["mx2"] == pytest.approx(1.3 * LINK[1])
+    assert section(simulated, "parameters").body.count('class="beside"') == len(rows)
+    assert "nominal" in section(simulated, "friction").figures[0].legend
 
 
 def test_the_log_doctor_is_heard(whole):
@@ -210,7 +290,7 @@ def test_the_log_doctor_is_heard(whole):
         {"severity": "warning", "joint": "joint1", "what": "Spikes.", "advice": "Remove them."},
         {"severity": "info", "joint": None, "what": "All is well.", "advice": ""},
     ]
-    told = warnings(replace(whole, inspection={"logs": {"run.csv": {"findings": findings}}}))
+    told = objections(replace(whole, inspection={"logs": {"run.csv": {"findings": findings}}}))
     assert "run.csv, joint1: Spikes. Remove them." in told
     assert not any("All is well" in words for words in told)
 

@@ -24,7 +24,8 @@ from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, p
 from armid.files import plain
 from armid.logs.log import MODES, Log, LogInfo
 from armid.robot.friction import Friction
-from armid.robot.robot import Robot, Virtual
+from armid.robot.inertia import change_of_frame
+from armid.robot.robot import Robot, Virtual, inertial_names
 from armid.torque.friction.law import FrictionLaw
 
 _log = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ class VirtualRobot:
         self.truth: Truth | None = None
         history: dict[str, Any] = {"armid": __version__, "made_by": "virtual robot", "seed": seed}
         chosen = {"loop": loop, "sensors": sensors, "thermal": thermal, "presliding": presliding}
-        history |= plain(chosen)
+        history |= plain({**chosen, "truth": _stated(robot, truth, carried)})
         x, y, z = (float(g) for g in robot.gravity)
         self.info = LogInfo(
             joints=robot.joint_names,
@@ -367,6 +368,19 @@ def _table(law: FrictionLaw, coefficients: Mapping[str, float], top: float) -> l
     step = 1e-6 * np.maximum(speed, 1e-6)
     slope = (law.torque(speed + step, rest) - law.torque(np.maximum(speed - step, 1e-12), rest)) / (2.0 * step)
     return [viscous, top, *law.torque(speed, rest).tolist(), *slope.tolist()]
+
+
+def _stated(robot: Robot, truth: Virtual, payload: Array | None) -> dict[str, Any]:
+    """The truth as a log keeps it, for pictures of estimates beside it: parameters with the payload, friction laws."""
+    links = np.array(truth.inertia, dtype=float)
+    if payload is not None:
+        links[robot.n_joints - 1] += change_of_frame(robot.tool) @ payload
+    values = {f"Im{i}": float(inertia) for i, inertia in enumerate(truth.rotor_inertia, start=1)}
+    for i, body in enumerate(links, start=1):
+        values |= dict(zip(inertial_names(i), body.tolist(), strict=True))
+    for i, (stiffness, rest) in enumerate(truth.springs, start=1):
+        values |= {f"ks{i}": stiffness, f"kl{i}": stiffness * rest}
+    return {"parameters": values, "friction": list(zip(truth.friction, truth.coefficients, strict=True))}
 
 
 def truth_of(robot: Robot) -> Virtual:

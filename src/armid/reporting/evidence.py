@@ -16,18 +16,28 @@ from armid.estimation.estimator import fingerprint
 from armid.estimation.fit import Fit, load_fit
 from armid.excitation.plan import Plan, load_plan
 from armid.exporting.arm import fit_digest
-from armid.files import file_hash, parse_json, read_text
+from armid.files import checked, file_hash, parse_json, read_text
 from armid.logs.log import Log
 from armid.logs.read import read_log
+from armid.robot.friction import Friction
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline, process
 from armid.validation.judging import judge
-from armid.validation.result import Validation, load_validation
+from armid.validation.result import ReferenceRow, Validation, load_validation
+from armid.validation.validating import against_reference
 
 _log = logging.getLogger(__name__)
 LOG_SUFFIXES = (".parquet", ".csv", ".mcap")
 _EXTRAS = ("warmup", "audit", "payload", "tracking", "inspection")
+
+
+@dataclass(frozen=True)
+class StatedTruth:
+    """Parameters of a virtual arm by name, and each joint's friction: law and coefficients."""
+
+    parameters: Mapping[str, float]
+    friction: tuple[tuple[Friction, Mapping[str, float]], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +82,31 @@ class Evidence:
             _refuse_other_fit(self.check, self.fit, self.fit_file_sha256)
             if not self.check.same_as_training and _on_training_data(self.check, self.fit):
                 object.__setattr__(self, "check", judge(self.fit, replace(self.check, same_as_training=True)))
+
+    @cached_property
+    def virtual(self) -> bool:
+        """Whether training data were simulated."""
+        return any(entry.get("made_by") in ("virtual robot", "armid fleet simulate") for entry in self._origins)
+
+    @cached_property
+    def truth(self) -> StatedTruth | None:
+        """What the virtual robot states of itself, where it recorded all training data; None else."""
+        stated = [entry.get("truth") for entry in self._origins]
+        same = bool(stated) and isinstance(stated[0], Mapping) and all(one == stated[0] for one in stated)
+        return checked(stated[0], StatedTruth, "the fit's history") if same else None
+
+    @cached_property
+    def beside_truth(self) -> tuple[ReferenceRow, ...]:
+        """Estimates beside the true values of a virtual arm; empty where they are not known."""
+        if self.truth is None:
+            return ()
+        known = set(self.fit.torque_model.model.names)
+        return against_reference(self.fit, {n: v for n, v in self.truth.parameters.items() if n in known})
+
+    @property
+    def _origins(self) -> list[Mapping[str, Any]]:
+        data = self.fit.history.get("data") or ()
+        return [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, Sequence) else []
 
     @cached_property
     def datasets(self) -> tuple[tuple[Log, Dataset], ...]:

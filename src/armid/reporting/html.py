@@ -27,6 +27,7 @@ class Cell:
         bar: length of a bar under the number, 0 to 1; None for none.
         code: written as a name or formula.
         link: where the text leads; empty for nowhere.
+        beside: where a true value lies from the estimate, in halves of its 95 % interval; None to draw nothing.
     """
 
     text: str
@@ -34,6 +35,7 @@ class Cell:
     bar: float | None = None
     code: bool = False
     link: str = ""
+    beside: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Section:
         parts: pieces of HTML, and figures that the page's script draws.
         data: other things that scripts need, by name.
         empty: whether it only says what would fill it.
+        folded: whether few people need what is under the sentence.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Section:
     parts: str | Sequence[str | Figure] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     empty: bool = False
+    folded: bool = False
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -86,7 +90,8 @@ class Section:
     @property
     def body(self) -> str:
         """Everything under the sentence."""
-        return "".join(chart(part) if isinstance(part, Figure) else part for part in self.parts)
+        found = "".join(chart(part) if isinstance(part, Figure) else part for part in self.parts)
+        return folded("Show", found) if self.folded else found
 
     def html(self) -> str:
         """The section."""
@@ -133,6 +138,11 @@ def bullets(items: Iterable[str], kind: str = "") -> str:
     """A list of escaped sentences; nothing without items."""
     lines = "".join(f"<li>{flowing(item)}</li>" for item in items)
     return f"<ul{_class(kind)}>{lines}</ul>" if lines else ""
+
+
+def folded(words: str, body: str) -> str:
+    """What is shown once somebody asks for it; printed pages show it."""
+    return f"<details><summary>{text(words)}</summary>{body}</details>"
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
@@ -196,6 +206,11 @@ def _cell(column: Column, cell: Cell) -> str:
     bar = ""
     if cell.bar is not None and math.isfinite(cell.bar):
         bar = f'<span class="bar" style="width:{100.0 * min(max(cell.bar, 0.0), 1.0):.1f}%"></span>'
+    if cell.beside is not None:
+        bar = (
+            '<svg class="beside" viewBox="-3 -1 6 2" aria-hidden="true"><path d="M-1 0H1"/><circle r=".28"/>'
+            f'<path class="truth" d="M{min(max(cell.beside, -2.8), 2.8):.2f} -.9v1.8"/></svg>'
+        )
     words = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
     words = f'<a href="{text(cell.link)}">{words}</a>' if cell.link else words
     long = column.words and len(cell.text) > LONG

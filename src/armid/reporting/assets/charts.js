@@ -90,6 +90,16 @@ const Charts = (() => {
     }];
   }
 
+  // The lines of a label that may be this wide; names are not divided.
+  function wrapped(label, width) {
+    const lines = [""];
+    for (const word of label.split(" ")) {
+      if (7 * (lines.at(-1).length + word.length) > width && lines.at(-1)) lines.push("");
+      lines[lines.length - 1] += (lines.at(-1) ? " " : "") + word;
+    }
+    return lines;
+  }
+
   // Where panels stand, in pixels from the top; columns stack where the page is narrow.
   function arrange(figure, block, index, width, same) {
     const narrow = width < NARROW && block.panels.some((row) => row.length > 1);
@@ -109,7 +119,8 @@ const Charts = (() => {
         const names = line.map((p, c) => (first && c === 0 ? block.label : "") + (index === 0 || narrow ? p.name || "" : ""));
         const full = (label, p) => label && p.corner && 7 * label.length + 5.8 * p.corner.length > wide - 12;
         const crowded = line.some((p, c) => full(names[c], p)) || (single && figure.blocks.some((b) => full(b.label, b.panels[0][0])));
-        top += headed ? (crowded ? 35 : 20) : 5;
+        const lines = first ? wrapped(block.label, wide) : [];
+        top += (headed ? (crowded ? 35 : 20) : 5) + 15 * Math.max(0, lines.length - 1);
         const high = (panel) => (panel.heat ? Math.min(heights[r], width - 60) : heights[r]);
         const labels = line.map((p) => p.x_title && (last || single || narrow || printing || !shared(figure, r, row.indexOf(p))));
         line.forEach((panel, c) => {
@@ -118,7 +129,7 @@ const Charts = (() => {
           places.push({
             panel, row: r, column, left, width: wide, top, height: high(panel), crowded, labels: labels[c],
             title: labels[c] && (last || single || !shared(figure, r, column)),
-            label: first && c === 0 ? block.label : "", name: index === 0 || narrow ? panel.name : "",
+            label: first && c === 0 ? lines : [], name: index === 0 || narrow ? panel.name : "",
           });
         });
         top += Math.max(...line.map(high));
@@ -138,7 +149,7 @@ const Charts = (() => {
     const common = { xref: "paper", yref: "paper", showarrow: false, yanchor: "bottom" };
     const y = 1 - (place.top - 1) / height;
     const result = [];
-    const left = [place.label && `<b>${escaped(place.label)}</b>`, place.name && escaped(place.name)].filter(Boolean).join("  ");
+    const left = [place.label.length && `<b>${place.label.map(escaped).join("<br>")}</b>`, place.name && escaped(place.name)].filter(Boolean).join("  ");
     if (left) {
       const above = y + (place.crowded ? 15 / height : 0);
       result.push({ ...common, x: place.left / width, xanchor: "left", y: above, text: left, font: { size: 12, color: palette().text } });
@@ -306,10 +317,15 @@ const Charts = (() => {
     }, 120);
   });
   darkness.addEventListener("change", () => drawings.forEach((d) => d.redraw()));
+  // What was folded had no width.
+  addEventListener("toggle", (event) => drawings.filter((d) => event.target.contains(d.element)).forEach((d) => d.redraw()), true);
 
+  let closed = [];
   function print(on) {
     if (on === printing) return;
     printing = on;
+    if (on) closed = [...document.querySelectorAll("details:not([open])")];
+    closed.forEach((details) => { details.open = on; });
     document.documentElement.classList.toggle("printing", on);
     drawings.forEach((d) => (on ? d.drawAll() : d.redraw()));
   }

@@ -46,6 +46,12 @@
     return x.textContent.localeCompare(y.textContent, undefined, { numeric: true });
   }
 
+  // Who goes to a folded section wants to see it.
+  const unfold = (name) => document.getElementById(name)?.querySelector(":scope > details")?.setAttribute("open", "");
+  addEventListener("hashchange", () => unfold(location.hash.slice(1)));
+  document.querySelector("nav").addEventListener("click", (event) => unfold(event.target.hash?.slice(1)));
+  unfold(location.hash.slice(1));
+
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.getAttribute("href").slice(1), a]));
   const sections = [...document.querySelectorAll("main section")];
   const nav = document.querySelector("nav");

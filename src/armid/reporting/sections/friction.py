@@ -41,6 +41,8 @@ def friction(evidence: Evidence) -> Section | None:
     if check is not None:
         kind = "training data" if check.same_as_training else "held-out"
         legend["measured dots"] = f"measured torque less all the rest of the model ({kind})"
+    if evidence.truth is not None:
+        legend["nominal"] = "true friction of the virtual arm, warm"
     figure = Figure(
         name="friction", blocks=blocks, caption="friction torque of each joint over its velocity", legend=legend,
         held_out=check is not None and not check.same_as_training, across=3,
@@ -104,6 +106,9 @@ def _block(evidence: Evidence, c: FrictionCurve, j: int) -> Block:
         traces.append(line("measured", velocity, points, mode="markers", size=2.5, faint=True))
         shown.append(points)
     traces.append(line("predicted", c.velocity, c.torque, name="identified friction"))
+    if evidence.truth is not None:
+        law, coefficients = evidence.truth.friction[j]
+        traces.append(line("nominal", c.velocity, law.torque(c.velocity, coefficients), name="true friction"))
     unit, speed = units_of(fit.robot, j)
     panel = Panel(
         unit, traces, corner=_law(fit, j), y_range=span(np.concatenate(shown)), x_range=span(c.velocity, 0.02),

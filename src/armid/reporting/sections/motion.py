@@ -50,7 +50,7 @@ def planned(plan: Plan, robot: Robot) -> Section:
         paragraph(remark, "remark"),
         table(columns, _margins(plan), caption="certificate: margins to every limit"),
     ]
-    return Section("excitation", "Excitation", _sentence(plan), parts)
+    return Section("excitation", "Excitation", _sentence(plan), parts, folded=True)
 
 
 def _sentence(plan: Plan) -> str:

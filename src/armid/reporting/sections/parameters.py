@@ -11,10 +11,11 @@ from armid.estimation.fit import Fit
 from armid.estimation.identifiability import DETERMINED
 from armid.figures import Block, Figure, Panel, line
 from armid.reporting.evidence import Evidence
-from armid.reporting.html import Cell, Column, Row, Section, bullets, lacking, paragraph, table, text
+from armid.reporting.html import Cell, Column, Row, Section, bullets, folded, lacking, paragraph, table, text
 from armid.reporting.numbers import listed, percent, plus_minus, pretty, short
 from armid.robot.inertia import pseudo_inertia, to_com
 from armid.robot.robot import inertial_names
+from armid.validation.comparison import friction_columns
 from armid.validation.judging import implausible_links
 
 PLANES = ((0, 1, "x", "y"), (0, 2, "x", "z"), (1, 2, "y", "z"))
@@ -23,18 +24,24 @@ SIDE = 104.0  # of a picture [px of the view box]
 
 def parameters(evidence: Evidence) -> Section:
     """All parameters, those that the data do not determine marked."""
-    fit = evidence.fit
+    fit, truth = evidence.fit, {row.name: row.reference for row in evidence.beside_truth}
     columns = [
         Column("name", words=True),
         Column("value ± 95 %", "", "estimate and half of its 95 % interval"),
-        Column("σ", "", "standard deviation, in the unit of the value", aside=True),
+        Column("truth", "drawn", "true value (bar) beside the estimate with its 95 % interval", aside=True)
+        if truth
+        else Column("σ", "", "standard deviation, in the unit of the value", aside=True),
         Column("σ / |value|", "", "relative standard deviation"),
         Column("class", words=True, hint="determined: σ at most 30 % of the value; weak: more; undetermined: free"),
         Column("stands for", words=True, hint="the combination of link parameters that the motion reveals"),
     ]
     size = np.abs(fit.values)
     relative = np.divide(fit.sigma, size, out=np.full(len(size), np.inf), where=size > 0.0)
-    parts = [table(columns, _parameter_rows(fit, relative), caption="identified parameters", stacked=True)]
+    rows, links = _parameter_rows(fit, relative, truth), ~friction_columns(fit)[_parameter(fit)]
+    parts = [table(columns, [rows[k] for k in np.flatnonzero(links)], caption="identified parameters", stacked=True)]
+    if others := [rows[k] for k in np.flatnonzero(~links)]:
+        more = table(columns, others, caption="friction", stacked=True)
+        parts.append(folded(f"{len(others)} coefficients of friction", more))
     order = [k for k in np.argsort(-np.where(np.isfinite(relative), relative, np.inf)) if _parameter(fit)[k]]
     least = [fit.names[k] for k in order if fit.names[k] not in fit.determined]
     count, total = fit.identifiability.counts
@@ -52,24 +59,31 @@ def _parameter(fit: Fit) -> Mask:
     return np.array([kind != "curve" for kind in fit.identifiability.classes])
 
 
-def _parameter_rows(fit: Fit, relative: Array) -> list[Row]:
+def _parameter_rows(fit: Fit, relative: Array, truth: Mapping[str, float]) -> list[Row]:
     lower, upper = fit.interval()
     rows = []
     for i in np.flatnonzero(_parameter(fit)):
         name, kind, unit = fit.names[i], fit.identifiability.classes[i], fit.torque_model.units[i]
-        value, sigma = float(fit.values[i]), float(fit.sigma[i])
+        value, sigma, half = float(fit.values[i]), float(fit.sigma[i]), 0.5 * float(upper[i] - lower[i])
         share = percent(float(relative[i])) if relative[i] < 10.0 else ">1000\u00a0%"
         together = pretty(unit).replace(" ", "\u00a0")  # no line end divides a unit
         cells = (
             Cell(name, code=True),
-            Cell(f"{plus_minus(value, 0.5 * float(upper[i] - lower[i]))} {together}", value),
-            Cell(short(sigma, 2), sigma),
+            Cell(f"{plus_minus(value, half)} {together}", value),
+            _beside(truth.get(name), value, half) if truth else Cell(short(sigma, 2), sigma),
             Cell(share, float(min(relative[i], 1e9)), float(min(relative[i] / DETERMINED, 1.0))),
             Cell(kind, float(("determined", "weak", "undetermined").index(kind))),
             Cell(fit.expression(name), code=True),
         )
         rows.append(Row(cells, "" if kind == "determined" else f"{kind}: the data do not tell it"))
     return rows
+
+
+def _beside(truth: float | None, value: float, half: float) -> Cell:
+    """A true value, drawn beside the estimate."""
+    if truth is None:
+        return Cell("–", float("nan"))
+    return Cell(short(truth), truth, beside=(truth - value) / half if half > 0.0 else None)
 
 
 def conditioning(evidence: Evidence) -> Section:
@@ -98,7 +112,7 @@ def conditioning(evidence: Evidence) -> Section:
     if judged.combinations:
         parts.append(paragraph("Least known combinations, the weakest first:"))
         parts.append(bullets(words.replace("- ", "− ") for words in judged.combinations))
-    return Section("conditioning", "What the data separate", _conditioning_sentence(fit), parts)
+    return Section("conditioning", "What the data separate", _conditioning_sentence(fit), parts, folded=True)
 
 
 def _correlation(fit: Fit) -> tuple[list[str], Array]:
@@ -109,7 +123,7 @@ def _correlation(fit: Fit) -> tuple[list[str], Array]:
 def _conditioning_sentence(fit: Fit) -> str:
     judged, (names, correlation) = fit.identifiability, _correlation(fit)
     start = f"The condition number is {short(judged.condition)}"
-    start += ", so the data are poor" if judged.poor else ""
+    start += ", which is high" if judged.poor else ""
     matrix = np.abs(correlation - np.diag(np.diag(correlation)))
     if len(names) < 2:
         return f"{start}."

@@ -143,7 +143,7 @@ def tracking(evidence: Evidence) -> Section | None:
         rows = [_tracking_row(run, there, data.runs) for run in data.runs]
         parts.append(table(columns, rows, caption="errors of each controller"))
     if curves := [run for run in data.runs if run.series.time]:
-        parts.append(_figure(curves))
+        parts += ["<details><summary>Distance from the path over time</summary>", _figure(curves), "</details>"]
     parts.append(bullets(str(as_note(said)) for said in data.notes))
     return Section("tracking", "Tracking", _tracking_sentence(data), parts)
 

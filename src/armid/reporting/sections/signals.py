@@ -40,7 +40,7 @@ def signals(evidence: Evidence) -> Section:
         words.append(_warmup_words(joints))
         parts += ["<h3>Warm-up</h3>", _warmup(joints)]
     sentence = "; ".join(words)
-    return Section("signals", "Signals", sentence[0].upper() + sentence[1:] + ".", parts)
+    return Section("signals", "Signals", sentence[0].upper() + sentence[1:] + ".", parts, folded=True)
 
 
 def _kept_words(log: Log, data: Dataset) -> str:

@@ -209,7 +209,7 @@ def residuals(evidence: Evidence) -> Section:
         },
         held_out=not check.same_as_training,
     )
-    return Section("residuals", "Residuals", _residual_sentence(check), [figure])
+    return Section("residuals", "Residuals", _residual_sentence(check), [figure], folded=True)
 
 
 def _residual_sentence(check: Validation) -> str:
@@ -219,9 +219,9 @@ def _residual_sentence(check: Validation) -> str:
     causes = [(part, look.name, words) for look in looks for part, words in _shares(look)]
     part, name, words = max(causes)
     longest = max(looks, key=lambda look: look.memory_s)
-    memory = f"the error lasts longest in {longest.name}, {short(longest.memory_s, 2)} s"
+    memory = f"residuals are correlated longest in {longest.name}, over {short(longest.memory_s, 2)} s"
     if all(look.memory_s <= 1.5 * row_seconds(look) for look in looks):
-        memory = "errors are white, so what is left is noise"
+        memory = "residuals are white: what is left is noise"
     if part < TELLING:
         return f"No joint’s residual follows velocity, load, delay or time by more than {percent(part)}; {memory}."
     return f"What stands out is {name}: {percent(part)} of its squared residual {words}; {memory}."
@@ -278,7 +278,7 @@ def _autocorrelation(look: ResidualAnalysis, rows: int) -> Panel:
     return Panel(
         "[–]", [band("nominal", ends, [-white] * 2, [white] * 2), level(0.0, "axis"), stems],
         name="autocorrelation", y_range=[min(-0.3, 1.1 * float(look.autocorrelation.min(initial=0.0))), 1.08],
-        x_range=ends, x_title="lag [s]", corner=f"lasts {short(look.memory_s, 2)} s",
+        x_range=ends, x_title="lag [s]", corner=f"correlated over {short(look.memory_s, 2)} s",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The verdict with the few numbers that matter and where they come from; and at the end every warning in words."""
+"""The first screen: can the model be trusted, and for what? At the end, what was chosen on the way."""
 
 from __future__ import annotations
 
@@ -10,48 +10,75 @@ import numpy as np
 from armid._version import __version__
 from armid.estimation.fit import Fit
 from armid.reporting.evidence import Evidence
-from armid.reporting.html import Section, bullets, facts, text, tiles
-from armid.reporting.numbers import percent, share, short, spaced
+from armid.reporting.html import Section, bullets, facts, folded, text, tiles
+from armid.reporting.numbers import listed, percent, share, short, spaced
+from armid.validation.judging import implausible_links
 from armid.validation.metrics import JointMetrics
 from armid.validation.result import Validation
 
+SHOWN = 6  # objections that are not folded
+
 
 def verdict(evidence: Evidence) -> Section:
-    """The first section: what speaks against the model stands before the word."""
+    """The first section: can the model be trusted, and for what? What counts against it stands first."""
     fit, check = evidence.fit, evidence.check
-    reasons = () if check is None else check.reasons
-    kind = "" if check is None or check.good else "warnings"
-    body = bullets((spaced(str(one)) for one in reasons), kind) + _stamp(check) + tiles(_numbers(fit, check))
-    return Section("verdict", "Verdict", _sentence(fit, check), body + _next(evidence) + _provenance(evidence))
+    against = objections(evidence)
+    body = bullets(against[:SHOWN], "warnings")
+    body += folded(f"{len(against) - SHOWN} more", bullets(against[SHOWN:], "warnings")) if against[SHOWN:] else ""
+    body += _stamp(evidence) + tiles(_numbers(fit, check))
+    return Section("verdict", "Verdict", _answer(evidence), body + _next(evidence) + _provenance(evidence))
 
 
-def _sentence(fit: Fit, check: Validation | None) -> str:
+def _answer(evidence: Evidence) -> str:
+    """Can this model be trusted, and for what: one sentence."""
+    fit, check = evidence.fit, evidence.check
+    virtual = " of a virtual arm (simulated, not measured)" if evidence.virtual else f" of {fit.robot.name}"
     if check is None:
         return (
-            f"{fit.identifiability.counts[1]} parameters of {fit.robot.name} were identified; nothing is proved about "
-            "other motion yet: add a validation (armid validate) on data that the fit has not seen."
+            f"Nothing is known yet about this model{virtual} on other motion: validate it on data that the fit has not "
+            "seen (armid validate)."
         )
-    error = percent(check.relative_error_moving)
+    error, faults = percent(check.relative_error_moving), _findings(evidence)
+    doctor = f"; the log doctor objects to its logs {len(faults)} times" if faults else ""
     if check.same_as_training:
-        return f"The error is {error} of the torque, but on training data: this proves nothing about other motion."
-    worst = _worst(check)
-    tail = "" if worst is None else f"; {worst.name} is the worst, {percent(worst.nrms_moving)} of its torque’s spread"
-    if worst is not None and np.isfinite(worst.noise_ratio):
-        tail += f" and {float(f'{worst.noise_ratio:.3g}'):,.12g}× the noise"
-    return f"On motion that the model has not seen its error is {error} of the torque while moving{tail}."
+        start = f"This model{virtual} is not validated: its error of {error} is on training data and proves nothing"
+        return f"{start} about other motion{doctor}."
+    reasons = [str(one) for one in check.reasons] if check.verdict != "good" else []
+    if _impossible(evidence):
+        reasons.insert(0, "the parameters are not physically consistent.")
+    reasons = [words[0].lower() + words[1:] if words.startswith("The ") else words for words in reasons]
+    if check.verdict == "poor" or any(severity == "error" for severity, _ in faults):
+        first = reasons[0] if check.verdict == "poor" else faults[0][1]
+        return f"Do not trust this model{virtual}: {spaced(first).removesuffix('.')}{doctor}."
+    if reasons:
+        use = listed(check.usable_for) or "torque prediction"
+        return f"Trust this model{virtual} only for {use}: {spaced(reasons[0]).removesuffix('.')}{doctor}."
+    worst, truth = _worst(check), evidence.beside_truth
+    tail = "" if worst is None else f", at most {percent(worst.nrms_moving)} of its spread ({worst.name})"
+    inside = sum(row.within_2_sigma for row in truth)
+    tail += f"; {inside} of {len(truth)} true parameters lie within two standard deviations" if truth else ""
+    return (
+        f"You can trust this model{virtual} at the speeds and postures of its data: on motion that the fit has not "
+        f"seen its error is {error} of the torque while moving{tail}{doctor}."
+    )
+
+
+def _impossible(evidence: Evidence) -> bool:
+    return evidence.audit is not None and evidence.audit.get("possible") is False
 
 
 def _worst(check: Validation) -> JointMetrics | None:
     return max((check.joints[j] for j in check.moving), key=lambda joint: joint.nrms_moving, default=None)
 
 
-def _stamp(check: Validation | None) -> str:
+def _stamp(evidence: Evidence) -> str:
+    check, virtual = evidence.check, '<span class="stamp open">virtual arm</span> ' if evidence.virtual else ""
     if check is None:
-        return '<p class="stamp open">not validated</p>'
+        return f'<p>{virtual}<span class="stamp open">not validated</span></p>'
     if check.same_as_training:
-        return '<p class="stamp poor">training data: no proof</p>'
+        return f'<p>{virtual}<span class="stamp poor">training data: no proof</span></p>'
     use = f" for {', '.join(check.usable_for)}" if check.usable_for else ""
-    return f'<p class="stamp {check.verdict}">{check.verdict}<span>{text(use)}</span></p>'
+    return f'<p>{virtual}<span class="stamp {check.verdict}">{check.verdict}<span>{text(use)}</span></span></p>'
 
 
 def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
@@ -69,7 +96,8 @@ def _numbers(fit: Fit, check: Validation | None) -> list[tuple[str, str, str]]:
             found.append((percent(least.coverage), "rows inside the interval", told))
     count, total = judged.counts
     found.append((f"{count} of {total}", "parameters determined", "to 30 % of their value or better"))
-    found.append((short(judged.condition), "condition number", "poor data" if judged.poor else "columns scaled"))
+    spread = "high: single values are uncertain" if judged.poor else "columns scaled"
+    found.append((short(judged.condition), "condition number", spread))
     return found
 
 
@@ -82,14 +110,11 @@ def _rows(check: Validation) -> str:
 def _next(evidence: Evidence) -> str:
     """What to change next, and whether the parameters are physically consistent."""
     sentences = [str(one) for one in evidence.check.advice] if evidence.check is not None else []
-    audit = evidence.audit
-    if audit is not None and "possible" in audit:
-        word = "are" if audit["possible"] else "are not"
-        certificates = [] if audit["possible"] else [str(words) for words in audit.get("certificates", ())]
-        sentences += [f"The parameters {word} physically consistent (audit).", *certificates]
-    elif evidence.fit.standard_parameters is not None:
+    if evidence.audit is not None and evidence.audit.get("possible"):
+        sentences.append("The parameters are physically consistent (audit).")
+    elif evidence.fit.standard_parameters is not None and not _impossible(evidence):
         sentences.append("The parameters are physically consistent: the method enforces it for every link.")
-    else:
+    elif not _impossible(evidence):
         sentences.append("Physical consistency was not enforced; armid identify --method feasible does.")
     return bullets(spaced(words) for words in sentences)
 
@@ -111,7 +136,7 @@ def _provenance(evidence: Evidence) -> str:
         ("read from", ", ".join(evidence.files)),
         ("armid", f"{__version__}; fit made by {fit.history.get('armid', 'an unknown version')}"),
     ]
-    return f'<details class="provenance" open><summary>Provenance</summary>{facts(pairs)}</details>'
+    return folded("Provenance", facts(pairs))
 
 
 def _checked_on(check: Validation) -> str:
@@ -134,58 +159,55 @@ def _with_hashes(words: str, hashes: Sequence[str]) -> str:
     return f"{words} (SHA-256 {digests})" if digests else words
 
 
-def remarks(evidence: Evidence) -> Section:
-    """Warnings first, then the notes of the fit."""
-    warned = warnings(evidence)
-    notes = [str(note) for note in evidence.fit.notes]
-    body = bullets(warned, "warnings")
-    if notes:
-        body += "<h3>What was found and chosen</h3>" + bullets(spaced(note) for note in notes)
-    count = len(warned)
-    start = f"{count} thing{'s' if count != 1 else ''} to know before using this model" if count else "No warning"
-    return Section("remarks", "Warnings and choices", f"{start}; {len(notes)} choices were made and are listed.", body)
+def remarks(evidence: Evidence) -> Section | None:
+    """What was found and chosen on the way."""
+    notes = [spaced(str(note)) for note in evidence.fit.notes]
+    if not notes:
+        return None
+    sentence = f"armid found or chose {len(notes)} thing{'s' if len(notes) != 1 else ''} on the way to this model."
+    return Section("remarks", "Choices", sentence, bullets(notes), folded=True)
 
 
-def warnings(evidence: Evidence) -> list[str]:
-    """What a user of the model should know, in sentences."""
+def objections(evidence: Evidence) -> list[str]:
+    """What counts against the model, in sentences: the worst first."""
     fit, check, plan = evidence.fit, evidence.check, evidence.plan
     found = []
+    if (audit := evidence.audit) is not None and _impossible(evidence):
+        found += ["The parameters are not physically consistent.", *map(str, audit.get("certificates", ()))]
     if check is None:
         found.append("The model is not validated: nothing is known about motion other than that of the training data.")
-    else:
-        if check.same_as_training:
-            found.append("Some of the validation data are training data: the figures prove nothing about other motion.")
-        if not check.good:
-            found += [str(one) for one in (*check.reasons, *check.advice)]
+        found += [str(objection.note) for objection in implausible_links(fit)]
+    elif not check.good:
+        found += [str(one) for one in check.reasons]
+    found += [words for _, words in _findings(evidence)]
     if fit.identifiability.poor:
-        found.append(f"{fit.verdict}.".replace("..", "."))
+        count, total = fit.identifiability.counts
+        found.append(f"Only {count} of {total} parameters are determined to 30 %: use them together, not one by one.")
     free = [n for n, kind in zip(fit.names, fit.identifiability.classes, strict=True) if kind == "undetermined"]
     if free:
         found.append(f"The data leave these parameters free, so their values mean nothing alone: {', '.join(free)}.")
-    if evidence.audit is not None and evidence.audit.get("possible") is False:
-        found += ["The parameters are not physically consistent.", *map(str, evidence.audit.get("certificates", ()))]
     if plan is not None and not plan.certified:
         found.append("The plan breaks a limit: do not run it on the arm.")
     assumed = sorted(fit.robot.limits.assumed)
     if assumed and plan is not None:
-        found.append(
-            f"Limits of {', '.join(assumed)} are assumed, not known: the certificate is only as good as they are."
-        )
+        limits = f"Limits of {', '.join(assumed)} are assumed, not known"
+        found.append(f"{limits}: the certificate is only as good as they are.")
     if fit.noise is None and (check is None or not any(np.isfinite(joint.noise) for joint in check.joints)):
         found.append("The noise of the torque was not measured, so errors cannot be set against it.")
-    found += [*_findings(evidence), *evidence.left_out]
+    found += evidence.left_out
     if evidence.warmup is not None and evidence.warmup.get("warm") is False:
         found.append("The arm was not warm yet when the warm-up ended: friction goes on changing.")
     return [spaced(words) for words in found]
 
 
-def _findings(evidence: Evidence) -> list[str]:
-    """What the log doctor warns of, with its advice."""
+def _findings(evidence: Evidence) -> list[tuple[str, str]]:
+    """What the log doctor warns of, errors first: severity, and words with the advice."""
     logs = (evidence.inspection or {}).get("logs")
     found = []
     for name, report in logs.items() if isinstance(logs, Mapping) else ():
         for finding in report.get("findings") or ():
             if finding.get("severity") in ("warning", "error"):
                 joint = f", {finding['joint']}" if finding.get("joint") else ""
-                found.append(f"{name}{joint}: {finding.get('what', '')} {finding.get('advice', '')}".strip())
-    return found
+                words = f"{name}{joint}: {finding.get('what', '')} {finding.get('advice', '')}".strip()
+                found.append((str(finding["severity"]), words))
+    return sorted(found, key=lambda one: one[0])
