@@ -108,5 +108,5 @@ def test_suffix_is_refused_before_simulating(armid, monkeypatch):
     def driven(*args):
         raise AssertionError("it was simulated")
 
-    monkeypatch.setattr("armid.cli.simulate._driven", driven)
+    monkeypatch.setattr("armid.cli.recordings._driven", driven)
     assert armid("simulate", "er16", "--points", 4, "-o", "log.foo").code == 2

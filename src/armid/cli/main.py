@@ -10,35 +10,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from armid._version import __version__
-from armid.cli import (
-    audit,
-    datasets,
-    design,
-    export,
-    fleet,
-    friction,
-    gains,
-    identify,
-    inspect,
-    installation,
-    load_friction,
-    model,
-    observe,
-    payload,
-    predict,
-    recipe,
-    record,
-    report,
-    reproduce,
-    robots,
-    run,
-    simulate,
-    studio,
-    track,
-    update,
-    validate,
-    warmup,
-)
+from armid.cli import about, design, fits, friction, procedure, recordings, robots, single_joint, use
 from armid.cli.arguments import Parser
 from armid.cli.display import SILENT_S, Display
 from armid.cli.options import Command
@@ -47,11 +19,11 @@ from armid.progress import watch_progress
 
 DONE, NEGATIVE, BAD_INPUT = 0, 1, 2
 _COMMANDS: tuple[Command, ...] = (
-    *(robots.robots, robots.new, model.model, design.design, simulate.simulate, record.record, recipe.recipe),
-    *(inspect.inspect, identify.identify, validate.validate, predict.predict, audit.audit, payload.payload),
-    *(gains.gains, observe.observe, track.track, export.export, report.report, run.run, fleet.fleet, warmup.warmup),
-    *(studio.studio, update.update, friction.friction),
-    *(load_friction.load_friction, reproduce.reproduce, datasets.datasets, installation.check, installation.completion),
+    *(robots.robots, robots.new, robots.model, design.design),
+    *(recordings.simulate, recordings.record, recordings.recipe, recordings.inspect),
+    *(fits.identify, fits.validate, fits.predict, fits.audit, use.payload, use.gains, use.observe, use.track),
+    *(use.export, procedure.report, procedure.run, procedure.fleet, single_joint.warmup, procedure.studio, fits.update),
+    *(friction.friction, friction.load_friction, about.reproduce, about.datasets, about.check, about.completion),
 )
 
 

@@ -17,6 +17,9 @@ from armid.escaping import lines
 from armid.progress import report_progress
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from armid.estimation import Fit
     from armid.excitation import Plan, Trajectory
     from armid.logs import Log, LogStream
     from armid.robot import Robot
@@ -145,19 +148,29 @@ def finish(
     """Print a result, as JSON or for people, and the files that were written; returns the exit code."""
     report_progress("done", 1.0)
     if options.json:
-        print_json(dict(data) if files is None else {**data, "files": [str(file) for file in files]})
+        from armid.files import plain
+
+        whole = plain(dict(data) if files is None else {**data, "files": [str(file) for file in files]})
+        sys.stdout.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     else:
         said = [text] if isinstance(text, str) else list(text)
         sys.stdout.write(lines("\n".join([*said, *(f"wrote {file}" for file in files or ())])) + "\n")
     return 0 if good else 1
 
 
-def print_json(data: dict[str, Any]) -> None:
-    """Write one JSON object."""
-    from armid.files import plain
+def written(*asked: tuple[str | Path | None, Callable[[Any], Any]]) -> list[str]:
+    """Call what writes a file with its name, for each that was asked for; returns the names."""
+    for path, write in asked:
+        if path:
+            write(path)
+    return [str(path) for path, _ in asked if path]
 
-    data = plain(data)
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+def picture(options: argparse.Namespace, name: str, figure: Callable[[], Figure]) -> tuple[Path | None, Any]:
+    """For `written`: a figure, drawn into the folder of --pictures where there is one."""
+    from armid import theme
+
+    return Path(options.pictures) / name if options.pictures else None, lambda path: theme.save(figure(), path)
 
 
 def robot_from(options: argparse.Namespace) -> Robot:
@@ -209,6 +222,13 @@ def motion_from(path: str) -> Plan | Trajectory:
     from armid.files import read_text
 
     return load_trajectory(path) if '"armid trajectory' in read_text(path)[:200] else load_plan(path)
+
+
+def fit_from(options: argparse.Namespace) -> Fit:
+    """The fit that was named."""
+    from armid.estimation.fit import load_fit
+
+    return load_fit(options.fit)
 
 
 def hashes(paths: Sequence[str]) -> dict[str, str]:
