@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from armid.logs.files import write_log
 from armid.logs.log import Log, LogInfo
-from armid.logs.write import write_log
 
 KEYS = {"code", "severity", "joint", "where", "confidence", "what", "advice"}
 

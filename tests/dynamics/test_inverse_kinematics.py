@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armid
-from armid.dynamics.inverse_kinematics import (
+from armid.dynamics.kinematics import (
     JointLimitAvoidance,
     UnreachableError,
     inverse_kinematics,

@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.dynamics.base import random_motion
 from armid.errors import ArmidError
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import Counterbalance
 
 

@@ -13,7 +13,7 @@ from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.physics import Physics
 from armid.experiment.settings import Sensors
 from armid.experiment.virtual import VirtualRobot
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import inertial_names
 from armid.signals import PeriodicAverage, process
 

@@ -18,8 +18,8 @@ from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
 from armid.experiment.virtual import VirtualRobot
-from armid.robot.friction import Friction
 from armid.robot.inertia import impossibility, to_com
+from armid.robot.parts import Friction
 from armid.robot.robot import inertial_names
 from armid.signals import process
 from armid.torque.friction.term import FrictionTerm

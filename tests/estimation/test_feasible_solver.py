@@ -10,8 +10,8 @@ from armid.dynamics import Model
 from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.log_det import MASS, consistent_estimate, plausible_arm
 from armid.estimation.consistent.semidefinite import Condition, minimise, upper_triangle
-from armid.robot.friction import Friction
 from armid.robot.inertia import from_pseudo_inertia
+from armid.robot.parts import Friction
 
 
 def test_matrices_as_vectors_keep_their_inner_product():

@@ -10,7 +10,7 @@ from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSo
 from armid.estimation.maximum_likelihood import MaximumLikelihood
 from armid.estimation.robust import RobustLeastSquares
 from armid.estimation.total import TotalLeastSquares
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from tests.estimation.virtual_arms import (
     arm,
     dataset,

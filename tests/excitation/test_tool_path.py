@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armid
-from armid.dynamics.inverse_kinematics import UnreachableError, pose_error
+from armid.dynamics.kinematics import UnreachableError, pose_error
 from armid.excitation import (
     FourierSeries,
     PiecewisePolynomial,

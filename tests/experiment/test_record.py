@@ -13,8 +13,7 @@ import pytest
 
 import armid
 from armid.errors import ArmidError
-from armid.experiment.record import FIELDS, record
-from armid.experiment.rtde import RtdeConnection, RtdeError
+from armid.experiment.record import FIELDS, RtdeConnection, RtdeError, record
 from armid.logs import read_log
 from tests.experiment.rtde_server import RtdeServer, reading
 

@@ -16,7 +16,7 @@ from armid.excitation import FourierSeries
 from armid.experiment.physics import Physics
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
 from armid.experiment.virtual import VirtualRobot, truth_of
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.signals import PeriodicAverage, process
 from tests.dynamics.arms import pinocchio_model, random_robot, values_of
 

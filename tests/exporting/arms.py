@@ -10,8 +10,8 @@ import armid
 from armid.dynamics.model import Motion
 from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.robot.friction import Friction
 from armid.robot.inertia import from_com
+from armid.robot.parts import Friction
 from armid.robot.robot import Counterbalance, GravitySpring
 from armid.signals import Dataset
 from armid.torque.friction.term import FrictionTerm

@@ -11,7 +11,7 @@ import pytest
 import armid
 from armid.exporting import ExportError, export
 from armid.exporting.own_mjcf import compiled, other_changes
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from tests.exporting.arms import fitted, library_fit, range_error, states
 
 mujoco = pytest.importorskip("mujoco")

@@ -10,8 +10,8 @@ from armid.exporting import export
 from armid.exporting.arm import arm_of
 from armid.exporting.c import c_header, compile_c, compiler
 from armid.exporting.exporter import ProofError
+from armid.exporting.programs import check_c, check_python, run_limited
 from armid.exporting.python import python_module
-from armid.exporting.running import check_c, check_python, run_limited
 from tests.exporting.arms import rich_fit, small_fit
 
 ASSETS = resources.files("armid.exporting") / "assets"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armid.exporting import ExportError
-from armid.exporting.xml_edit import Document
+from armid.exporting.own_file import Document
 from tests.exporting.arms import URDF
 
 

@@ -10,8 +10,8 @@ from armid.dynamics.model import Motion
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.excitation.fourier import FourierSeries
 from armid.experiment.physics import Physics
-from armid.robot.friction import Friction
 from armid.robot.inertia import from_com
+from armid.robot.parts import Friction
 from armid.signals.dataset import Dataset
 
 RATE_HZ, PERIOD_S = 100.0, 10.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidWarning
-from armid.logs.read import read_log
+from armid.logs.files import read_log
 from armid.robot import load_robot
 from armid.signals.doctor import Examination, examine
 

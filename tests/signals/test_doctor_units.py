@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armid.logs.files import read_log
 from armid.logs.log import Log, LogInfo
-from armid.logs.read import read_log
 from armid.robot import load_robot
 from armid.signals.doctor import examine
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from armid.errors import UnknownNameError
 from armid.registry import friction_laws
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.torque.friction.law import friction_law
 
 EXAMPLES = {

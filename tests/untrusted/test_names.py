@@ -22,7 +22,7 @@ from armid.exporting import export
 from armid.files import write_text
 from armid.fleet.page import fleet_page
 from armid.reporting import Evidence, build
-from armid.robot.template import description_for
+from armid.robot.load import description_for
 from tests.excitation.test_export_plan import plan_for
 from tests.exporting.arms import fitted
 from tests.fleet.fleets import as_result, made_up

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -233,6 +234,8 @@ def _write(found: TorquePrediction, path: Path) -> None:
 
 
 def _write_parquet(found: TorquePrediction, path: Path) -> None:
+    from armid.files import write_bytes
+
     try:
         import pyarrow
         from pyarrow import parquet
@@ -241,13 +244,9 @@ def _write_parquet(found: TorquePrediction, path: Path) -> None:
     about = {key: value for key, value in found.to_data().items() if key not in _SERIES}
     table = pyarrow.table({name: pyarrow.array(values) for name, values in found.columns().items()})
     table = table.replace_schema_metadata({"armid": json.dumps(about)})
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        parquet.write_table(table, temporary)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ArmidError(f"{path}: cannot be written ({error.strerror or error})") from None
+    content = BytesIO()
+    parquet.write_table(table, content)
+    write_bytes(path, content.getvalue())
 
 
 @command(

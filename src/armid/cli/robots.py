@@ -54,7 +54,7 @@ def robots(options: argparse.Namespace) -> int:
 def new(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.files import write_text
-    from armid.robot.template import description_for
+    from armid.robot.load import description_for
 
     source = Path(options.file)
     if not source.name:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.control.control_model import ControlError
-from armid.dynamics.inverse_kinematics import UnreachableError, inverse_kinematics
-from armid.dynamics.kinematics import tool_frame
+from armid.dynamics.kinematics import UnreachableError, inverse_kinematics, tool_frame
 from armid.dynamics.model import Motion
 from armid.errors import UnknownNameError
 from armid.excitation.polynomial import PiecewisePolynomial, spline

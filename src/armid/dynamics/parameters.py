@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import Array
-from armid.robot.friction import Friction
 from armid.robot.inertia import INERTIAL_UNITS
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot, inertial_names
 
 INERTIAL, ROTOR, FRICTION, SPRING = "inertial", "rotor", "friction", "spring"

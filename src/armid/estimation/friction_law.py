@@ -13,7 +13,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.estimation.estimator import Estimator
 from armid.estimation.problem import EstimationError, Problem
 from armid.progress import report_progress
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.torque.friction.law import FrictionLaw, Range, friction_law

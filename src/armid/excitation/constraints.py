@@ -16,7 +16,7 @@ from armid.dynamics.parameters import FRICTION, Local
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, DataShapeError
 from armid.excitation.trajectory import Extrema
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import Counterbalance, Robot, inertial_names
 from armid.torque.friction.linear import nearest_linear
 

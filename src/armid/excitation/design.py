@@ -15,11 +15,10 @@ from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, UnknownNameError
-from armid.excitation.certificate import certify
+from armid.excitation.certificate import binding_limits, certify
 from armid.excitation.checks import Checks, known_limits
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import CRITERIA, Criterion, DOptimal, conditioning
-from armid.excitation.explain import binding_limits
 from armid.excitation.fourier import FourierVariables
 from armid.excitation.plan import Plan
 from armid.excitation.problem import DesignProblem

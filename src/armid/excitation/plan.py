@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from armid._version import __version__
 from armid.display import html_table, short
-from armid.excitation.certificate import Certificate, Margin
+from armid.excitation.certificate import Binding, Certificate, Margin
 from armid.excitation.criteria import Conditioning
-from armid.excitation.explain import Binding
 from armid.excitation.trajectory import Trajectory
 from armid.files import FieldError, Unbounded, plain, read_result, write_result
 from armid.notes import Note

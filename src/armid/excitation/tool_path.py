@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
-from armid.dynamics.inverse_kinematics import JointLimitAvoidance, inverse_kinematics, pose_error
+from armid.dynamics.kinematics import JointLimitAvoidance, inverse_kinematics, pose_error
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.polynomial import PiecewisePolynomial, spline
 from armid.excitation.trajectory import TrajectoryError, number, numbers, whole

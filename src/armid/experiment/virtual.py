@@ -18,13 +18,12 @@ from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
 from armid.experiment import stepping
 from armid.experiment.drive import Recording, State, Timing
-from armid.experiment.physics import Physics
-from armid.experiment.sensing import Sensing
+from armid.experiment.physics import Physics, Sensing
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, per_joint
 from armid.files import plain
 from armid.logs.log import MODES, Log, LogInfo
-from armid.robot.friction import Friction
 from armid.robot.inertia import change_of_frame
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot, Virtual, inertial_names
 from armid.torque.friction.law import FrictionLaw
 

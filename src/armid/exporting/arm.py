@@ -17,8 +17,8 @@ from armid.errors import ArmidError
 from armid.escaping import identifier
 from armid.estimation.fit import Fit
 from armid.files import plain
-from armid.robot.friction import Friction
 from armid.robot.inertia import impossibility
+from armid.robot.parts import Friction
 from armid.robot.robot import Limits, Robot, inertial_names
 from armid.torque.friction.linear import nearest_linear
 

@@ -17,8 +17,7 @@ from armid.arrays import Array
 from armid.escaping import comment
 from armid.exporting.arm import ExportError, IdentifiedArm
 from armid.exporting.exporter import TIGHT, Content, Job, Program, Proof, ProofError, exporters
-from armid.exporting.numbers import Curve, Numbers, numbers_of
-from armid.exporting.running import check_c, run_limited
+from armid.exporting.programs import Curve, Numbers, check_c, numbers_of, run_limited
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 

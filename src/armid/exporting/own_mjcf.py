@@ -18,8 +18,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, text_of
-from armid.exporting.own_file import NOISE, changed, unchanged_links, without_round_off
-from armid.exporting.xml_edit import Document, Node
+from armid.exporting.own_file import NOISE, Document, Node, changed, unchanged_links, without_round_off
 from armid.files import is_file
 from armid.notes import Note, note
 from armid.robot.inertia import to_com

@@ -13,8 +13,7 @@ from armid.arrays import Array
 from armid.escaping import comment
 from armid.exporting.arm import IdentifiedArm
 from armid.exporting.exporter import OBSERVED_S, Content, Job, Program, Proof, exporters
-from armid.exporting.numbers import Curve, numbers_of
-from armid.exporting.running import check_python
+from armid.exporting.programs import Curve, check_python, numbers_of
 
 
 @exporters.add("python")

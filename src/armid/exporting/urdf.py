@@ -13,8 +13,7 @@ from armid.dynamics.model import Model, Motion
 from armid.escaping import xml_attribute
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
-from armid.exporting.own_file import changed, read_quietly, unchanged_links, without_round_off
-from armid.exporting.xml_edit import Document, Node
+from armid.exporting.own_file import Document, Node, changed, read_quietly, unchanged_links, without_round_off
 from armid.notes import Note, note
 from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.robot import Robot

@@ -19,14 +19,14 @@ from armid.escaping import file_name
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of
 from armid.exporting.exporter import CAUSES, TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
-from armid.exporting.numbers import curves_of
+from armid.exporting.programs import curves_of
 from armid.exporting.urdf import Urdf, to_rpy, urdf_name
 from armid.notes import Note, note
 from armid.registry import friction_laws
-from armid.robot.friction import Friction
 from armid.robot.geometry import DHRow, dh_joints
 from armid.robot.inertia import change_of_frame, to_com
 from armid.robot.load import load_robot
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot, inertial_names
 from armid.torque.friction.smooth import BEND, CURVE, EVEN, ODD, REST
 

@@ -20,8 +20,8 @@ from armid.fleet.day import ALL, ArmDay, DayFinding, DayProblem
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
 from armid.fleet.recording import Reduction, Sums
+from armid.logs.files import open_log
 from armid.logs.log import Log, LogInfo, LogStream
-from armid.logs.read import open_log
 from armid.signals.dataset import Dataset
 from armid.signals.doctor import examine
 from armid.signals.pipeline import check_robot

@@ -14,9 +14,19 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.logs.log import LogError, LogInfo, LogStream
-from armid.logs.naming import FORMAT_VERSION, as_rows, column_names, data_from_json, info_from_data, info_to_json
 from armid.logs.recipe import CsvStyle, Recipe
-from armid.logs.table import READERS, Places, Table, checked_file
+from armid.logs.table import (
+    FORMAT_VERSION,
+    READERS,
+    Places,
+    Table,
+    as_rows,
+    checked_file,
+    column_names,
+    data_from_json,
+    info_from_data,
+    info_to_json,
+)
 
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
 _TAIL = 65_536  # bytes at the end of a file that are looked at

@@ -16,12 +16,21 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.escaping import comment
-from armid.logs.balance import Balance, balance
-from armid.logs.columns import TableColumn, correlation, counts, derivative, numeric_columns, read_name, runs, smoothed
+from armid.logs.columns import (
+    Balance,
+    TableColumn,
+    balance,
+    correlation,
+    counts,
+    derivative,
+    numeric_columns,
+    read_name,
+    runs,
+    smoothed,
+)
+from armid.logs.files import table_of
 from armid.logs.log import LogError
-from armid.logs.naming import UNITS, unit
-from armid.logs.read import table_of
-from armid.logs.table import Table
+from armid.logs.table import UNITS, Table, unit
 from armid.robot.robot import Robot
 
 LIKE = 0.98  # correlation of a column with the derivative of another from which it is that derivative

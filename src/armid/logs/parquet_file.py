@@ -11,8 +11,17 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import MissingExtraError
 from armid.logs.log import Log, LogError, LogStream, concatenate
-from armid.logs.naming import FORMAT_VERSION, column_names, data_from_json, info_from_data, info_to_json, unit_of
-from armid.logs.table import READERS, Table, checked_file
+from armid.logs.table import (
+    FORMAT_VERSION,
+    READERS,
+    Table,
+    checked_file,
+    column_names,
+    data_from_json,
+    info_from_data,
+    info_to_json,
+    unit_of,
+)
 
 _INFO, _VERSION = b"armid.log", b"armid.log.version"
 _ROWS_PER_GROUP = 65_536

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from urllib.parse import quote
 import yaml
 
 from armid.errors import ArmidError, UnknownNameError
+from armid.files import write_bytes
 
 VARIABLE = "ARMID_DATA"  # names the folder with local copies
 TIMEOUT_S = 60.0
@@ -118,7 +118,13 @@ class PublicLogs:
                     f"{folder / file.name}: is there but is another file (its checksum differs); remove it"
                 )
             if state == "missing" and file.addresses:
-                written.append(_placed(folder / file.name, _fetched(file, download or download_https)))
+                content = _fetched(file, download or download_https)
+                try:
+                    (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
+                except OSError as error:
+                    raise ArmidError(f"{folder}: cannot be made ({error.strerror})") from None
+                write_bytes(folder / file.name, content)
+                written.append(folder / file.name)
         return written
 
 
@@ -188,20 +194,3 @@ def _fetched(file: PublicFile, download: Download) -> bytes:
         f"{file.name}: cannot be fetched; tried {'; '.join(problems)}. Put it into the folder by hand, or take a local "
         f"copy (--folder, {VARIABLE})"
     )
-
-
-def _placed(path: Path, content: bytes) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ArmidError(f"{path}: cannot be written ({error.strerror})") from None
-    return path

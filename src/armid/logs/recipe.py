@@ -16,8 +16,7 @@ from armid.arrays import Array
 from armid.errors import DescriptionError, UnknownNameError, nearest
 from armid.files import FieldError, checked, convert, parse_yaml, shown
 from armid.logs.log import CHANNELS, EFFORTS, LogError, LogInfo
-from armid.logs.naming import Unit, unit, units_for
-from armid.logs.table import READERS, Table, checked_file, possible
+from armid.logs.table import READERS, Table, Unit, checked_file, possible, unit, units_for
 from armid.robot.description import Gain
 from armid.robot.inertia import from_com
 from armid.robot.quantities import Number, PerJoint, Vector

@@ -16,9 +16,8 @@ import numpy as np
 from armid.arrays import Array, Indices
 from armid.errors import ArmidError, MissingExtraError, nearest
 from armid.logs.log import Log, LogError, LogStream
-from armid.logs.naming import as_rows, column_names, data_from_json, info_from_data, info_to_json
 from armid.logs.recipe import Recipe
-from armid.logs.table import READERS, Table
+from armid.logs.table import READERS, Table, as_rows, column_names, data_from_json, info_from_data, info_to_json
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 INFO_TOPIC, SAMPLES_TOPIC = "/armid/info", "/armid/samples"

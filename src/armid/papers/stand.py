@@ -25,8 +25,8 @@ from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import plain
 from armid.papers.bench import PaperBench
 from armid.papers.pictures import torque_figure
-from armid.robot.friction import Friction
 from armid.robot.load import load_robot
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.torque.known import KnownTorque

@@ -17,9 +17,9 @@ from armid.estimation.fit import Fit, load_fit
 from armid.excitation.plan import Plan, load_plan
 from armid.exporting.arm import fit_digest
 from armid.files import checked, file_hash, parse_json, read_text
+from armid.logs.files import read_log
 from armid.logs.log import Log
-from armid.logs.read import read_log
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.pipeline import Pipeline, process

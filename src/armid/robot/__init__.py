@@ -1,8 +1,8 @@
 """What a robot is: descriptions, DH tables, URDF, MJCF, drives, springs, limits and the library."""
 
-from armid.robot.friction import Friction as Friction
 from armid.robot.load import library_names as library_names
 from armid.robot.load import load_robot as load_robot
+from armid.robot.parts import Friction as Friction
 from armid.robot.robot import Drive as Drive
 from armid.robot.robot import Joint as Joint
 from armid.robot.robot import Limits as Limits

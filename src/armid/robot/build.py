@@ -14,7 +14,7 @@ from armid.arrays import Array
 from armid.errors import DescriptionError, nearest
 from armid.files import FieldError, is_file, shown
 from armid.registry import friction_laws
-from armid.robot.dependent import Follows, with_dependent
+from armid.robot.chain import Follows, with_dependent
 from armid.robot.description import (
     Description,
     DHTable,
@@ -32,9 +32,9 @@ from armid.robot.description import (
     VirtualEntries,
     read_description,
 )
-from armid.robot.friction import Friction
 from armid.robot.geometry import dh_joints, from_rpy, placement
 from armid.robot.mjcf import read_mjcf
+from armid.robot.parts import Friction
 from armid.robot.quantities import PerJoint
 from armid.robot.robot import (
     STANDARD_GRAVITY,

@@ -20,8 +20,7 @@ from armid.errors import (
     RoundedAngleWarning,
 )
 from armid.files import FieldError, parse_xml
-from armid.robot.chain import WHOLE, Chain
-from armid.robot.dependent import Follows, with_dependent
+from armid.robot.chain import WHOLE, Chain, Follows, with_dependent
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, LinearSpring, Robot, UnreadShape

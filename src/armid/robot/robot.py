@@ -15,12 +15,12 @@ from armid.display import html_table, short
 from armid.errors import DescriptionError, UnknownNameError
 from armid.escaping import unprintable
 from armid.files import LARGEST, FieldError, shown
-from armid.robot.friction import Friction
 from armid.robot.inertia import INERTIAL_NAMES
 from armid.robot.parts import Capsule as Capsule
 from armid.robot.parts import Counterbalance as Counterbalance
 from armid.robot.parts import Dependent as Dependent
 from armid.robot.parts import Drive as Drive
+from armid.robot.parts import Friction
 from armid.robot.parts import GravitySpring as GravitySpring
 from armid.robot.parts import Joint as Joint
 from armid.robot.parts import Length as Length

@@ -15,8 +15,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import ArmidWarning, DescriptionError, ImpossibleInertiaWarning, RoundedAngleWarning
 from armid.files import LARGEST, FieldError, parse_xml
-from armid.robot.chain import WHOLE, Chain
-from armid.robot.dependent import Follows, with_dependent
+from armid.robot.chain import WHOLE, Chain, Follows, with_dependent
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape

@@ -29,7 +29,7 @@ from armid.experiment.warm_up import warm_up
 from armid.exporting import export, exporters
 from armid.files import file_hash, plain, write_text
 from armid.logs import Log, Recipe, read_logs, write_log
-from armid.logs.read import log_groups
+from armid.logs.files import log_groups
 from armid.progress import Progress, report_progress
 from armid.reporting import build, gather
 from armid.robot import Robot, load_robot

@@ -11,9 +11,9 @@ from nicegui import ui
 
 from armid.errors import ArmidError
 from armid.escaping import lines
+from armid.logs.files import column_names, open_log
 from armid.logs.log import EFFORTS
-from armid.logs.naming import units_for
-from armid.logs.read import column_names, open_log
+from armid.logs.table import units_for
 from armid.run.settings import Settings
 from armid.studio.folder import RECIPE, VIEWS
 from armid.studio.page import Page, heading

@@ -9,8 +9,8 @@ from pathlib import Path
 from armid.excitation.plan import load_plan
 from armid.figures import Block, Figure, Panel, level, line, thinned
 from armid.files import write_text
+from armid.logs.files import open_log, read_log
 from armid.logs.log import Log
-from armid.logs.read import open_log, read_log
 from armid.reporting.evidence import Evidence, gather
 from armid.reporting.html import Cell, Column, Row, Section, bullets, table
 from armid.reporting.page import render

@@ -13,7 +13,7 @@ from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.errors import ArmidError
 from armid.files import FieldError, checked, read_result
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot
 
 Kind = TypeVar("Kind")

@@ -19,7 +19,7 @@ from armid.estimation.consistent.conditions import Unknowns, reach, reference_bo
 from armid.estimation.consistent.semidefinite import minimise
 from armid.estimation.fit import Fit
 from armid.experiment.virtual import truth_of
-from armid.robot.friction import Friction
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot, inertial_names
 
 EXACT = 1e-6  # relative tolerance with which a witness must be possible

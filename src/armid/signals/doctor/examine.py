@@ -12,8 +12,7 @@ from armid.robot.robot import Robot
 from armid.signals.doctor.channels import Channels, examine_channels, noise_level
 from armid.signals.doctor.clock import TimeColumn, examine_clock
 from armid.signals.doctor.finding import Examination, Facts, Finding, JointFacts, found, sorted_findings
-from armid.signals.doctor.motion import Track, Travel, track_of, travel_of
-from armid.signals.doctor.periodic import Repetition, examine_period, find_repetition
+from armid.signals.doctor.motion import Repetition, Track, Travel, examine_period, find_repetition, track_of, travel_of
 from armid.signals.doctor.range import (
     examine_amplitude,
     examine_standstill,
