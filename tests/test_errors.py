@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from armid.errors import DescriptionError, MissingExtraError, UnknownNameError
-from armid.excitation import SamplingError
+from armid.excitation.trajectory import SamplingError
 
 
 @pytest.mark.parametrize(

@@ -127,10 +127,10 @@ from armid.signals import Smoothed as Smoothed
 from armid.signals import ToJointSide as ToJointSide
 from armid.signals import Trim as Trim
 from armid.signals import TrimRest as TrimRest
-from armid.signals import examine as examine
 from armid.signals import load_pipeline as load_pipeline
 from armid.signals import process as process
 from armid.signals import process_logs as process_logs
+from armid.signals.doctor import examine as examine
 from armid.torque.friction.law import FrictionLaw as FrictionLaw
 from armid.torque.friction.term import FrictionTerm as FrictionTerm
 from armid.torque.known import KnownTorque as KnownTorque

@@ -8,8 +8,8 @@ import pytest
 
 import armid as library
 from armid.errors import ArmidError
-from armid.logs import recipe_names
 from armid.logs.public import PublicFile, PublicLogs, download_https, public_log, public_logs
+from armid.logs.recipe import recipe_names
 
 
 def test_the_registry_is_complete():

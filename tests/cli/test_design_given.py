@@ -6,7 +6,8 @@ import numpy as np
 
 from armid import load_robot
 from armid.estimation import WeightedLeastSquares
-from armid.excitation import Fourier, FourierSeries, design_problem
+from armid.excitation import Fourier, FourierSeries
+from armid.excitation.design import design_problem
 from armid.experiment import VirtualRobot, excite
 from armid.signals import PeriodicAverage, process
 

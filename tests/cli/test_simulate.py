@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from armid.excitation import FourierSeries, save_trajectory
+from armid.excitation import FourierSeries
+from armid.excitation.trajectory import save_trajectory
 from armid.logs import read_log
 
 

@@ -6,7 +6,7 @@ import armid
 from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.estimation import WeightedLeastSquares
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 from armid.signals.dataset import Dataset
 from armid.torque.model import model_of
 

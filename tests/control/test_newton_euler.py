@@ -31,7 +31,7 @@ def test_trees_as_in_pinocchio(arm):
 def test_rotors_as_in_mujoco(name):
     """Geared rotors that ride on links, as bodies of their own in MuJoCo: M qdd + h to 1e-8."""
     pytest.importorskip("mujoco")
-    from armid.excitation import prior_values
+    from armid.excitation.constraints import prior_values
     from armid.experiment.physics import Physics
     from armid.experiment.virtual import truth_of
 
@@ -86,7 +86,7 @@ def test_momentum_of_trees_is_that_of_the_mass_matrix(arm):
 @pytest.mark.parametrize("name", ["pa10", "powerball", "er16", "ir361"])
 def test_momentum_with_rotors_is_that_of_the_mass_matrix(name):
     """Geared rotors that ride on links: M qd, and G - C' qd with M' - C = C', by the model's own matrices."""
-    from armid.excitation import prior_values
+    from armid.excitation.constraints import prior_values
 
     model = Model(armid.load_robot(name, simplify="none"))
     _assert_momentum(model, prior_values(model))

@@ -12,7 +12,8 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
 from armid.excitation.profiles import er16_beta_1, er16_beta_2
 from armid.experiment.virtual import VirtualRobot
-from armid.signals import FourierFit, process, smooth
+from armid.signals import FourierFit, process
+from armid.signals.filters import smooth
 from armid.torque.model import model_of
 from tests.estimation.virtual_arms import arm, dataset, mujoco_torque, sampled, true_values
 

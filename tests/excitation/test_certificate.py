@@ -13,16 +13,13 @@ from armid.excitation import (
     Floor,
     FourierSeries,
     KeepOutBox,
-    Margin,
-    MotionConstraint,
     SelfCollision,
     ToolBox,
     TorqueLimit,
-    certify,
     link_capsules,
-    prior_values,
 )
-from armid.excitation.certificate import _MOST_POINTS, nonlinear_margin
+from armid.excitation.certificate import _MOST_POINTS, Margin, certify, nonlinear_margin
+from armid.excitation.constraints import MotionConstraint, prior_values
 from armid.robot.robot import Counterbalance
 
 

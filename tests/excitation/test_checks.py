@@ -7,9 +7,10 @@ import pytest
 
 import armid
 from armid.errors import ArmidError
-from armid.excitation import Checks, DOptimal, design, design_problem
+from armid.excitation import Checks, DOptimal, design
 from armid.excitation.certificate import binding_limits
 from armid.excitation.checks import known_limits
+from armid.excitation.design import design_problem
 from armid.excitation.problem import solve
 from armid.excitation.search import random_start
 from armid.robot.robot import UnreadShape

@@ -5,8 +5,8 @@ import pytest
 
 import armid
 from armid.dynamics.kinematics import jacobian
-from armid.excitation import Extrema
 from armid.excitation.constraints import lever_arms
+from armid.excitation.trajectory import Extrema
 from tests.dynamics.arms import random_robot
 
 

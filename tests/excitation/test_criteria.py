@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
-from armid.excitation import AOptimal, ConditionAndSigma, ConditionNumber, DOptimal, EOptimal, conditioning, criterion
+from armid.excitation import AOptimal, ConditionAndSigma, ConditionNumber, DOptimal, EOptimal, criterion
+from armid.excitation.criteria import conditioning
 
 SAMPLES = 200
 

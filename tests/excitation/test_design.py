@@ -19,17 +19,16 @@ from armid.excitation import (
     Fourier,
     FourierSeries,
     KeepOutBox,
-    Margin,
     ToolBox,
     ToolSpeed,
     TorqueLimit,
-    certify,
     design,
-    gathered_information,
     link_capsules,
     load_plan,
-    prior_values,
 )
+from armid.excitation.certificate import Margin, certify
+from armid.excitation.constraints import prior_values
+from armid.excitation.design import gathered_information
 from armid.excitation.fourier import FourierVariables
 from armid.excitation.problem import DesignProblem, _Best, _slsqp
 from armid.excitation.search import random_start

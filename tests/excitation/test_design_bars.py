@@ -15,13 +15,13 @@ from armid.excitation import (
     SelfCollision,
     ToolBox,
     TorqueLimit,
-    certify,
     design,
-    er16_beta_1,
     link_capsules,
-    prior_values,
-    with_default_limits,
 )
+from armid.excitation.certificate import certify
+from armid.excitation.constraints import prior_values
+from armid.excitation.design import with_default_limits
+from armid.excitation.profiles import er16_beta_1
 from tests.excitation.replay import replay
 
 pytestmark = pytest.mark.prove

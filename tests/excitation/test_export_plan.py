@@ -12,9 +12,13 @@ import yaml
 
 import armid
 from armid.errors import ArmidError, UnknownNameError
-from armid.excitation import FourierSeries, Margin, Plan, Ramp, SamplingError, certify, quintic
+from armid.excitation import FourierSeries, Plan
+from armid.excitation.certificate import Margin, certify
 from armid.excitation.criteria import Conditioning
 from armid.excitation.export_plan import export_plan, to_csv, to_ros, to_urscript
+from armid.excitation.polynomial import quintic
+from armid.excitation.sequence import Ramp
+from armid.excitation.trajectory import SamplingError
 from armid.notes import Note
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from armid.excitation import FourierSeries, TrajectoryError, basis
+from armid.excitation import FourierSeries
+from armid.excitation.fourier import FourierVariables, basis
+from armid.excitation.trajectory import TrajectoryError
 from tests.excitation.differences import assert_exact_derivatives
 
 HARMONICS = [(1,), (1, 2, 3, 4, 5), (1, 20), (1, 25), (3,), (2, 4, 7), (20, 40), (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)]
@@ -78,19 +80,15 @@ def test_extremes_of_a_flat_top():
 
 
 def test_velocity_form():
-    """Powerball (18)-(20): qd = sum a cos + b sin, and back again."""
+    """Powerball (18)-(20): the variables of a design are the velocity's coefficients, qd = sum a cos + b sin."""
     rng = np.random.default_rng(5)
     a, b, q0 = rng.normal(size=(6, 4)), rng.normal(size=(6, 4)), rng.normal(size=6)
-    one = FourierSeries.from_velocity_form(0.1, a, b, q0)
+    variables = FourierVariables(0.1, (1, 2, 3, 4), tuple(range(6)), np.zeros(6))
+    one = variables.series(np.column_stack([q0, a, b]).ravel())
     t = np.linspace(0, 10, 101)[:, None, None]
     phase = 2 * np.pi * 0.1 * np.arange(1, 5) * t
     assert np.allclose(one.at(t.ravel()).qd, (a * np.cos(phase) + b * np.sin(phase)).sum(axis=2), atol=1e-13)
-    for given, back in zip((a, b, q0), one.velocity_form(), strict=True):
-        assert np.allclose(given, back, rtol=1e-14, atol=0)
-    sparse = FourierSeries.from_velocity_form(1 / 30, a[:, :2], b[:, :2], q0, harmonics=(1, 25))
-    assert sparse.harmonics == (1, 25)
-    with pytest.raises(TrajectoryError, match="a and b have shapes"):
-        FourierSeries.from_velocity_form(0.1, a, b[:, :3], q0)
+    assert np.allclose(one.offset, q0, rtol=1e-14, atol=0)
 
 
 def test_basis_is_linear():

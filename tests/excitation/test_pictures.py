@@ -10,8 +10,10 @@ import pytest
 import armid
 from armid import theme
 from armid.errors import ArmidError, MissingExtraError
-from armid.excitation import FourierSeries, Plan, certify, conditioning, quintic
-from armid.excitation.criteria import Conditioning
+from armid.excitation import FourierSeries, Plan
+from armid.excitation.certificate import certify
+from armid.excitation.criteria import Conditioning, conditioning
+from armid.excitation.polynomial import quintic
 
 matplotlib = pytest.importorskip("matplotlib")
 

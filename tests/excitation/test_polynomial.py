@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from armid.excitation import PiecewisePolynomial, TrajectoryError, from_velocity, quintic, spline
+from armid.excitation.polynomial import PiecewisePolynomial, from_velocity, quintic, spline
+from armid.excitation.trajectory import TrajectoryError
 from tests.excitation.differences import assert_exact_derivatives
 
 POINTS = np.random.default_rng(2).uniform(-2, 2, (5, 3))

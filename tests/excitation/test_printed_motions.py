@@ -5,7 +5,7 @@ import pytest
 
 import armid
 from armid.errors import UnknownNameError
-from armid.excitation import Er16Reading, er16_beta_1, er16_beta_2, er16_readings, rx60_verification
+from armid.excitation.profiles import Er16Reading, er16_beta_1, er16_beta_2, er16_readings, rx60_verification
 from armid.files import plain
 from tests.excitation.differences import assert_exact_derivatives
 

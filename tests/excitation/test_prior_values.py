@@ -7,7 +7,7 @@ import pytest
 
 import armid
 from armid.errors import ArmidError
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 
 
 def named(robot):

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from armid.excitation import (
-    TrajectoryError,
-    polynomial_velocity,
-    sinusoidal_velocity,
-)
+from armid.excitation.profiles import polynomial_velocity, sinusoidal_velocity
+from armid.excitation.trajectory import TrajectoryError
 from tests.excitation.differences import assert_exact_derivatives
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import armid
-from armid.excitation import design, link_capsules, prior_values, with_default_limits
+from armid.excitation import design, link_capsules
 from armid.excitation.collision import SelfCollision
+from armid.excitation.constraints import prior_values
+from armid.excitation.design import with_default_limits
 from tests.excitation.replay import mjcf
 from tests.random_arms import random_arm
 

@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 
 import armid
-from armid.excitation import (
-    FourierSeries,
-    Programme,
-    Ramp,
-    Repeated,
-    TrajectoryError,
-    er16_beta_1,
-    programme,
-    quintic,
-    rx60_verification,
-    trapezoidal,
-)
+from armid.excitation import FourierSeries, programme
+from armid.excitation.polynomial import quintic, trapezoidal
+from armid.excitation.profiles import er16_beta_1, rx60_verification
+from armid.excitation.sequence import Programme, Ramp, Repeated
+from armid.excitation.trajectory import TrajectoryError
 from armid.robot.robot import Limits
 from tests.excitation.differences import assert_exact_derivatives
 

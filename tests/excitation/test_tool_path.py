@@ -7,19 +7,10 @@ import pytest
 
 import armid
 from armid.dynamics.kinematics import UnreachableError, pose_error
-from armid.excitation import (
-    FourierSeries,
-    PiecewisePolynomial,
-    TrajectoryError,
-    bulb,
-    circle,
-    ellipse,
-    ellipsoid,
-    helix,
-    joint_trajectory,
-    pa10_figure,
-    programme,
-)
+from armid.excitation import FourierSeries, programme
+from armid.excitation.polynomial import PiecewisePolynomial
+from armid.excitation.tool_path import bulb, circle, ellipse, ellipsoid, helix, joint_trajectory, pa10_figure
+from armid.excitation.trajectory import TrajectoryError
 from tests.excitation.differences import assert_exact_derivatives
 
 CENTRE = np.array([0.35, 0.1, 0.3])

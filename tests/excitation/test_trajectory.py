@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
-from armid.excitation import (
-    FourierSeries,
-    Programme,
-    SamplingError,
-    TrajectoryError,
-    load_trajectory,
-    programme,
-    quintic,
-    rx60_verification,
-    save_trajectory,
-    trapezoidal,
-)
-from armid.excitation.trajectory import Trajectory
+from armid.excitation import FourierSeries, programme
+from armid.excitation.polynomial import quintic, trapezoidal
+from armid.excitation.profiles import rx60_verification
+from armid.excitation.sequence import Programme
+from armid.excitation.trajectory import SamplingError, Trajectory, TrajectoryError, load_trajectory, save_trajectory
 from armid.files import checked, plain
 
 

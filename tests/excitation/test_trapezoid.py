@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import armid
-from armid.excitation import TrajectoryError, random_points, trapezoidal
+from armid.excitation.polynomial import random_points, trapezoidal
+from armid.excitation.trajectory import TrajectoryError
 from armid.robot.robot import Limits
 from tests.excitation.differences import assert_exact_derivatives
 

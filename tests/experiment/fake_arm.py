@@ -3,7 +3,7 @@
 import numpy as np
 
 from armid.dynamics import Model
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 from armid.experiment.drive import Recording, State, Timing
 from armid.logs.log import LogInfo
 

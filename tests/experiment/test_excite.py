@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import armid
-from armid.excitation import FourierSeries, SamplingError, quintic
+from armid.excitation import FourierSeries
+from armid.excitation.polynomial import quintic
+from armid.excitation.trajectory import SamplingError
 from armid.experiment.drive import ExperimentError, move_to
-from armid.experiment.excite import excite, point_to_point, repeat
+from armid.experiment.excite import excite, point_to_point
 from armid.progress import watch_progress
 from tests.experiment.fake_arm import FakeArm
 
@@ -94,13 +96,6 @@ def test_rounds_from_point_to_point_can_be_averaged(arm):
     assert np.abs(np.diff(log["command"], axis=0)).max() * 100.0 <= 0.901 * POWERBALL.limits.velocity.max()
     closed = np.vstack([log["command"][:rows], log["command"][:1]])
     assert np.abs(np.diff(closed, 2, axis=0)).max() * 100.0**2 <= 1.01 * POWERBALL.limits.acceleration.max()
-
-
-def test_repetitions_know_their_number(arm):
-    """Three runs with different noise, numbered."""
-    logs = repeat(lambda: excite(arm, series()), 3)
-    assert [log.info.history["repetition"] for log in logs] == [1, 2, 3]
-    assert not np.array_equal(logs[0]["effort"], logs[1]["effort"])
 
 
 def test_wrong_arms_are_refused(arm):

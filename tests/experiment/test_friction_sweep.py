@@ -7,7 +7,6 @@ import armid
 from armid.experiment.drive import ExperimentError
 from armid.experiment.friction_runs import (
     friction_sweep,
-    friction_sweeps,
     load_friction_run,
     pa10_speeds,
     plan_strokes,
@@ -49,14 +48,6 @@ def test_both_directions_at_every_speed_for_long_enough():
     assert run.log.info.mode == "velocity"
     assert run.seconds == pytest.approx(arm.clock, rel=0.01)
     assert told[-1][1] == 1.0
-
-
-def test_several_joints_one_after_the_other():
-    """All joints by default, or those named; each in its own posture."""
-    arm = FakeArm(PA10, rate_hz=50.0)
-    runs = list(friction_sweeps(arm, PA10, [1, "joint5"], speeds=[0.1, 0.2, 0.3], seconds=1.0))
-    assert [run.joint for run in runs] == [0, 4]
-    assert len(list(friction_sweeps(arm, PA10, speeds=[0.3], seconds=0.5))) == 7
 
 
 def test_a_minute_of_motion_beforehand():

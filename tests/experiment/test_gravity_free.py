@@ -7,7 +7,7 @@ import pytest
 
 import armid
 from armid.dynamics import Model
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 from armid.experiment.gravity_free import foreseen_values, gravity_free, gravity_loaded
 
 PA10, POWERBALL = armid.load_robot("pa10"), armid.load_robot("powerball")

@@ -13,8 +13,9 @@ import pytest
 
 import armid
 from armid.errors import ArmidError
-from armid.experiment.record import FIELDS, RtdeConnection, RtdeError, record
+from armid.experiment.record import RtdeConnection, RtdeError, record
 from armid.logs import read_log
+from armid.logs.csv_file import RTDE_FIELDS
 from tests.experiment.rtde_server import RtdeServer, reading
 
 
@@ -22,7 +23,7 @@ def check_rows(log, sent):
     """The log has these rows and no others, each with its own values."""
     stamps = np.array(sent[: len(log)])
     np.testing.assert_allclose(log.time, stamps - stamps[0], atol=1e-9)
-    for channel, field in FIELDS.items():
+    for channel, field in RTDE_FIELDS.items():
         np.testing.assert_array_equal(log[channel], [reading(field, at) for at in stamps])
 
 

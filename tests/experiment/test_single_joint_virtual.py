@@ -10,7 +10,7 @@ from armid.estimation.single_joint.friction_fit import better_law, fit_friction
 from armid.estimation.single_joint.friction_points import friction_points
 from armid.estimation.single_joint.load_friction import fit_load_friction
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 from armid.experiment.friction_runs import friction_sweep, load_friction_run, powerball_speeds
 from armid.experiment.gravity_free import gravity_free
 from armid.experiment.settings import Thermal

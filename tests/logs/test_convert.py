@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import armid
-from armid.logs import Log, LogError, LogInfo, to_joint_side, torque_from_current
-from armid.logs.convert import reoriented
+from armid.logs import Log, LogError, LogInfo
+from armid.logs.convert import reoriented, to_joint_side, torque_from_current
 
 RATIO = np.array([[50.0, 0.0, 0.0], [0.0, -80.0, 0.0], [0.0, 20.0, 40.0]])
 

@@ -6,7 +6,8 @@ from scipy.io import loadmat
 
 import armid
 from armid.errors import RoundedAngleWarning
-from armid.logs import LogError, open_log, read_log, recipe_names
+from armid.logs import LogError, open_log, read_log
+from armid.logs.recipe import recipe_names
 
 UR10E = ["ur-20_01_17-ptp_10_points.csv", "ur-20_02_10-30sec_12harm.csv", "ur-20_01_22-joint_6.csv"]
 

@@ -9,7 +9,8 @@ import pytest
 SCRIPT = """
 import json, sys
 import numpy as np
-from armid.logs import Log, LogInfo, LogStream, open_log, write_log
+from armid.logs import Log, LogInfo, open_log, write_log
+from armid.logs.log import LogStream
 
 path, rows = sys.argv[1], int(sys.argv[2])
 info = LogInfo(tuple(f"joint{i + 1}" for i in range(7)), "joint torque", rate_hz=1000.0)

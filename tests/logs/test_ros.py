@@ -5,7 +5,8 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from armid.logs import LogError, Recipe, concatenate, open_log, read_log, write_log
+from armid.logs import LogError, Recipe, open_log, read_log, write_log
+from armid.logs.log import concatenate
 from tests.logs.samples import random_log
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)

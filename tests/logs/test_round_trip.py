@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rosbags.highlevel import AnyReader
 
-from armid.logs import Log, LogError, LogInfo, LogStream, concatenate, open_log, read_log, write_log
-from armid.logs.log import CHANNELS
+from armid.logs import Log, LogError, LogInfo, open_log, read_log, write_log
+from armid.logs.log import CHANNELS, LogStream, concatenate
 from tests.logs.samples import assert_same, full_log, random_log
 
 SUFFIXES = ("parquet", "csv", "mcap")

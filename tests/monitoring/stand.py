@@ -7,6 +7,7 @@ import numpy as np
 
 import armid
 from armid.dynamics.model import Model
+from armid.excitation.constraints import prior_values
 from armid.logs.log import Log, LogInfo
 from armid.robot.inertia import change_of_frame, from_com
 from armid.robot.robot import inertial_names
@@ -45,7 +46,7 @@ def truth(name):
     """Robot, its model and all true parameters by name."""
     robot = arm(name)
     model = Model(robot)
-    return robot, model, dict(zip(model.names, armid.excitation.prior_values(model), strict=True))
+    return robot, model, dict(zip(model.names, prior_values(model), strict=True))
 
 
 def torque_of(name, q, qd, qdd, friction=1.0, payload=None):

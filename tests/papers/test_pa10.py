@@ -6,7 +6,7 @@ import pytest
 from armid.control import PID, ComputedTorque, choose_gains, fit_model, path_reference
 from armid.dynamics import Model
 from armid.estimation.single_joint.friction_fit import FrictionPoints, fit_friction
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 from armid.excitation.tool_path import pa10_figure
 from armid.experiment.friction_runs import pa10_speeds
 from armid.papers import pa10

@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from armid.signals import PeriodAccumulator, SignalError, average_periods, differentiate, select_harmonics
-from armid.signals.averaging import f_limit, given_harmonics, resolution
+from armid.signals.averaging import (
+    PeriodAccumulator,
+    average_periods,
+    differentiate,
+    f_limit,
+    given_harmonics,
+    resolution,
+    select_harmonics,
+)
 from armid.signals.filters import differenced, low_pass
+from armid.signals.problems import SignalError
 from tests.signals.waves import Wave, periodic_log
 
 

@@ -6,15 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal
 
-from armid.signals import SignalError, filtered, low_pass_kernel, row_blocks, smooth
 from armid.signals.filters import (
     central_differences,
     decimated_rows,
     differenced,
+    filtered,
     low_pass,
+    low_pass_kernel,
     motion_band,
+    row_blocks,
+    smooth,
     smoothing_kernel,
 )
+from armid.signals.problems import SignalError
 from tests.signals.waves import Wave
 
 

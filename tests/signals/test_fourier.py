@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from armid.signals import SignalError, fit_fourier
+from armid.signals.fourier import fit_fourier
+from armid.signals.problems import SignalError
 from tests.signals.waves import Wave
 
 

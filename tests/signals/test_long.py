@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import armid
-from armid.logs import Log, LogInfo, LogStream, write_log
+from armid.logs import Log, LogInfo, write_log
+from armid.logs.log import LogStream
 from armid.signals import long, process
 from armid.signals.long import Stored
 from tests.estimation.virtual_arms import arm, mujoco_torque

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from armid.logs.log import LogError
-from armid.signals import find_period, leading_transient, whole_periods
+from armid.signals import find_period, whole_periods
+from armid.signals.period import leading_transient
 from tests.signals.waves import Wave, make_log, periodic_log, smooth_step
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from armid.logs.log import LogStream
-from armid.signals import LowPass, PeriodicAverage, SignalError, find_period, process, whole_periods
+from armid.signals import LowPass, PeriodicAverage, find_period, process, whole_periods
+from armid.signals.problems import SignalError
 from tests.signals.test_period import run_with_approach
 from tests.signals.waves import make_log, periodic_log, torque_of
 

@@ -21,16 +21,16 @@ from armid.signals import (
     Repair,
     Resample,
     Shift,
-    SignalError,
     Smoothed,
-    Step,
     ToJointSide,
     Trim,
     TrimRest,
-    filtered,
     load_pipeline,
     process,
 )
+from armid.signals.filters import filtered
+from armid.signals.problems import SignalError
+from armid.signals.steps import Step
 from tests.signals.waves import Wave, make_log, periodic_log, smooth_step, torque_of
 
 

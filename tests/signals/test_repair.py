@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from armid.signals import Hampel, Repair, SignalError
-from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, mend_spikes, recurring
+from armid.signals import Hampel, Repair
+from armid.signals.problems import SignalError
+from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, over_holes, recurring
 from tests.signals.waves import make_log, periodic_log
 
 
@@ -44,7 +45,7 @@ def test_planted_single_sample_spikes_are_found_and_mended(noise):
         planted[row, joint] = True
     found = find_spikes(values)
     np.testing.assert_array_equal(found, planted)
-    assert np.abs(mend_spikes(values, found) - clean).max() < 0.05 + 6.0 * noise
+    assert np.abs(over_holes(values, found) - clean).max() < 0.05 + 6.0 * noise
 
 
 def test_spikes_between_missing_values_do_not_confuse():
@@ -84,7 +85,7 @@ def test_friction_of_a_virtual_robot_without_noise_is_left_alone():
     from armid.experiment.settings import Sensors
     from armid.experiment.virtual import VirtualRobot
     from armid.robot import load_robot
-    from armid.signals import examine
+    from armid.signals.doctor import examine
     from tests.signals.test_doctor import motion
 
     robot = load_robot("er16").first_links(3)
@@ -136,9 +137,9 @@ def test_time_is_put_in_order():
 
 def test_gaps_are_found():
     time = np.delete(np.arange(100) / 100.0, [40, 41, 42, 70])
-    gaps = find_gaps(time, factor=1.5)
-    assert gaps.rows.tolist() == [39, 66]
-    np.testing.assert_allclose(gaps.lengths_s, [0.04, 0.02])
+    rows, lengths_s = find_gaps(time, factor=1.5)
+    assert rows.tolist() == [39, 66]
+    np.testing.assert_allclose(lengths_s, [0.04, 0.02])
 
 
 def test_short_holes_are_filled_and_long_ones_stay():

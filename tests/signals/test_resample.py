@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 
 from armid.logs.log import LogError
-from armid.signals import Shift, SignalError, fuse, resample, shifted
-from armid.signals.resample import blocks_on_grid, bridged, grid_of, interpolate_band_limited, is_uniform, on_grid
+from armid.signals import Shift, fuse
+from armid.signals.problems import SignalError
+from armid.signals.resample import (
+    blocks_on_grid,
+    bridged,
+    grid_of,
+    interpolate_band_limited,
+    is_uniform,
+    on_grid,
+    resample,
+    shifted,
+)
 from tests.signals.waves import Wave, make_log, periodic_log, torque_of
 
 

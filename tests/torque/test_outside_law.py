@@ -11,7 +11,8 @@ import pytest
 from armid import load_robot
 from armid.cli import main
 from armid.estimation import load_fit
-from armid.excitation import FourierSeries, save_trajectory
+from armid.excitation import FourierSeries
+from armid.excitation.trajectory import save_trajectory
 from armid.registry import friction_laws
 from armid.torque.friction.law import FrictionLaw, bending_speed
 

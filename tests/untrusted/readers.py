@@ -15,7 +15,8 @@ from armid.dynamics.model import Motion
 from armid.estimation import identify
 from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
-from armid.excitation import load_plan, load_trajectory, save_trajectory
+from armid.excitation import load_plan
+from armid.excitation.trajectory import load_trajectory, save_trajectory
 from armid.exporting.arm import arm_of
 from armid.exporting.c import c_header
 from armid.fleet.day import ArmDay

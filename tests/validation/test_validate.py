@@ -11,7 +11,8 @@ from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.files import plain
 from armid.logs.log import Log, LogInfo
-from armid.signals import LowPass, filtered, process
+from armid.signals import LowPass, process
+from armid.signals.filters import filtered
 from armid.validation import (
     Thresholds,
     TrainingDataError,

@@ -26,7 +26,8 @@ from armid.errors import ArmidError
 
 if TYPE_CHECKING:
     from armid.arrays import Array
-    from armid.excitation import Fourier, Plan, Standing
+    from armid.excitation import Fourier, Plan
+    from armid.excitation.search import Standing
     from armid.robot import Robot
     from armid.robot.robot import Limits
 
@@ -207,7 +208,8 @@ def _given_information(
     A plan counts as one period of it run with the same noise. A fit counts with the inverse of its covariance; its
     joints' residuals are then the noise, unless noise was given.
     """
-    from armid.excitation import gathered_information, load_plan
+    from armid.excitation import load_plan
+    from armid.excitation.design import gathered_information
     from armid.files import read_text
 
     if '"armid fit' not in read_text(path)[:200]:
@@ -230,7 +232,7 @@ def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
         limits = replace(limits, box=np.sort(np.reshape(options.box, (2, 3)), axis=0))
     if not options.default_limits:
         return limits
-    from armid.excitation import with_default_limits
+    from armid.excitation.design import with_default_limits
 
     limits, filled = with_default_limits(limits)
     if filled and not options.quiet:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from armid.estimation import Fit
     from armid.excitation import Plan, Trajectory
-    from armid.logs import Log, LogStream
+    from armid.logs import Log
+    from armid.logs.log import LogStream
     from armid.robot import Robot
 
 JSON = arg("--json", "one JSON object on standard output")
@@ -204,7 +205,7 @@ def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -
 
 def streams_from(options: argparse.Namespace) -> list[LogStream]:
     """The same, for work that need not have a log in memory as a whole."""
-    from armid.logs import open_logs
+    from armid.logs.files import open_logs
 
     return open_logs(options.logs, options.recipe, effort=options.effort)
 
@@ -218,7 +219,8 @@ def joints_from(robot: Robot, words: Sequence[str]) -> list[int]:
 
 def motion_from(path: str) -> Plan | Trajectory:
     """A plan, or a bare trajectory."""
-    from armid.excitation import load_plan, load_trajectory
+    from armid.excitation import load_plan
+    from armid.excitation.trajectory import load_trajectory
     from armid.files import read_text
 
     return load_trajectory(path) if '"armid trajectory' in read_text(path)[:200] else load_plan(path)

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, number, numbers, per_joint
+from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, number, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,28 +48,6 @@ class FourierSeries(Trajectory, type_name="fourier"):
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def from_velocity_form(
-        cls, base_frequency_hz: float, a: ArrayLike, b: ArrayLike, offset: ArrayLike, harmonics: Any = None
-    ) -> FourierSeries:
-        """The series q = q0 + sum_l a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t): Powerball (18)-(20).
-
-        The velocity is then sum_l a_l cos + b_l sin, with a and b [rad/s], (joints, harmonics). Harmonics are 1, 2, ...
-        unless given.
-        """
-        along, across = numbers("a", a, 2), numbers("b", b, 2)
-        orders = _harmonics(range(1, along.shape[1] + 1) if harmonics is None else harmonics)
-        if len(orders) != along.shape[1] or along.shape != across.shape:
-            shapes = f"{along.shape} and {across.shape}"
-            raise TrajectoryError("a and b", f"have shapes {shapes}; both must be (joints, {len(orders)} harmonics)")
-        rates = _rates(number("base_frequency_hz", base_frequency_hz, above=0.0), orders)
-        return cls(base_frequency_hz, orders, along / rates, -across / rates, per_joint("offset", offset, len(along)))
-
-    def velocity_form(self) -> tuple[Array, Array, Array]:
-        """Coefficients a, b [rad/s] and q0 [rad] of the velocity form, see `from_velocity_form`."""
-        rates = _rates(self.base_frequency_hz, self.harmonics)
-        return self.sine * rates, -self.cosine * rates, self.offset
 
     @property
     def joints(self) -> int:

@@ -278,12 +278,18 @@ def _move(start: Array, end: Array, limits: Limits | None, tick: float | None) -
     points = np.vstack([start, end])
     if np.abs(end - start).max() < 1e-9:
         return None
-    speed, bend = np.full(len(start), np.nan), np.full(len(start), np.nan)
-    if limits is not None:
-        speed, bend = PACE * limits.velocity, PACE * limits.acceleration
-    speed = np.where(np.isnan(speed), DEFAULT_VELOCITY, speed)
-    bend = np.where(np.isnan(bend), DEFAULT_ACCELERATION, bend)
-    return quintic(points, [_rounded(float(rest_to_rest_durations(points, speed, bend)[0]), tick)])
+    duration = float(rest_to_rest_durations(points, *paces(limits, len(start)))[0])
+    return quintic(points, [_rounded(duration, tick)])
+
+
+def paces(limits: Limits | None, joints: int, share: float = PACE) -> tuple[Array, Array]:
+    """Moderate speeds and accelerations: a share of the limits, stand-ins where none are known."""
+    known = Limits.unknown(joints) if limits is None else limits
+    speed, bend = share * known.velocity, share * known.acceleration
+    return (
+        np.where(np.isnan(speed), DEFAULT_VELOCITY, speed),
+        np.where(np.isnan(bend), DEFAULT_ACCELERATION, bend),
+    )
 
 
 def _checked_home(home: ArrayLike, joints: int, limits: Limits | None) -> Array:

@@ -1,14 +1,10 @@
 """Experiments: the drive protocol, the virtual robot, and the procedures of the papers."""
 
-from armid.experiment.drive import Arm as Arm
-from armid.experiment.drive import Recording as Recording
 from armid.experiment.drive import State as State
 from armid.experiment.drive import SteppedArm as SteppedArm
 from armid.experiment.drive import Timing as Timing
 from armid.experiment.excite import excite as excite
 from armid.experiment.excite import point_to_point as point_to_point
-from armid.experiment.excite import repeat as repeat
-from armid.experiment.record import LiveRecording as LiveRecording
 from armid.experiment.record import record as record
 from armid.experiment.settings import DriveLoop as DriveLoop
 from armid.experiment.settings import Presliding as Presliding

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.excitation.polynomial import quintic, rest_to_rest_durations
-from armid.excitation.sequence import DEFAULT_ACCELERATION, DEFAULT_VELOCITY, PACE
+from armid.excitation.sequence import paces
 from armid.logs.log import Log, LogInfo
 from armid.progress import report_progress
 from armid.robot.robot import Limits, Robot
@@ -158,17 +158,6 @@ def move_to(arm: Arm, posture: ArrayLike, limits: Limits | None = None) -> None:
     length = max(float(rest_to_rest_durations(points, speed, bend)[0]), 4.0 * arm.cycle_s)
     arm.stream(quintic(points, [length]).sample(rate_of(arm))[1].q)
     arm.stream(np.repeat(goal[None], max(1, round(0.2 / arm.cycle_s)), axis=0))  # let it settle
-
-
-def paces(limits: Limits | None, joints: int, share: float = PACE) -> tuple[Array, Array]:
-    """Moderate speeds and accelerations: a share of the limits, stand-ins where none are known."""
-    if limits is None:
-        return np.full(joints, DEFAULT_VELOCITY), np.full(joints, DEFAULT_ACCELERATION)
-    speed, bend = share * limits.velocity, share * limits.acceleration
-    return (
-        np.where(np.isnan(speed), DEFAULT_VELOCITY, speed),
-        np.where(np.isnan(bend), DEFAULT_ACCELERATION, bend),
-    )
 
 
 def stream(arm: Arm, commands: Array, text: str = "") -> Recording:

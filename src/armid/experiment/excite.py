@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.excitation.plan import Plan
 from armid.excitation.polynomial import random_points, trapezoidal
-from armid.excitation.sequence import programme
+from armid.excitation.sequence import paces, programme
 from armid.excitation.trajectory import Trajectory, whole
 from armid.experiment.drive import (
     Arm,
@@ -18,13 +17,12 @@ from armid.experiment.drive import (
     check_arm,
     joined,
     move_to,
-    paces,
     rate_of,
     stream,
     to_log,
 )
 from armid.logs.log import Log
-from armid.progress import progress_part, report_progress
+from armid.progress import progress_part
 from armid.robot.robot import Limits, Robot
 
 
@@ -131,18 +129,6 @@ def point_to_point(
             parts.append(stream(arm, q, f"round {k + 1} of {count}"))
     history = {"procedure": "point-to-point", "points": len(stops) - 1, "repetitions": count, "seed": seed}
     return to_log(arm, joined(parts), "position", history, period_s=cycles / rate)
-
-
-def repeat(procedure: Callable[[], Log], times: int) -> list[Log]:
-    """Carry out an experiment several times; the logs know which repetition they are."""
-    logs = []
-    for k in range(whole("times", times, 1)):
-        report_progress(f"repetition {k + 1} of {times}", k / times)
-        with progress_part(k / times, (k + 1) / times):
-            log = procedure()
-        history = {**log.info.history, "repetition": k + 1, "repetitions": times}
-        logs.append(Log(log.time, log.channels, replace(log.info, history=history)))
-    return logs
 
 
 def _payload(payload: Sequence[float] | None) -> dict[str, tuple[float, ...]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.excitation.sequence import paces
 from armid.experiment.drive import (
     Arm,
     ExperimentError,
@@ -18,7 +17,6 @@ from armid.experiment.drive import (
     joined,
     joint_number,
     move_to,
-    paces,
     range_of,
     rate_of,
     to_log,
@@ -125,17 +123,6 @@ def friction_sweep(
     history = {"procedure": "friction sweep", "joint": index + 1, "speeds": v.tolist(), "seconds": seconds}
     log = to_log(arm, joined(parts), "velocity", history, gravity=tuple(float(g) for g in robot.gravity))
     return FrictionRun(log, index, found, v, float(arm.state().time) - began)
-
-
-def friction_sweeps(
-    arm: Arm, robot: Robot, joints: Sequence[int | str] | None = None, **options: Any
-) -> Iterator[FrictionRun]:
-    """Sweep several joints (default: all) one after the other, each when it is asked for, since logs are large.
-
-    Options are those of `friction_sweep`; joints that need another mounting raise, as there.
-    """
-    for joint in range(1, robot.n_joints + 1) if joints is None else joints:
-        yield friction_sweep(arm, robot, joint, **options)
 
 
 def moderate_speed(robot: Robot, index: int) -> float:

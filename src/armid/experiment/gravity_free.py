@@ -14,7 +14,7 @@ from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames
 from armid.dynamics.model import Model
 from armid.errors import ArmidError
-from armid.excitation import prior_values
+from armid.excitation.constraints import prior_values
 from armid.experiment.drive import joint_number
 from armid.files import plain
 from armid.robot.inertia import change_of_frame

@@ -22,6 +22,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.logs import Log, LogInfo, write_log
+from armid.logs.csv_file import RTDE_FIELDS, RtdeTable
 from armid.logs.files import check_target
 from armid.progress import report_progress
 from armid.signals.doctor import Examination, examine
@@ -153,15 +154,6 @@ class RtdeConnection:
         return result
 
 
-JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
-#: Channels of a log and the fields of a UR controller that they hold.
-FIELDS = {
-    "position": "actual_q",
-    "velocity": "actual_qd",
-    "current": "actual_current",
-    "temperature": "joint_temperatures",
-    "command": "target_q",
-}
 LIVE = ("gaps", "irregular-timestamps", "rate-differs", "stale-rows", "saturated", "dead-channel", "not-a-number")
 LOOK_S, WINDOW_S = 5.0, 20.0  # how often the newest rows are looked at, and how many of them
 AGAIN_S = 0.2  # between attempts to connect again
@@ -271,7 +263,9 @@ class _Session:
         until = time.monotonic() + patience_s
         while True:
             try:
-                made = RtdeConnection(self.host, ("timestamp", *FIELDS.values()), port=self.port, rate_hz=self.rate_hz)
+                made = RtdeConnection(
+                    self.host, ("timestamp", *RTDE_FIELDS.values()), port=self.port, rate_hz=self.rate_hz
+                )
             except RtdeError:
                 if time.monotonic() >= until:
                     raise
@@ -321,10 +315,12 @@ class _Session:
             if left <= 0:
                 break
         rows = np.concatenate(parts[::-1])
-        places = {name: slice(1 + 6 * k, 7 + 6 * k) for k, name in enumerate(FIELDS)}
+        places = {name: slice(1 + 6 * k, 7 + 6 * k) for k, name in enumerate(RTDE_FIELDS)}
         version = ".".join(map(str, self.controller))
         history = {"recorded_from": self.address, "controller": version, "drops": len(self.drops)}
-        info = LogInfo(JOINTS, "current", rate_hz=self.rate_hz, robot=robot, source=self.address, history=history)
+        info = LogInfo(
+            RtdeTable.joints, "current", rate_hz=self.rate_hz, robot=robot, source=self.address, history=history
+        )
         channels = {name: rows[:, place] for name, place in places.items()}
         return Log(rows[:, 0] - self.parts[0][0, 0], channels, info)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.profiles import sinusoidal_velocity
-from armid.excitation.sequence import programme
+from armid.excitation.sequence import paces, programme
 from armid.experiment.drive import (
     Arm,
     ExperimentError,
@@ -19,7 +19,6 @@ from armid.experiment.drive import (
     check_arm,
     joined,
     joint_number,
-    paces,
     range_of,
     rate_of,
     stream,

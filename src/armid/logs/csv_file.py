@@ -215,12 +215,13 @@ def write_csv(stream: LogStream, channels: Sequence[str], path: Path) -> None:
 
 
 _RTDE = {"timestamp", "actual_q_0"}
-_RTDE_CHANNELS = {
-    "position": "actual_q_",
-    "velocity": "actual_qd_",
-    "current": "actual_current_",
-    "temperature": "joint_temperatures_",
-    "command": "target_q_",
+#: Channels of a log and the fields of a UR controller that they hold.
+RTDE_FIELDS = {
+    "position": "actual_q",
+    "velocity": "actual_qd",
+    "current": "actual_current",
+    "temperature": "joint_temperatures",
+    "command": "target_q",
 }
 
 
@@ -251,7 +252,7 @@ class RtdeTable(CsvTable):
         if len(joints) != len(self.joints):
             problem = f"stands for {len(self.joints)} columns, but {len(joints)} are needed, one for each joint"
             raise LogError(self.source, "joints", problem)
-        names = {channel: [f"{prefix}{i}" for i in range(6)] for channel, prefix in _RTDE_CHANNELS.items()}
+        names = {channel: [f"{field}_{i}" for i in range(6)] for channel, field in RTDE_FIELDS.items()}
         there = {channel: columns for channel, columns in names.items() if set(columns) <= set(self.names)}
         return {
             channel: [index for name in columns for index in self.find(name, channel)]

@@ -19,7 +19,7 @@ from armid.logs.log import CHANNELS, EFFORTS, LogError, LogInfo
 from armid.logs.table import READERS, Table, Unit, checked_file, possible, unit, units_for
 from armid.robot.description import Gain
 from armid.robot.inertia import from_com
-from armid.robot.quantities import Number, PerJoint, Vector
+from armid.robot.quantities import Number, PerJoint, Vector, coupling_matrix
 
 Kind = TypeVar("Kind")
 
@@ -280,13 +280,6 @@ def _refuse(wrong: object, field: str, problem: str) -> None:
         raise FieldError(field, problem)
 
 
-def _over(field: str, given: PerJoint[Any], joints: int) -> list[Any]:
-    try:
-        return given.over(joints)
-    except ValueError as error:
-        raise FieldError(field, str(error)) from None
-
-
 def _made(file: _RecipeFile, source: str, folder: Path) -> Recipe:
     """The recipe of a file, with what no type says checked; FieldError otherwise."""
     _refuse(file.armid != 1, "armid", "is the version of the format; 1 is the only one")
@@ -297,9 +290,9 @@ def _made(file: _RecipeFile, source: str, folder: Path) -> Recipe:
     unique = joints and len(set(joints)) == len(joints)
     _refuse(not unique, "joints", "must be the robot's joint names in the order of the columns, each once")
     count = len(joints)
-    signs = np.array(_over("sign", file.sign, count), dtype=float)
+    signs = np.array(file.sign.over(count, "sign"), dtype=float)
     _refuse(np.any(np.abs(signs) != 1.0), "sign", "must be 1 or -1 for each joint")
-    gains = None if file.current_gain is None else _over("current_gain", file.current_gain, count)
+    gains = None if file.current_gain is None else file.current_gain.over(count, "current_gain")
     recipe = Recipe(
         source=source,
         info=_info(file, joints),
@@ -314,7 +307,7 @@ def _made(file: _RecipeFile, source: str, folder: Path) -> Recipe:
         ratio=_ratio(file, count),
         current_gain=None if gains is None else tuple(gains),
         sign=signs,
-        offset=np.array(_over("offset", file.offset, count), dtype=float),
+        offset=np.array(file.offset.over(count, "offset"), dtype=float),
         rows=_window("rows", file.rows),
         seconds=_window("seconds", file.seconds),
     )
@@ -333,7 +326,7 @@ def _info(file: _RecipeFile, joints: tuple[str, ...]) -> LogInfo:
     payload = file.payload.parameters() if isinstance(file.payload, _Body) else file.payload
     _refuse(payload is not None and len(payload) != 10, "payload", "must be a list of 10 numbers")
     stated = file.gain_uncertainty
-    gains = () if stated is None else tuple(_over("gain_uncertainty", stated, len(joints)))
+    gains = () if stated is None else tuple(stated.over(len(joints), "gain_uncertainty"))
     wrong = not all(0.0 <= gain < 1.0 for gain in gains)
     _refuse(wrong, "gain_uncertainty", "is the standard deviation of a gain as a share, from 0 to less than 1")
     return LogInfo(
@@ -352,7 +345,7 @@ def _info(file: _RecipeFile, joints: tuple[str, ...]) -> LogInfo:
 
 def _units(channel: str, given: PerJoint[Any], joints: int, mode: str) -> tuple[Unit, ...]:
     field, units = f"units.{channel}", []
-    for value in _over(field, given, 1 if channel == "time" else joints):
+    for value in given.over(1 if channel == "time" else joints, field):
         found = unit(value, channel, mode) if isinstance(value, str) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value):
             found = Unit(float(value))
@@ -377,16 +370,9 @@ def _ratio(file: _RecipeFile, joints: int) -> Array | None:
     rows, ratios = file.coupling_matrix, file.gear_ratio
     both = "is given beside gear_ratio; it holds the gear ratios itself, so give only one"
     _refuse(rows and ratios is not None, "coupling_matrix", both)
-    _refuse(rows and len(rows) != joints, "coupling_matrix", f"has {len(rows)} rows for {joints} joints")
-    for index, row in enumerate(rows):
-        _refuse(len(row) != joints, f"coupling_matrix[{index + 1}]", f"must be a list of {joints} numbers")
-    if not rows and ratios is None:
-        return None
-    matrix = np.array(rows if ratios is None else np.diag(_over("gear_ratio", ratios, joints)), dtype=float)
-    singular = np.any(np.diag(matrix) == 0.0) or np.linalg.cond(matrix) > 1e12
-    key = "coupling_matrix" if rows else "gear_ratio"
-    _refuse(singular, key, "is zero for a joint, or singular; every motor must move its own joint")
-    return matrix
+    if rows:
+        return coupling_matrix("coupling_matrix", rows, joints)
+    return ratios and coupling_matrix("gear_ratio", np.diag(ratios.over(joints, "gear_ratio")).tolist(), joints)
 
 
 def _window(key: str, value: list[Any] | None) -> tuple[Any, Any] | None:

@@ -35,7 +35,7 @@ from armid.robot.description import (
 from armid.robot.geometry import dh_joints, from_rpy, placement
 from armid.robot.mjcf import read_mjcf
 from armid.robot.parts import Friction
-from armid.robot.quantities import PerJoint
+from armid.robot.quantities import PerJoint, coupling_matrix
 from armid.robot.robot import (
     STANDARD_GRAVITY,
     Capsule,
@@ -89,7 +89,7 @@ def _robot(entries: Description, source: str, folder: Path) -> Robot:
         limits=_limits(entries.limits, robot),
         drives=_drives(entries.drives, robot),
         passive=_passive(entries.drives, robot.n_joints),
-        coupling=_coupling(entries.drives.coupling_matrix, robot.n_joints),
+        coupling=_coupling(entries.drives, robot.n_joints),
         current_gain=_current_gain(entries.drives, robot.n_joints),
         friction=_friction("friction", entries.friction, robot.n_joints),
         capsules=tuple(capsules) or robot.capsules,
@@ -136,15 +136,8 @@ def _tree(entries: Description, source: str, folder: Path) -> Robot:
     return (read_urdf if isinstance(kinematics, UrdfFile) else read_mjcf)(path, kinematics.chain)
 
 
-def _per_joint(field: str, values: PerJoint[Value], joints: int) -> list[Value]:
-    try:
-        return values.over(joints)
-    except ValueError as error:
-        raise FieldError(field, str(error)) from None
-
-
 def _numbers(field: str, values: PerJoint[Any], joints: int, least: float = -np.inf) -> Array:
-    array = np.array(_per_joint(field, values, joints), dtype=float)
+    array = np.array(values.over(joints, field), dtype=float)
     if (array < least).any():
         raise FieldError(field, f"is negative ({array.min():g})")
     return array
@@ -190,7 +183,7 @@ def _drives(entries: DriveEntries, robot: Robot) -> tuple[Drive, ...]:
             raise FieldError(f"drives.axis[{index + 1}]", problem)
     known = _numbers("drives.rotor_inertia", entries.rotor_inertia, n)
     inertias = [None if np.isnan(inertia) else float(inertia) for inertia in known]
-    coupled = _per_joint("drives.coupled", entries.coupled, n)
+    coupled = entries.coupled.over(n, "drives.coupled")
     return tuple(
         Drive(float(ratio), inertia, carrier, axis / np.linalg.norm(axis), couples)
         for ratio, inertia, carrier, axis, couples in zip(ratios, inertias, carriers, axes, coupled, strict=True)
@@ -210,30 +203,20 @@ def _default_axis(robot: Robot, index: int, carrier: int) -> Array:
     return frames[carrier][:3, :3].T @ axis
 
 
-def _coupling(rows: Sequence[Sequence[float]], n: int) -> Array | None:
-    field = "drives.coupling_matrix"
-    if not rows:
-        return None
-    if len(rows) != n:
-        raise FieldError(field, f"has {len(rows)} rows for {n} joints")
-    for index, row in enumerate(rows):
-        if len(row) != n:
-            raise FieldError(f"{field}[{index + 1}]", f"must be a list of {n} numbers")
-    matrix = np.array(rows, dtype=float)
-    if np.any(np.diag(matrix) == 0.0) or np.linalg.cond(matrix) > 1e12:
-        raise FieldError(field, "is singular or has a zero on its diagonal; every motor must move its own joint")
-    return matrix
+def _coupling(entries: DriveEntries, n: int) -> Array | None:
+    rows = entries.coupling_matrix
+    return coupling_matrix("drives.coupling_matrix", rows, n) if rows else None
 
 
 def _current_gain(entries: DriveEntries, n: int) -> tuple[tuple[float, ...], ...] | None:
     if entries.current_gain is None:
         return None
-    gains = _per_joint("drives.current_gain", entries.current_gain, n)
+    gains = entries.current_gain.over(n, "drives.current_gain")
     return tuple(tuple(float(factor) for factor in gain) for gain in gains)
 
 
 def _passive(entries: DriveEntries, n: int) -> tuple[bool, ...]:
-    passive = _per_joint("drives.passive", entries.passive, n)
+    passive = entries.passive.over(n, "drives.passive")
     if all(passive):
         raise FieldError("drives.passive", "holds every joint; without a torque nothing tells the size of the masses")
     return tuple(passive) if any(passive) else ()
@@ -241,13 +224,13 @@ def _passive(entries: DriveEntries, n: int) -> tuple[bool, ...]:
 
 def _friction(field: str, entries: FrictionEntries, n: int) -> tuple[Friction, ...]:
     """Friction laws of `n` joints."""
-    laws = _per_joint(f"{field}.law", entries.law, n)
+    laws = entries.law.over(n, f"{field}.law")
     for law in laws:
         if law not in friction_laws:
             hint = nearest(law[:80], friction_laws)
             raise FieldError(f"{field}.law", f"is {shown(law)}{hint}; valid: {', '.join(friction_laws)}")
-    offsets = _per_joint(f"{field}.offset", entries.offset, n)
-    directions = _per_joint(f"{field}.per_direction", entries.per_direction, n)
+    offsets = entries.offset.over(n, f"{field}.offset")
+    directions = entries.per_direction.over(n, f"{field}.per_direction")
     return tuple(Friction(law, o, d) for law, o, d in zip(laws, offsets, directions, strict=True))
 
 

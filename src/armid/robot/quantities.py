@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from armid.files import LARGEST, convert, shown
+import numpy as np
+
+from armid.arrays import Array
+from armid.files import LARGEST, FieldError, convert, shown
 
 Value = TypeVar("Value")
 
@@ -67,11 +71,24 @@ class PerJoint(Generic[Value]):
         """Read it; `kind` is the type of a value."""
         return cls(convert(value, list[kind] if isinstance(value, list) else kind))
 
-    def over(self, joints: int) -> list[Value]:
-        """A value for each joint; ValueError if there are not so many."""
+    def over(self, joints: int, field: str) -> list[Value]:
+        """A value for each joint; FieldError about `field` if there are not so many."""
         if not isinstance(self.value, list):
             return [self.value] * joints
         if len(self.value) != joints:
             problem = f"has {len(self.value)} entries for {joints} joints; give one value or one for each joint"
-            raise ValueError(problem)
+            raise FieldError(field, problem)
         return self.value
+
+
+def coupling_matrix(field: str, rows: Sequence[Sequence[float]], joints: int) -> Array:
+    """The matrix (joints, joints) from motors to joints that rows make; FieldError where it is none."""
+    if len(rows) != joints:
+        raise FieldError(field, f"has {len(rows)} rows for {joints} joints")
+    for index, row in enumerate(rows):
+        if len(row) != joints:
+            raise FieldError(f"{field}[{index + 1}]", f"must be a list of {joints} numbers")
+    matrix = np.array(rows, dtype=float)
+    if np.any(np.diag(matrix) == 0.0) or np.linalg.cond(matrix) > 1e12:
+        raise FieldError(field, "is singular or has a zero on its diagonal; every motor must move its own joint")
+    return matrix

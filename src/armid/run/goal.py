@@ -17,7 +17,8 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.fit import Fit
-from armid.excitation import Fourier, design_problem
+from armid.excitation import Fourier
+from armid.excitation.design import design_problem
 from armid.robot import Robot
 from armid.signals import Dataset
 

@@ -21,7 +21,8 @@ from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
 from armid.estimation.identifying import check_method, identify
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
-from armid.excitation import Fourier, Standing, criterion, design, load_plan
+from armid.excitation import Fourier, criterion, design, load_plan
+from armid.excitation.search import Standing
 from armid.experiment import VirtualRobot
 from armid.experiment.excite import excite
 from armid.experiment.settings import Thermal

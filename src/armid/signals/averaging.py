@@ -178,18 +178,9 @@ def average_periods(values: Array, samples_per_period: int) -> Averaged:
         raise SignalError(
             "averaging", f"{len(values)} samples are not a whole number of periods of {samples_per_period} samples"
         )
-    periods = values.reshape(count, samples_per_period, -1)
-    complete = np.isfinite(periods).all(axis=(1, 2))
-    if not complete.any():
-        raise SignalError("averaging", f"not one period is complete; {count} were refused: repair the log")
-    if not complete.all():
-        periods = periods[complete]
-    # Subtracting the first period before the mean keeps noise-free periods exact.
-    mean = periods[0] + (periods - periods[0]).mean(axis=0)
-    residual = periods - mean
-    flat = residual.reshape(-1, residual.shape[2])
-    spectrum = (np.abs(np.fft.rfft(residual, axis=1)) ** 2).sum(axis=0)
-    return Averaged(mean, len(periods), flat.T @ flat, spectrum, resolution(periods[0]), count - len(periods))
+    total = PeriodAccumulator(samples_per_period, values.shape[1])
+    total.add(values)
+    return total.result()
 
 
 def resolution(values: Array) -> Array:

@@ -13,7 +13,6 @@ from armid.notes import Note, note
 from armid.signals.dataset import Dataset
 from armid.signals.filters import (
     STENCIL,
-    check_passes,
     decimated_rows,
     differenced,
     filtered,
@@ -23,8 +22,8 @@ from armid.signals.filters import (
     smooth,
     smoothing_kernel,
 )
-from armid.signals.problems import SignalError, check_cutoff
-from armid.signals.repair import MAD, fill_missing, with_increasing_time
+from armid.signals.problems import SignalError, check_cutoff, check_whole
+from armid.signals.repair import MAD, over_holes, with_increasing_time
 from armid.signals.resample import is_uniform, resample
 from armid.signals.steps import Notes, Strategy, required_effort, required_position
 
@@ -69,7 +68,7 @@ class LowPass(Strategy):
         wide = min(2.0 * cutoff, 0.45 * rate) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
         check_cutoff("LowPass", wide, rate)
         step = max(1, int(rate / (ROWS_PER_CUTOFF * cutoff))) if self.decimate == "auto" else self.decimate
-        step = checked_step("LowPass", step)
+        step = check_whole("LowPass", "decimate", step)
         motion = differenced(low_pass(position, rate, wide, self.order), rate)
         if self.measured:
             motion = self._with_measured(log, motion, rate, wide)
@@ -123,8 +122,7 @@ class Smoothed(Strategy):
     def dataset(self, log: Log) -> Dataset:
         """Smooth and differentiate."""
         log, position, bad, notes = uniform_motion(log)
-        check_passes(self.passes)
-        step = checked_step("Smoothed", self.decimate)
+        step = check_whole("Smoothed", "decimate", self.decimate)
         motion = differenced(smooth(position, self.passes), log.rate_hz)
         kernel = smoothing_kernel(self.passes)
         said = note("signals.smoothed", passes=self.passes)
@@ -161,22 +159,7 @@ def uniform_motion(log: Log) -> tuple[Log, Array, Mask, Notes]:
 
 def _completed(log: Log, channel: str) -> Array:
     """Values with every hole filled by lines, and by the nearest value at the ends."""
-    values = fill_missing(log.time, log[channel], np.inf)[0]
-    missing = ~np.isfinite(values)
-    if missing.any():
-        values = np.array(values)
-        for joint in np.flatnonzero(missing.any(axis=0)):
-            good = np.flatnonzero(~missing[:, joint])
-            if len(good):
-                values[:, joint] = np.interp(np.arange(len(values)), good, values[good, joint])
-    return np.ascontiguousarray(values)
-
-
-def checked_step(step: str, decimate: object) -> int:
-    """A whole number from 1."""
-    if not isinstance(decimate, (int, np.integer)) or decimate < 1:
-        raise SignalError(step, f"decimate is {decimate!r}; use a whole number from 1")
-    return int(decimate)
+    return np.ascontiguousarray(over_holes(log[channel], ~np.isfinite(log[channel]), log.time))
 
 
 def kernel_dataset(

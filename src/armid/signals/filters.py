@@ -11,7 +11,7 @@ from scipy import signal
 from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
-from armid.signals.problems import SignalError, check_cutoff
+from armid.signals.problems import SignalError, check_cutoff, check_whole
 
 STENCIL = 7  # points of the central differences: exact for polynomials up to degree 6
 FIVE_POINTS = np.array([-3.0, 12.0, 17.0, 12.0, -3.0]) / 35.0  # the cubic through five points, in their middle
@@ -76,7 +76,7 @@ def smooth(values: Array, passes: int = 1) -> Array:
         values: (samples, ...), at least five samples.
         passes: how often; more is smoother.
     """
-    check_passes(passes)
+    check_whole("smoothing", "passes", passes)
     if len(values) < 5:
         raise SignalError("smoothing", f"needs at least five samples; there are {len(values)}")
     for _ in range(passes):
@@ -86,18 +86,12 @@ def smooth(values: Array, passes: int = 1) -> Array:
 
 def smoothing_kernel(passes: int = 1) -> Array:
     """What `smooth` does away from the ends: a symmetric filter of 4 `passes` + 1 taps with sum 1."""
-    check_passes(passes)
+    check_whole("smoothing", "passes", passes)
     kernel = np.ones(1)
     for _ in range(passes):
         kernel = np.convolve(kernel, FIVE_POINTS)
     result: Array = kernel / kernel.sum()
     return result
-
-
-def check_passes(passes: int) -> None:
-    """Refuse anything but a whole number from 1."""
-    if not isinstance(passes, (int, np.integer)) or passes < 1:
-        raise SignalError("smoothing", f"passes is {passes!r}; use a whole number from 1")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from scipy import ndimage
 from armid.arrays import Array, Mask
 from armid.logs.log import Log, LogError
 from armid.notes import Note, note
+from armid.signals.repair import over_holes
 from armid.signals.repetition import (
     filled_from_other_periods,
     mismatch,
@@ -213,10 +214,8 @@ def _without_holes(time: Array, values: Array) -> _Signals:
     missing = np.asarray(~np.isfinite(values).all(axis=1))
     if not missing.any():
         return _Signals(time, values, None)
-    index = np.arange(len(values))
-    columns = [np.interp(index, index[np.isfinite(x)], x[np.isfinite(x)]) for x in values.T]
     long = ndimage.binary_opening(missing, np.ones(LONG_HOLE + 1, dtype=bool))
-    return _Signals(time, np.column_stack(columns), ~long if long.any() else None)
+    return _Signals(time, over_holes(values, ~np.isfinite(values)), ~long if long.any() else None)
 
 
 def whole_periods(log: Log, period: Period | float) -> tuple[Log, int]:

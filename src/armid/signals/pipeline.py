@@ -25,7 +25,7 @@ from armid.signals.period import Period, PeriodSearch, find_period, intact_perio
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
 from armid.signals.problems import SignalError
-from armid.signals.repair import find_gaps
+from armid.signals.repair import find_gaps, usual_steps
 from armid.signals.resample import is_uniform
 from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
 
@@ -267,9 +267,7 @@ def _check_rate(log: Log) -> None:
     stated = log.info.rate_hz
     if stated is None or len(log) < ENOUGH_STEPS:
         return
-    steps = np.diff(log.time)
-    low, high = np.percentile(steps, [5.0, 95.0])
-    found = (float(np.median(steps)), float(steps[(steps >= low) & (steps <= high)].mean()))
+    found = usual_steps(np.diff(log.time))
     if all(step > 0.0 and abs(stated * step - 1.0) > RATE_TOLERANCE for step in found):
         raise LogError(
             log.info.source,
@@ -395,7 +393,7 @@ def _why(log: Log, search: PeriodSearch, report: Examination) -> Note:
 
 def _has_holes(log: Log) -> bool:
     """Whether any row, position or effort is missing."""
-    if len(find_gaps(log.time, 1.5).rows):
+    if len(find_gaps(log.time, 1.5)[0]):
         return True
     return not all(np.isfinite(log[name]).all() for name in ("position", "effort") if name in log)
 

@@ -19,7 +19,7 @@ from armid.signals.repair import (
     fill_missing,
     find_gaps,
     find_spikes,
-    mend_spikes,
+    over_holes,
     recurring,
     stale_rows,
     with_increasing_time,
@@ -156,7 +156,7 @@ class Hampel(Preparation):
             again = np.zeros_like(marks) if period_s is None else recurring(log.time, log[name], marks, period_s)
             spikes = marks & ~again
             if spikes.any():
-                changed[name] = mend_spikes(log[name], spikes)
+                changed[name] = over_holes(log[name], spikes)
                 counts = {joint: int(n) for joint, n in zip(log.joints, spikes.sum(axis=0), strict=True) if n}
                 notes.append(note("signals.spikes_replaced", channel=name, joints=counts))
             if again.any():
@@ -189,7 +189,7 @@ class Resample(Preparation):
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
         """Interpolate."""
         part = resample(log, self.rate_hz, effort=self.effort, max_gap_s=self.max_gap_s)
-        gaps = find_gaps(log.time, 3.0).lengths_s
+        gaps = find_gaps(log.time, 3.0)[1]
         gaps = gaps[gaps > (self.max_gap_s or 0.0)]
         longest = float(gaps.max(initial=0.0))
         return part, (note("signals.resampled", rate_hz=part.rate_hz, gaps=len(gaps), longest_s=longest),)

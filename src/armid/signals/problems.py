@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from armid.errors import ArmidError
 
 
@@ -24,6 +26,13 @@ def check_cutoff(step: str, cutoff_hz: float, rate_hz: float) -> None:
     if not 1e-5 * rate_hz < cutoff_hz < 0.5 * rate_hz:
         between = f"above {1e-5 * rate_hz:g} and below {0.5 * rate_hz:g} Hz, half the sample rate"
         raise SignalError(step, f"cutoff_hz is {cutoff_hz:g}; it must be {between}")
+
+
+def check_whole(step: str, name: str, value: object) -> int:
+    """An option that must be a whole number from 1."""
+    if not isinstance(value, (int, np.integer)) or value < 1:
+        raise SignalError(step, f"{name} is {value!r}; use a whole number from 1")
+    return int(value)
 
 
 def plural(count: int, noun: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import ndimage
 
@@ -21,24 +19,11 @@ SAMPLES = 20_000  # of these the step size of a signal is judged
 MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
 
 
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """Places where samples are missing.
-
-    Attributes:
-        rows: index of the sample before each gap, (gaps,).
-        lengths_s: time without samples [s], (gaps,).
-    """
-
-    rows: Indices
-    lengths_s: Array
-
-
-def find_gaps(time: Array, factor: float = 2.5) -> Gaps:
-    """Steps longer than `factor` times the median step."""
+def find_gaps(time: Array, factor: float) -> tuple[Indices, Array]:
+    """Steps longer than `factor` times the median step: the sample before each, and its length [s]."""
     steps = np.diff(time)
     rows = np.flatnonzero(steps > factor * np.median(steps)) if len(steps) else np.zeros(0, dtype=np.int64)
-    return Gaps(rows, steps[rows])
+    return rows, steps[rows]
 
 
 def increasing_rows(time: Array) -> Mask:
@@ -189,7 +174,7 @@ def recurring(time: Array, values: Array, marks: Mask, period_s: float) -> Mask:
     shifts = period_s * np.concatenate([-np.arange(1, count + 1), np.arange(1, count + 1)])
     for joint in np.flatnonzero(marks.any(axis=0)):
         column, rows = values[:, joint], np.flatnonzero(marks[:, joint])
-        height = np.abs(column[rows] - mend_spikes(values[:, joint : joint + 1], marks[:, joint : joint + 1])[rows, 0])
+        height = np.abs(column[rows] - over_holes(values[:, joint : joint + 1], marks[:, joint : joint + 1])[rows, 0])
         wanted = time[rows, None] + shifts
         later = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
         near = later - (wanted - time[later - 1] < time[later] - wanted)
@@ -201,15 +186,28 @@ def recurring(time: Array, values: Array, marks: Mask, period_s: float) -> Mask:
     return result
 
 
-def mend_spikes(values: Array, spikes: Mask) -> Array:
-    """Replace spikes by the line between their neighbours."""
+def over_holes(values: Array, bad: Mask, time: Array | None = None) -> Array:
+    """Values with lines over the bad ones, and the nearest good value at the ends; columns without any stay.
+
+    Args:
+        values: (samples, joints); NaN is not used, and stays where it is not marked.
+        bad: to be replaced, (samples, joints).
+        time: of the samples, (samples,); without it they count as equidistant.
+    """
     result = np.array(values)
-    index = np.arange(len(values), dtype=float)
-    for joint in np.flatnonzero(spikes.any(axis=0)):
-        good = ~spikes[:, joint] & np.isfinite(values[:, joint])
-        bad = spikes[:, joint]
-        result[bad, joint] = np.interp(index[bad], index[good], values[good, joint])
+    x = np.arange(len(values), dtype=float) if time is None else time
+    for joint in np.flatnonzero(bad.any(axis=0)):
+        good, replaced = ~bad[:, joint] & np.isfinite(values[:, joint]), bad[:, joint]
+        if good.any():
+            result[replaced, joint] = np.interp(x[replaced], x[good], values[good, joint])
     return result
+
+
+def usual_steps(steps: Array) -> tuple[float, float]:
+    """Median step, and mean over the middle of the steps [s]: the median of steps of 10 and 12 ms would be 10."""
+    low, high = np.percentile(steps, [5.0, 95.0])
+    middle = steps[(steps >= low) & (steps <= high)]
+    return float(np.median(steps)), float((middle if len(middle) else steps).mean())
 
 
 def second_difference_noise(values: Array) -> Array:

@@ -16,7 +16,7 @@ from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.semidefinite import Condition, upper_triangle
 from armid.estimation.fit import Fit, load_fit
 from armid.estimation.problem import EstimationError
-from armid.files import checked, parse_yaml, read_text
+from armid.files import FieldError, checked, parse_yaml, read_text
 from armid.notes import Note, note
 from armid.robot.description import Body, DescriptionSection
 from armid.robot.inertia import impossibility, pseudo_inertia
@@ -248,9 +248,9 @@ def read_prior(path: str | Path, robot: Robot, strength: float | None = None) ->
         values |= dict(zip(inertial_names(number), entry.parameters.tolist(), strict=True))
     if file.rotor_inertia is not None:
         try:
-            rotors = file.rotor_inertia.over(robot.n_joints)
-        except ValueError as error:
-            raise DescriptionError(str(path), "rotor_inertia", str(error)) from None
+            rotors = file.rotor_inertia.over(robot.n_joints, "rotor_inertia")
+        except FieldError as error:
+            raise DescriptionError(str(path), error.field, error.problem) from None
         values |= {f"Im{joint}": float(value) for joint, value in enumerate(rotors, start=1)}
     if not values:
         raise DescriptionError(str(path), "links", "is empty; give mass, com and inertia of each link")

@@ -13,7 +13,7 @@ from armid.arrays import Array, Indices, Mask
 from armid.logs.log import Log
 from armid.signals.doctor.clock import TimeColumn
 from armid.signals.doctor.finding import Finding, at_rows, found
-from armid.signals.repair import MAD, quantum
+from armid.signals.repair import MAD, over_holes, quantum
 
 EXAMINED = ("position", "velocity", "acceleration", "effort", "current")
 EFFORTS = ("effort", "current")
@@ -36,11 +36,11 @@ _GAIN = float(np.sqrt(70.0) / 6.0)
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """The channels in order of time, with missing and outlying values bridged by straight lines.
+    """The channels in order of time, with missing and outlying values over_holes by straight lines.
 
     Attributes:
         values: channel name to (rows, joints); a column that cannot be used is NaN.
-        bad: channel name to the mask of bridged values.
+        bad: channel name to the mask of over_holes values.
     """
 
     values: dict[str, Array]
@@ -63,7 +63,8 @@ def examine_channels(log: Log, clock: TimeColumn) -> tuple[Channels, list[Findin
         for joint in range(table.shape[1]):
             seen, mask[:, joint] = _examine_column(log, clock, channel, joint, table[:, joint], least[joint])
             findings += seen
-        values[channel], bad[channel] = _bridged(table, mask), mask
+        values[channel] = np.where((~mask).sum(axis=0) < 2, np.nan, over_holes(table, mask))
+        bad[channel] = mask
     return Channels(values, bad), findings
 
 
@@ -118,19 +119,6 @@ def _relevant(channel: str, table: Array) -> Array:
         some = table[:: 1 + len(table) // 100_000]
         spread = np.nan_to_num(np.nanstd(np.where(np.isfinite(some), some, np.nan), axis=0))
     return np.asarray(_RELEVANT * (spread if channel in EFFORTS else np.full_like(spread, spread.max(initial=0.0))))
-
-
-def _bridged(table: Array, bad: Mask) -> Array:
-    """Straight lines over bad values; a column without two good ones becomes NaN."""
-    result = table.copy()
-    index = np.arange(len(table))
-    for joint in np.flatnonzero(bad.any(axis=0)):
-        good = ~bad[:, joint]
-        if good.sum() < 2:
-            result[:, joint] = np.nan
-        else:
-            result[~good, joint] = np.interp(index[~good], index[good], table[good, joint])
-    return result
 
 
 def _is_dead(log: Log, channel: str, joint: int) -> bool:

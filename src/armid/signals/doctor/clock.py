@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import Array, Indices
 from armid.logs.log import RATE_TOLERANCE, Log
 from armid.signals.doctor.finding import Finding, at_rows, found
-from armid.signals.repair import MAD, stale_rows
+from armid.signals.repair import MAD, stale_rows, usual_steps
 
 # Steps that differ by less than this much of the median step, in standard deviation, count as regular: what is left
 # moves a sample by 2 % of a step, less than the error of linear interpolation between samples.
@@ -147,14 +147,10 @@ def _rate(log: Log, steps: Array) -> Iterator[Finding]:
     stated = log.info.rate_hz
     if stated is None or not len(steps):
         return
-    # The mean over the middle of the steps: the median of steps of 10 and 12 ms would be 10.
-    low, high = np.percentile(steps, [5.0, 95.0])
-    middle = steps[(steps >= low) & (steps <= high)]
-    actual = 1.0 / float((middle if len(middle) else steps).mean())
+    usual, actual = (1.0 / step for step in usual_steps(steps))
     if abs(stated / actual - 1.0) < _RATE:
         return
     # Lost samples change the mean alone; a log whose usual step differs as well is refused by `process`.
-    usual = 1.0 / float(np.median(steps))
     contradicted = min(abs(stated / actual - 1.0), abs(stated / usual - 1.0)) > RATE_TOLERANCE
     severity = "error" if contradicted else ""
     yield found("rate-differs", severity=severity, stated_hz=stated, actual_hz=actual)

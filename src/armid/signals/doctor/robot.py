@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +13,7 @@ from armid.dynamics.model import Model
 from armid.dynamics.threads import one_blas_thread
 from armid.logs.convert import to_joint_side, torque_from_current
 from armid.logs.log import Log
-from armid.robot.robot import Robot, inertial_names
+from armid.robot.robot import Robot
 from armid.signals.doctor.channels import noise_level
 from armid.signals.doctor.finding import Finding, found
 from armid.signals.doctor.fit import (
@@ -26,7 +25,7 @@ from armid.signals.doctor.fit import (
     model_columns,
     rows_of,
 )
-from armid.signals.doctor.mistakes import examine_mistakes
+from armid.signals.doctor.mistakes import examine_mistakes, stated_inertia
 from armid.signals.doctor.motion import Track, Travel
 
 _OUTSIDE = 0.02  # of the range, beyond the limits
@@ -196,23 +195,6 @@ def _delay(joint: str | None, delay: float, error: float, by_joint: dict[str, fl
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Sizes:
-    """Effort and stated torque of each joint, what friction could explain taken off, (joints,) each.
-
-    Attributes:
-        stated: standard deviation of the stated torque itself [N m or N].
-        left: the same, with friction taken off.
-        effort: standard deviation of the effort, with friction taken off.
-        alike: correlation of the two.
-    """
-
-    stated: Array
-    left: Array
-    effort: Array
-    alike: Array
-
-
 def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding]:
     """Effort that is far smaller or larger than the inertias stated by a URDF or MJCF file call for.
 
@@ -227,20 +209,16 @@ def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding
     nominal = model.robot.nominal_inertia
     if nominal is None or not np.any(nominal):
         return
-    values = {
-        name: float(value)
-        for link, phi in enumerate(nominal, start=1)
-        for name, value in zip(inertial_names(link), phi, strict=True)
-    }
     few = rows.thinned(_FEW)
+    values = stated_inertia(model)
     stated = model.inverse_dynamics(few.q, few.qd, few.qdd, values)
-    sizes = _sizes(few, stated)
+    size, left, effort, alike = _sizes(few, stated)
     most = float(np.sqrt(np.mean(stated**2, axis=0)).max())
-    heavy = moving & (sizes.stated > _HEAVY * most) & (sizes.left > _LEFT * sizes.stated)
-    weighs = model.gravity_torque(few.q, values).std(axis=0) > _WEIGHT * sizes.stated
-    ratio = sizes.effort / np.maximum(sizes.left, 1e-300)
+    heavy = moving & (size > _HEAVY * most) & (left > _LEFT * size)
+    weighs = model.gravity_torque(few.q, values).std(axis=0) > _WEIGHT * size
+    ratio = effort / np.maximum(left, 1e-300)
     small = heavy & (ratio * _OFF < 1.0)
-    large = heavy & weighs & (ratio * sizes.alike > _OFF) & (sizes.alike > _ALIKE)
+    large = heavy & weighs & (ratio * alike > _OFF) & (alike > _ALIKE)
     for off in (small, large):
         if 2 * off.sum() > heavy.sum():
             yield _scaled(model, None, float(np.median(ratio[off])))
@@ -249,7 +227,11 @@ def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding
         yield _scaled(model, int(joint), float(ratio[joint]))
 
 
-def _sizes(rows: FitRows, stated: Array) -> _Sizes:
+def _sizes(rows: FitRows, stated: Array) -> Array:
+    """Sizes of each joint, (4, joints): standard deviation of the stated torque [N m or N], then three without friction.
+
+    These are the stated torque and the effort with what friction could explain taken off, and their correlation.
+    """
     friction = friction_columns(rows.qd)
     sizes = np.zeros((4, rows.q.shape[1]))
     with one_blas_thread():
@@ -262,7 +244,7 @@ def _sizes(rows: FitRows, stated: Array) -> _Sizes:
             size = np.sqrt(np.mean(left**2, axis=0))
             alike = abs(np.mean(left[:, 0] * left[:, 1])) / max(size[0] * size[1], 1e-300)
             sizes[:, joint] = both[:, 0].std(), size[0], size[1], alike
-    return _Sizes(*sizes)
+    return sizes
 
 
 def _scaled(model: Model, joint: int | None, ratio: float) -> Finding:
