@@ -228,7 +228,7 @@ def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding
 
 
 def _sizes(rows: FitRows, stated: Array) -> Array:
-    """Sizes of each joint, (4, joints): standard deviation of the stated torque [N m or N], then three without friction.
+    """Sizes of each joint, (4, joints): standard deviation of the stated torque [N m or N], and three without friction.
 
     These are the stated torque and the effort with what friction could explain taken off, and their correlation.
     """
