@@ -13,17 +13,11 @@ from armid.robot.inertia import change_of_frame
 from armid.robot.robot import Robot
 
 _KINDS = {
-    "acceleration": kernel.ACCELERATION,
-    "velocity": kernel.VELOCITY,
-    "sign": kernel.SIGN,
-    "one": kernel.ONE,
-    "velocity_up": kernel.VELOCITY_UP,
-    "velocity_down": kernel.VELOCITY_DOWN,
-    "moving_up": kernel.MOVING_UP,
-    "moving_down": kernel.MOVING_DOWN,
-    "spring_stiffness": kernel.SPRING_STIFFNESS,
-    "spring_length": kernel.SPRING_LENGTH,
-    "position": kernel.POSITION,
+    name: getattr(kernel, name.upper())
+    for name in (
+        *("acceleration", "velocity", "sign", "one", "velocity_up", "velocity_down", "moving_up", "moving_down"),
+        *("spring_stiffness", "spring_length", "position"),
+    )
 }
 
 

@@ -97,7 +97,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
         "jnt_range",
     ):
         if not np.isfinite(getattr(model, field)).all():
-            raise DescriptionError(source, field, "holds values that are not finite")
+            raise FieldError(field, "holds values that are not finite")
     hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
     places: dict[int, tuple[int, Array]] = {0: (0, np.eye(4))}
     chosen = _chosen(source, model, chain)
@@ -116,7 +116,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
                 continue
             kind = int(model.jnt_type[index])
             if kind not in (hinge, slide):
-                raise DescriptionError(source, f"joint {name!r}", "is free or ball; hinge and slide are supported")
+                raise FieldError(f"joint {name!r}", "is free or ball; hinge and slide are supported")
             axis = placement(along(model.jnt_axis[index]), model.jnt_pos[index])
             near = frame @ axis @ _displacement(-float(model.qpos0[model.jnt_qposadr[index]]), kind == slide)
             joints.append(
@@ -133,7 +133,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
         if link:
             inertia[link - 1] += change_of_frame(frame) @ _body_inertia(source, model, body)
     if not joints:
-        raise DescriptionError(source, "<joint>", "none can move, so there are no links to identify")
+        raise FieldError("<joint>", "none can move, so there are no links to identify")
     _warn_of_the_rest(source, model)
     weightless = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     lower, upper, effort, damping, loss, armature = np.array(rows).T

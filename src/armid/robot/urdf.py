@@ -73,7 +73,7 @@ class _Reader:
         for edge in self.edges:
             if not chain and edge.kind not in (*_MOVING, "fixed"):
                 problem = f"has type {edge.kind!r}; {_SUPPORTED} are supported, others where the arm's joints are named"
-                raise DescriptionError(self.source, f"joint {edge.name!r}", problem)
+                raise FieldError(f"joint {edge.name!r}", problem)
         self.places: dict[str, _Place] = {}
         self.joints: list[Joint] = []
         self.meant: list[Joint] = []
@@ -91,9 +91,7 @@ class _Reader:
         for edge in self._outward(root_link):
             self._add(edge)
         if not self.joints:
-            raise DescriptionError(
-                self.source, "<joint>", f"none can move, so there are no links to identify; {_SUPPORTED} are supported"
-            )
+            raise FieldError("<joint>", f"none can move, so there are no links to identify; {_SUPPORTED} are supported")
         for name, element in self.links.items():
             self._add_inertia(name, element)
             self._add_capsules(name, element)
@@ -127,8 +125,7 @@ class _Reader:
                 problem = f"{where} names {other!r}, which is no joint of the file; it is locked at zero"
                 warnings.warn(ArmidWarning(f"{self.source}: {problem}"), stacklevel=4)
             ratio, offset = (
-                numbers(self.source, element, where, name, default, 1)[0]
-                for name, default in (("multiplier", "1"), ("offset", "0"))
+                numbers(element, where, name, default, 1)[0] for name, default in (("multiplier", "1"), ("offset", "0"))
             )
             result[edge.name] = Follows({other: ratio}, offset)
         self.chosen -= {name for name, one in result.items() if not any(one.ratios.values())}
@@ -140,18 +137,16 @@ class _Reader:
     def _refuse_xacro(self) -> None:
         for element in self.root.iter():
             if isinstance(element.tag, str) and "xacro" in element.tag:
-                raise DescriptionError(
-                    self.source, element.tag.split("}")[-1], "is a xacro macro; expand the file first (xacro in > out)"
-                )
+                raise FieldError(element.tag.split("}")[-1], "is a xacro macro; expand the file first (xacro in > out)")
 
     def _named(self, tag: str) -> dict[str, Element]:
         found: dict[str, Element] = {}
         for element in self.root.findall(tag):
             name = element.get("name")
             if not name:
-                raise DescriptionError(self.source, f"<{tag}>", "has no name")
+                raise FieldError(f"<{tag}>", "has no name")
             if name in found:
-                raise DescriptionError(self.source, f"{tag} {name!r}", "is defined twice")
+                raise FieldError(f"{tag} {name!r}", "is defined twice")
             found[name] = element
         return found
 
@@ -163,7 +158,7 @@ class _Reader:
             end = element.find(tag)
             link = end.get("link", "") if end is not None else ""
             if link not in self.links:
-                raise DescriptionError(self.source, where, f"names {link!r} as its {tag}, which is no link of the file")
+                raise FieldError(where, f"names {link!r} as its {tag}, which is no link of the file")
             ends.append(link)
         origin, meant, rounded = self._origin(element, where)
         return _Edge(name, kind, ends[0], ends[1], element, origin, meant, rounded)
@@ -172,8 +167,8 @@ class _Reader:
         origin = element.find("origin")
         if origin is None:
             return np.eye(4), np.eye(4), 0.0
-        xyz = numbers(self.source, origin, where, "xyz", "0 0 0", 3)
-        rpy = numbers(self.source, origin, where, "rpy", "0 0 0", 3)
+        xyz = numbers(origin, where, "xyz", "0 0 0", 3)
+        rpy = numbers(origin, where, "rpy", "0 0 0", 3)
         exact = [rounded_angle(text) for text in origin.get("rpy", "0 0 0").split()]
         meant = [angle if fixed is None else fixed for angle, fixed in zip(rpy, exact, strict=True)]
         error = max(abs(angle - fixed) for angle, fixed in zip(rpy, meant, strict=True))
@@ -183,24 +178,18 @@ class _Reader:
         children: set[str] = set()
         for edge in self.edges:
             if edge.child in children:
-                raise DescriptionError(
-                    self.source,
+                raise FieldError(
                     f"link {edge.child!r}",
                     "has two parent joints, which makes a loop; armid needs a tree, so remove one of them",
                 )
             children.add(edge.child)
         if not self.links:
-            raise DescriptionError(
-                self.source, "<link>", "there are none; a robot needs a base and at least one moving link"
-            )
+            raise FieldError("<link>", "there are none; a robot needs a base and at least one moving link")
         roots = [name for name in self.links if name not in children]
         if not roots:
-            raise DescriptionError(
-                self.source, "<joint>", "the links form a loop; armid needs a tree with one base link"
-            )
+            raise FieldError("<joint>", "the links form a loop; armid needs a tree with one base link")
         if len(roots) > 1:
-            raise DescriptionError(
-                self.source,
+            raise FieldError(
                 "<link>",
                 f"there are several base links ({', '.join(roots)}); join them or remove all but one",
             )
@@ -217,7 +206,7 @@ class _Reader:
             stack.extend(e for e in reversed(self.edges) if e.parent == edge.child)
         lost = [name for name in self.links if name not in seen]
         if lost:
-            raise DescriptionError(self.source, f"link {lost[0]!r}", "is part of a loop that does not reach the base")
+            raise FieldError(f"link {lost[0]!r}", "is part of a loop that does not reach the base")
 
     def _add(self, edge: _Edge) -> None:
         parent = self.places[edge.parent]
@@ -242,9 +231,9 @@ class _Reader:
         element = edge.element.find("axis")
         if element is None:
             return np.array([1.0, 0.0, 0.0])
-        axis = np.array(numbers(self.source, element, f"joint {edge.name!r}", "xyz", "1 0 0", 3))
+        axis = np.array(numbers(element, f"joint {edge.name!r}", "xyz", "1 0 0", 3))
         if np.linalg.norm(axis) < 1e-9:
-            raise DescriptionError(self.source, f"joint {edge.name!r}", "has an axis of zero length")
+            raise FieldError(f"joint {edge.name!r}", "has an axis of zero length")
         return axis
 
     def _limits(self, edge: _Edge) -> tuple[float, float, float, float]:
@@ -255,12 +244,12 @@ class _Reader:
             return (np.nan,) * 4
         # Missing attributes count as zero, as the format says; a zero range, speed or effort is a placeholder.
         names = ("lower", "upper", "velocity", "effort")
-        values = {name: numbers(self.source, element, where, name, "0", 1)[0] for name in names}
+        values = {name: numbers(element, where, name, "0", 1)[0] for name in names}
         lower, upper = values["lower"], values["upper"]
         if edge.kind == "continuous" or (lower == 0.0 and upper == 0.0):
             lower = upper = np.nan
         if lower > upper:
-            raise DescriptionError(self.source, where, f"has its limits reversed (lower {lower:g} > upper {upper:g})")
+            raise FieldError(where, f"has its limits reversed (lower {lower:g} > upper {upper:g})")
         velocity, effort = (values[name] if values[name] > 0.0 else np.nan for name in ("velocity", "effort"))
         return lower, upper, velocity, effort
 
@@ -269,7 +258,7 @@ class _Reader:
         if element is None:
             return 0.0, 0.0
         where = f"joint {edge.name!r}"
-        damping, friction = (numbers(self.source, element, where, key, "0", 1)[0] for key in ("damping", "friction"))
+        damping, friction = (numbers(element, where, key, "0", 1)[0] for key in ("damping", "friction"))
         return damping, friction
 
     def _add_inertia(self, name: str, element: Element) -> None:
@@ -280,10 +269,10 @@ class _Reader:
         where = f"link {name!r}"
         mass_element, tensor_element = inertial.find("mass"), inertial.find("inertia")
         if mass_element is None or tensor_element is None:
-            raise DescriptionError(self.source, where, "has an <inertial> without <mass> or <inertia>")
-        mass = numbers(self.source, mass_element, where, "value", "0", 1)[0]
+            raise FieldError(where, "has an <inertial> without <mass> or <inertia>")
+        mass = numbers(mass_element, where, "value", "0", 1)[0]
         keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        xx, xy, xz, yy, yz, zz = (numbers(self.source, tensor_element, where, key, "0", 1)[0] for key in keys)
+        xx, xy, xz, yy, yz, zz = (numbers(tensor_element, where, key, "0", 1)[0] for key in keys)
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         origin = self._origin(inertial, where)[0]
         rotation, com = origin[:3, :3], origin[:3, 3]
@@ -311,15 +300,15 @@ class _Reader:
     def _enclosing(self, where: str, shape: Element) -> list[Shape]:
         """Capsules around a shape, in its own frame; none if it cannot be read."""
         if shape.tag == "box":
-            return [around_box(np.array(numbers(self.source, shape, where, "size", "0 0 0", 3)))]
+            return [around_box(np.array(numbers(shape, where, "size", "0 0 0", 3)))]
         if shape.tag == "mesh":
-            scale = np.array(numbers(self.source, shape, where, "scale", "1 1 1", 3))
+            scale = np.array(numbers(shape, where, "scale", "1 1 1", 3))
             triangles = read_mesh(shape.get("filename", ""), self.folder)
             return [] if triangles is None else around_mesh(triangles * scale)
         if shape.tag not in ("cylinder", "sphere", "capsule"):
             return []
-        radius = numbers(self.source, shape, where, "radius", "0", 1)[0]
-        length = 0.0 if shape.tag == "sphere" else numbers(self.source, shape, where, "length", "0", 1)[0]
+        radius = numbers(shape, where, "radius", "0", 1)[0]
+        length = 0.0 if shape.tag == "sphere" else numbers(shape, where, "length", "0", 1)[0]
         half = np.array([0.0, 0.0, 0.5 * length])
         return [(-half, half, radius)]
 
@@ -337,18 +326,18 @@ class _Reader:
             )
 
 
-def numbers(source: str, element: Element, name: str, attribute: str, default: str, count: int) -> list[float]:
+def numbers(element: Element, name: str, attribute: str, default: str, count: int) -> list[float]:
     """Numbers in an attribute, as in ``xyz="0 0 1"``; `name` says whose element it is."""
     text = element.get(attribute, default)
     field = f"{name}: {attribute}={text!r}"
     try:
         values = [float(part) for part in text.split()]
     except ValueError:
-        raise DescriptionError(source, field, "is not a list of numbers") from None
+        raise FieldError(field, "is not a list of numbers") from None
     if len(values) != count:
-        raise DescriptionError(source, field, f"has {len(values)} numbers where {count} are needed")
+        raise FieldError(field, f"has {len(values)} numbers where {count} are needed")
     if not all(abs(value) <= LARGEST for value in values):
-        raise DescriptionError(source, field, "is not finite, or larger than anything in mechanics")
+        raise FieldError(field, "is not finite, or larger than anything in mechanics")
     return values
 
 
