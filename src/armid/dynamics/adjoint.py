@@ -72,136 +72,105 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
         state_bar[8 * BLOCK + b] += m * v2 + z0 * h1 - z1 * h0
 
 
-@compiled
-def adjoint_carry_revolute(R, p, state, carried, carried_bar, screw_bar, q_bar):
-    """Reverse `carry_revolute` for one screw; `carried` is the screw in the link's frame."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    p0, p1, p2 = p[0], p[1], p[2]
-    for b in range(BLOCK):
-        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-        x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
-        o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
-        linear = x0 * carried[BLOCK + b] - x1 * carried[b]
-        q_bar[b] += linear + o0 * carried[4 * BLOCK + b] - o1 * carried[3 * BLOCK + b]
-        t0, t1 = c * x0 - s * x1, s * x0 + c * x1
-        y0 = r00 * t0 + r01 * t1 + r02 * x2
-        y1 = r10 * t0 + r11 * t1 + r12 * x2
-        y2 = r20 * t0 + r21 * t1 + r22 * x2
-        t0, t1 = c * o0 - s * o1, s * o0 + c * o1
-        screw_bar[b] += y0
-        screw_bar[BLOCK + b] += y1
-        screw_bar[2 * BLOCK + b] += y2
-        screw_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * o2 + p1 * y2 - p2 * y1
-        screw_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * o2 + p2 * y0 - p0 * y2
-        screw_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * o2 + p0 * y1 - p1 * y0
+def _adjoint_carry(slides):
+    """Reverse of carrying a screw across a joint that slides or turns."""
+
+    @compiled
+    def adjoint_carry(R, p, state, carried, carried_bar, screw_bar, q_bar):
+        """Reverse `carry` for one screw; `carried` is the screw in the link's frame."""
+        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+        p0, p1, p2 = p[0], p[1], p[2]
+        for b in range(BLOCK):
+            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+            x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
+            o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
+            if slides:
+                p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
+                s, c = 0.0, 1.0
+                q_bar[b] += x0 * carried[4 * BLOCK + b] - x1 * carried[3 * BLOCK + b]
+            else:
+                linear = x0 * carried[BLOCK + b] - x1 * carried[b]
+                q_bar[b] += linear + o0 * carried[4 * BLOCK + b] - o1 * carried[3 * BLOCK + b]
+            t0, t1 = c * x0 - s * x1, s * x0 + c * x1
+            y0 = r00 * t0 + r01 * t1 + r02 * x2
+            y1 = r10 * t0 + r11 * t1 + r12 * x2
+            y2 = r20 * t0 + r21 * t1 + r22 * x2
+            t0, t1 = c * o0 - s * o1, s * o0 + c * o1
+            screw_bar[b] += y0
+            screw_bar[BLOCK + b] += y1
+            screw_bar[2 * BLOCK + b] += y2
+            screw_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * o2 + p1 * y2 - p2 * y1
+            screw_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * o2 + p2 * y0 - p0 * y2
+            screw_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * o2 + p0 * y1 - p1 * y0
+
+    return adjoint_carry
 
 
-@compiled
-def adjoint_carry_prismatic(R, p, state, carried, carried_bar, screw_bar, q_bar):
-    """Reverse `carry_prismatic` for one screw."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    for b in range(BLOCK):
-        q = state[9 * BLOCK + b]
-        p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
-        x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
-        o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
-        q_bar[b] += x0 * carried[4 * BLOCK + b] - x1 * carried[3 * BLOCK + b]
-        y0 = r00 * x0 + r01 * x1 + r02 * x2
-        y1 = r10 * x0 + r11 * x1 + r12 * x2
-        y2 = r20 * x0 + r21 * x1 + r22 * x2
-        screw_bar[b] += y0
-        screw_bar[BLOCK + b] += y1
-        screw_bar[2 * BLOCK + b] += y2
-        screw_bar[3 * BLOCK + b] += r00 * o0 + r01 * o1 + r02 * o2 + p1 * y2 - p2 * y1
-        screw_bar[4 * BLOCK + b] += r10 * o0 + r11 * o1 + r12 * o2 + p2 * y0 - p0 * y2
-        screw_bar[5 * BLOCK + b] += r20 * o0 + r21 * o1 + r22 * o2 + p0 * y1 - p1 * y0
+adjoint_carry_revolute, adjoint_carry_prismatic = _adjoint_carry(False), _adjoint_carry(True)
 
 
-@compiled
-def adjoint_outward_revolute(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
-    """Reverse `outward_revolute`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    p0, p1, p2 = p[0], p[1], p[2]
-    for b in range(BLOCK):
-        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-        qd = velocity[b]
-        w0 = state[b]
-        w1 = state[BLOCK + b]
-        e0 = state[3 * BLOCK + b] - w1 * qd
-        e1 = state[4 * BLOCK + b] + w0 * qd
-        W0, W1, W2 = state_bar[b], state_bar[BLOCK + b], state_bar[2 * BLOCK + b]
-        E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
-        A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
-        motion_bar[BLOCK + b] += W2 + E0 * w1 - E1 * w0
-        motion_bar[2 * BLOCK + b] += E2
-        W0 -= E1 * qd
-        W1 += E0 * qd
-        turned = W0 * w1 - W1 * w0 + E0 * e1 - E1 * e0
-        motion_bar[b] += turned + A0 * state[7 * BLOCK + b] - A1 * state[6 * BLOCK + b]
-        t0, t1 = c * A0 - s * A1, s * A0 + c * A1
-        a0 = r00 * t0 + r01 * t1 + r02 * A2
-        a1 = r10 * t0 + r11 * t1 + r12 * A2
-        a2 = r20 * t0 + r21 * t1 + r22 * A2
-        parent_bar[6 * BLOCK + b] += a0
-        parent_bar[7 * BLOCK + b] += a1
-        parent_bar[8 * BLOCK + b] += a2
-        t0, t1 = c * E0 - s * E1, s * E0 + c * E1
-        parent_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * E2 + p1 * a2 - p2 * a1
-        parent_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * E2 + p2 * a0 - p0 * a2
-        parent_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * E2 + p0 * a1 - p1 * a0
-        t0, t1 = c * W0 - s * W1, s * W0 + c * W1
-        v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
-        vp = v0 * p0 + v1 * p1 + v2 * p2
-        av = a0 * v0 + a1 * v1 + a2 * v2
-        ap = a0 * p0 + a1 * p1 + a2 * p2
-        parent_bar[b] += r00 * t0 + r01 * t1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
-        parent_bar[BLOCK + b] += r10 * t0 + r11 * t1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
-        parent_bar[2 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
+def _adjoint_outward(slides):
+    """Reverse of the step from a parent's state to the link's, across a joint that slides or turns."""
+
+    @compiled
+    def adjoint_outward(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
+        """Reverse `outward`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
+        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+        p0, p1, p2 = p[0], p[1], p[2]
+        for b in range(BLOCK):
+            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+            qd, w0, w1 = velocity[b], state[b], state[BLOCK + b]
+            W0, W1, W2 = state_bar[b], state_bar[BLOCK + b], state_bar[2 * BLOCK + b]
+            E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
+            A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
+            if slides:
+                p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
+                s, c = 0.0, 1.0
+                motion_bar[BLOCK + b] += 2.0 * (A0 * w1 - A1 * w0)
+                motion_bar[2 * BLOCK + b] += A2
+                W0 -= 2.0 * A1 * qd
+                W1 += 2.0 * A0 * qd
+            else:
+                e0, e1 = state[3 * BLOCK + b] - w1 * qd, state[4 * BLOCK + b] + w0 * qd
+                motion_bar[BLOCK + b] += W2 + E0 * w1 - E1 * w0
+                motion_bar[2 * BLOCK + b] += E2
+                W0 -= E1 * qd
+                W1 += E0 * qd
+                turned = W0 * w1 - W1 * w0 + E0 * e1 - E1 * e0
+                motion_bar[b] += turned + A0 * state[7 * BLOCK + b] - A1 * state[6 * BLOCK + b]
+            t0, t1 = c * A0 - s * A1, s * A0 + c * A1
+            a0 = r00 * t0 + r01 * t1 + r02 * A2
+            a1 = r10 * t0 + r11 * t1 + r12 * A2
+            a2 = r20 * t0 + r21 * t1 + r22 * A2
+            parent_bar[6 * BLOCK + b] += a0
+            parent_bar[7 * BLOCK + b] += a1
+            parent_bar[8 * BLOCK + b] += a2
+            t0, t1 = c * E0 - s * E1, s * E0 + c * E1
+            parent_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * E2 + p1 * a2 - p2 * a1
+            parent_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * E2 + p2 * a0 - p0 * a2
+            parent_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * E2 + p0 * a1 - p1 * a0
+            t0, t1 = c * W0 - s * W1, s * W0 + c * W1
+            v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
+            vp = v0 * p0 + v1 * p1 + v2 * p2
+            av = a0 * v0 + a1 * v1 + a2 * v2
+            ap = a0 * p0 + a1 * p1 + a2 * p2
+            parent_bar[b] += r00 * t0 + r01 * t1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
+            parent_bar[BLOCK + b] += r10 * t0 + r11 * t1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
+            parent_bar[2 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
+            if slides:
+                f0, f1, f2 = parent[3 * BLOCK + b], parent[4 * BLOCK + b], parent[5 * BLOCK + b]
+                spinning = a0 * (f1 * r22 - f2 * r12) + a1 * (f2 * r02 - f0 * r22) + a2 * (f0 * r12 - f1 * r02)
+                spinning += av * (v0 * r02 + v1 * r12 + v2 * r22)
+                motion_bar[b] += spinning - (a0 * r02 + a1 * r12 + a2 * r22) * (v0 * v0 + v1 * v1 + v2 * v2)
+
+    return adjoint_outward
 
 
-@compiled
-def adjoint_outward_prismatic(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
-    """Reverse `outward_prismatic`."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    for b in range(BLOCK):
-        q = state[9 * BLOCK + b]
-        qd = velocity[b]
-        p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
-        A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
-        W0 = state_bar[b] - 2.0 * A1 * qd
-        W1 = state_bar[BLOCK + b] + 2.0 * A0 * qd
-        W2 = state_bar[2 * BLOCK + b]
-        E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
-        motion_bar[BLOCK + b] += 2.0 * (A0 * state[BLOCK + b] - A1 * state[b])
-        motion_bar[2 * BLOCK + b] += A2
-        a0 = r00 * A0 + r01 * A1 + r02 * A2
-        a1 = r10 * A0 + r11 * A1 + r12 * A2
-        a2 = r20 * A0 + r21 * A1 + r22 * A2
-        v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
-        f0, f1, f2 = parent[3 * BLOCK + b], parent[4 * BLOCK + b], parent[5 * BLOCK + b]
-        av = a0 * v0 + a1 * v1 + a2 * v2
-        spinning = a0 * (f1 * r22 - f2 * r12) + a1 * (f2 * r02 - f0 * r22) + a2 * (f0 * r12 - f1 * r02)
-        spinning += av * (v0 * r02 + v1 * r12 + v2 * r22)
-        motion_bar[b] += spinning - (a0 * r02 + a1 * r12 + a2 * r22) * (v0 * v0 + v1 * v1 + v2 * v2)
-        parent_bar[6 * BLOCK + b] += a0
-        parent_bar[7 * BLOCK + b] += a1
-        parent_bar[8 * BLOCK + b] += a2
-        parent_bar[3 * BLOCK + b] += r00 * E0 + r01 * E1 + r02 * E2 + p1 * a2 - p2 * a1
-        parent_bar[4 * BLOCK + b] += r10 * E0 + r11 * E1 + r12 * E2 + p2 * a0 - p0 * a2
-        parent_bar[5 * BLOCK + b] += r20 * E0 + r21 * E1 + r22 * E2 + p0 * a1 - p1 * a0
-        vp = v0 * p0 + v1 * p1 + v2 * p2
-        ap = a0 * p0 + a1 * p1 + a2 * p2
-        parent_bar[b] += r00 * W0 + r01 * W1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
-        parent_bar[BLOCK + b] += r10 * W0 + r11 * W1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
-        parent_bar[2 * BLOCK + b] += r20 * W0 + r21 * W1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
+adjoint_outward_revolute, adjoint_outward_prismatic = _adjoint_outward(False), _adjoint_outward(True)
 
 
 @compiled

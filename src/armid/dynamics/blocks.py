@@ -89,72 +89,50 @@ def base_state(gravity, state):
         state[8 * BLOCK + b] = g2
 
 
-@compiled
-def outward_revolute(R, p, state, velocity, acceleration):
-    """Turn the parent's state into the link's, in place; R, p place the joint in the parent's frame."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    p0, p1, p2 = p[0], p[1], p[2]
-    for b in range(BLOCK):
-        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-        qd = velocity[b]
-        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
-        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
-        u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
-        a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
-        a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
-        a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
-        t0 = r00 * w0 + r10 * w1 + r20 * w2
-        t1 = r01 * w0 + r11 * w1 + r21 * w2
-        t2 = r02 * w0 + r12 * w1 + r22 * w2
-        x0 = c * t0 + s * t1
-        x1 = c * t1 - s * t0
-        state[b] = x0
-        state[BLOCK + b] = x1
-        state[2 * BLOCK + b] = t2 + qd
-        t0 = r00 * e0 + r10 * e1 + r20 * e2
-        t1 = r01 * e0 + r11 * e1 + r21 * e2
-        t2 = r02 * e0 + r12 * e1 + r22 * e2
-        state[3 * BLOCK + b] = c * t0 + s * t1 + x1 * qd
-        state[4 * BLOCK + b] = c * t1 - s * t0 - x0 * qd
-        state[5 * BLOCK + b] = t2 + acceleration[b]
-        t0 = r00 * a0 + r10 * a1 + r20 * a2
-        t1 = r01 * a0 + r11 * a1 + r21 * a2
-        t2 = r02 * a0 + r12 * a1 + r22 * a2
-        state[6 * BLOCK + b] = c * t0 + s * t1
-        state[7 * BLOCK + b] = c * t1 - s * t0
-        state[8 * BLOCK + b] = t2
+def _outward(slides):
+    """The step from a parent's state to the link's, across a joint that slides along its z axis or turns about it."""
+
+    @compiled
+    def outward(R, p, state, velocity, acceleration):
+        """Turn the parent's state into the link's, in place; R, p place the joint in the parent's frame."""
+        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+        p0, p1, p2 = p[0], p[1], p[2]
+        for b in range(BLOCK):
+            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+            qd = velocity[b]
+            if slides:  # by the displacement in row 9
+                p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
+                s, c = 0.0, 1.0
+            w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+            e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
+            u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
+            a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
+            a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
+            a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
+            t0 = r00 * w0 + r10 * w1 + r20 * w2
+            t1 = r01 * w0 + r11 * w1 + r21 * w2
+            x0, x1, x2 = c * t0 + s * t1, c * t1 - s * t0, r02 * w0 + r12 * w1 + r22 * w2
+            t0 = r00 * e0 + r10 * e1 + r20 * e2
+            t1 = r01 * e0 + r11 * e1 + r21 * e2
+            y0, y1, y2 = c * t0 + s * t1, c * t1 - s * t0, r02 * e0 + r12 * e1 + r22 * e2
+            t0 = r00 * a0 + r10 * a1 + r20 * a2
+            t1 = r01 * a0 + r11 * a1 + r21 * a2
+            a0, a1, a2 = c * t0 + s * t1, c * t1 - s * t0, r02 * a0 + r12 * a1 + r22 * a2
+            if slides:
+                a0, a1, a2 = a0 + 2.0 * x1 * qd, a1 - 2.0 * x0 * qd, a2 + acceleration[b]
+            else:
+                x2 += qd
+                y0, y1, y2 = y0 + x1 * qd, y1 - x0 * qd, y2 + acceleration[b]
+            state[b], state[BLOCK + b], state[2 * BLOCK + b] = x0, x1, x2
+            state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b] = y0, y1, y2
+            state[6 * BLOCK + b], state[7 * BLOCK + b], state[8 * BLOCK + b] = a0, a1, a2
+
+    return outward
 
 
-@compiled
-def outward_prismatic(R, p, state, velocity, acceleration):
-    """As `outward_revolute`, for a joint that slides along its z axis by the displacement in row 9."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    for b in range(BLOCK):
-        q = state[9 * BLOCK + b]
-        qd = velocity[b]
-        p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
-        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
-        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
-        u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
-        a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
-        a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
-        a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
-        x0 = r00 * w0 + r10 * w1 + r20 * w2
-        x1 = r01 * w0 + r11 * w1 + r21 * w2
-        x2 = r02 * w0 + r12 * w1 + r22 * w2
-        state[b] = x0
-        state[BLOCK + b] = x1
-        state[2 * BLOCK + b] = x2
-        state[3 * BLOCK + b] = r00 * e0 + r10 * e1 + r20 * e2
-        state[4 * BLOCK + b] = r01 * e0 + r11 * e1 + r21 * e2
-        state[5 * BLOCK + b] = r02 * e0 + r12 * e1 + r22 * e2
-        state[6 * BLOCK + b] = r00 * a0 + r10 * a1 + r20 * a2 + 2.0 * x1 * qd
-        state[7 * BLOCK + b] = r01 * a0 + r11 * a1 + r21 * a2 - 2.0 * x0 * qd
-        state[8 * BLOCK + b] = r02 * a0 + r12 * a1 + r22 * a2 + acceleration[b]
+outward_revolute, outward_prismatic = _outward(False), _outward(True)
 
 
 @compiled
@@ -165,54 +143,42 @@ def add_own_screw(prismatic, factor, screw):
         screw[row * BLOCK + b] += factor
 
 
-@compiled
-def carry_revolute(R, p, state, screws, count):
-    """Carry the first `count` screws from the parent's frame to the link's, in place, across a revolute joint."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    p0, p1, p2 = p[0], p[1], p[2]
-    for d in range(count):
-        screw = screws[d]
-        for b in range(BLOCK):
-            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-            z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
-            v0 = screw[b] + z1 * p2 - z2 * p1
-            v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
-            v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
-            t0 = r00 * v0 + r10 * v1 + r20 * v2
-            t1 = r01 * v0 + r11 * v1 + r21 * v2
-            screw[b] = c * t0 + s * t1
-            screw[BLOCK + b] = c * t1 - s * t0
-            screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
-            t0 = r00 * z0 + r10 * z1 + r20 * z2
-            t1 = r01 * z0 + r11 * z1 + r21 * z2
-            screw[3 * BLOCK + b] = c * t0 + s * t1
-            screw[4 * BLOCK + b] = c * t1 - s * t0
-            screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+def _carry(slides):
+    """The step of screws from a parent's frame to the link's, across a joint that slides or turns."""
+
+    @compiled
+    def carry(R, p, state, screws, count):
+        """Carry the first `count` screws from the parent's frame to the link's, in place."""
+        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+        p0, p1, p2 = p[0], p[1], p[2]
+        for d in range(count):
+            screw = screws[d]
+            for b in range(BLOCK):
+                s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+                if slides:
+                    p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
+                    s, c = 0.0, 1.0
+                z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
+                v0 = screw[b] + z1 * p2 - z2 * p1
+                v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
+                v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
+                t0 = r00 * v0 + r10 * v1 + r20 * v2
+                t1 = r01 * v0 + r11 * v1 + r21 * v2
+                screw[b] = c * t0 + s * t1
+                screw[BLOCK + b] = c * t1 - s * t0
+                screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
+                t0 = r00 * z0 + r10 * z1 + r20 * z2
+                t1 = r01 * z0 + r11 * z1 + r21 * z2
+                screw[3 * BLOCK + b] = c * t0 + s * t1
+                screw[4 * BLOCK + b] = c * t1 - s * t0
+                screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+
+    return carry
 
 
-@compiled
-def carry_prismatic(R, p, state, screws, count):
-    """As `carry_revolute`, across a prismatic joint."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    for d in range(count):
-        screw = screws[d]
-        for b in range(BLOCK):
-            q = state[9 * BLOCK + b]
-            p0, p1, p2 = p[0] + r02 * q, p[1] + r12 * q, p[2] + r22 * q
-            z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
-            v0 = screw[b] + z1 * p2 - z2 * p1
-            v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
-            v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
-            screw[b] = r00 * v0 + r10 * v1 + r20 * v2
-            screw[BLOCK + b] = r01 * v0 + r11 * v1 + r21 * v2
-            screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
-            screw[3 * BLOCK + b] = r00 * z0 + r10 * z1 + r20 * z2
-            screw[4 * BLOCK + b] = r01 * z0 + r11 * z1 + r21 * z2
-            screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
+carry_revolute, carry_prismatic = _carry(False), _carry(True)
 
 
 @compiled
