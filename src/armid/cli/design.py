@@ -18,9 +18,9 @@ from armid.cli.options import (
     finish,
     joints_from,
     output,
-    positive,
     robot_arguments,
     robot_from,
+    words,
 )
 from armid.errors import ArmidError
 
@@ -98,7 +98,6 @@ def design(options: argparse.Namespace) -> int:
     given = None
     if options.given is not None:
         given, what["noise"] = _given_information(options.given, robot, shape, what)
-    positive("--starts", options.starts)
     with display(options) as shown:
         plan = design(
             robot,
@@ -132,7 +131,7 @@ def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
     if options.to is not None:
         from armid.excitation.export_plan import check_kinds
 
-        options.to = [kind for word in options.to for kind in word.split(",")]
+        options.to = words(options.to)
         check_kinds(options.to, robot.n_joints)
     if options.pictures is not None:
         options.pictures = options.pictures or str(Path(options.output).parent)

@@ -192,8 +192,7 @@ def arm_choice(options: argparse.Namespace) -> dict[str, Any]:
     """What `ARM_CHOICE` says, for `load_robot`; nothing for commands without it, whose --joints mean others."""
     if not hasattr(options, "from_link"):
         return {}
-    names = [name for text in options.joints or () for name in text.split(",") if name]
-    return {"joints": names, "between": (options.from_link, options.to_link)}
+    return {"joints": words(options.joints), "between": (options.from_link, options.to_link)}
 
 
 def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -> list[Log]:
@@ -210,11 +209,16 @@ def streams_from(options: argparse.Namespace) -> list[LogStream]:
     return open_logs(options.logs, options.recipe, effort=options.effort)
 
 
-def joints_from(robot: Robot, words: Sequence[str]) -> list[int]:
-    """Indices, from 0, of the joints that numbers (from 1) or names say, with commas or blanks between them."""
+def words(given: Sequence[str] | None) -> list[str]:
+    """What an option lists with commas or blanks between."""
+    return [word.strip() for text in given or () for word in text.split(",") if word.strip()]
+
+
+def joints_from(robot: Robot, given: Sequence[str]) -> list[int]:
+    """Indices, from 0, of the joints that numbers (from 1) or names say."""
     from armid.experiment.drive import joint_number
 
-    return [joint_number(robot, word) for text in words for word in text.split(",") if word]
+    return [joint_number(robot, word) for word in words(given)]
 
 
 def motion_from(path: str) -> Plan | Trajectory:

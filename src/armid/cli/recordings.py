@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from armid.signals.doctor import Examination
 
 DEFAULT_RATE_HZ = 150.0
-SUFFIXES = (".parquet", ".csv", ".mcap")
 
 
 @command(
@@ -67,13 +66,13 @@ SUFFIXES = (".parquet", ".csv", ".mcap")
 )
 def simulate(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.logs import write_log
+    from armid.logs.files import check_target, write_log
 
     robot = robot_from(options)
     if (options.plan is None) == (options.points is None):
         raise ArmidError("give either a PLAN file or --points N")
-    if options.output and Path(options.output).suffix.lower() not in SUFFIXES:
-        raise ArmidError(f"{options.output}: has no known ending; use one of: {', '.join(SUFFIXES)}")
+    if options.output:
+        check_target(options.output)
     motion = None if options.plan is None else _motion(options.plan, robot)
     arm = _arm(robot, motion, options)
     log = _driven(arm, motion, options)

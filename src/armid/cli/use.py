@@ -29,9 +29,10 @@ from armid.cli.options import (
     positive,
     robot_arguments,
     robot_from,
+    words,
     written,
 )
-from armid.errors import ArmidError, UnknownNameError
+from armid.errors import ArmidError
 from armid.progress import watch_progress
 
 if TYPE_CHECKING:
@@ -175,9 +176,6 @@ def _rate(text: str) -> float:
     return rate
 
 
-CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
-
-
 @command(
     "track",
     "follow a tool path with PID, feed-forward and computed torque",
@@ -186,7 +184,7 @@ CONTROLLERS = ("pid", "feedforward", "computed-torque", "nominal")
     FIT,
     arg("path PATH", "pa10-figure, or a CSV of tool poses: time,x,y,z,qw,qx,qy,qz", values="pa10-figure"),
     arg("--robot ROBOT", "description of the arm to drive (default: the fit's own)", values=ROBOTS),
-    arg("--controller NAME...", "{values} (default: all there can be)", values="armid.cli.use:CONTROLLERS"),
+    arg("--controller NAME...", "{values} (default: all there can be)", values="armid.control.track:CONTROLLERS"),
     arg("--bandwidth HZ...", "one, or one per joint (default: graded by friction)", float),
     arg("--cycle S", "of the controllers", default=0.0025),
     arg("--laps N", "of a closed path", default=1),
@@ -201,10 +199,9 @@ def track(options: argparse.Namespace) -> int:
     from armid.control.tracking import error_figure, path_figure, torque_figure
     from armid.escaping import file_name
 
-    names = _names(options.controller)
     positive("--cycle", options.cycle)
     fit = fit_from(options)
-    comparison = _compare(fit, _arm_of(fit, options), names, options)
+    comparison = _compare(fit, _arm_of(fit, options), options)
     done = sorted((run for run in comparison.runs if run.completed), key=lambda run: run.mean_tool_error)
     drawn: dict[str, Callable[[], Figure]] = {
         "path": lambda: path_figure(comparison),
@@ -218,18 +215,6 @@ def track(options: argparse.Namespace) -> int:
     data["runs"] = [{key: value for key, value in run.items() if key != "series"} for run in data["runs"]]
     good = all(run.completed for run in comparison.runs if "nominal" not in run.title)
     return finish(options, data, comparison.summary(), files, good=good)
-
-
-def _names(given: list[str] | None) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    names = tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
-    for name in names:
-        if name not in CONTROLLERS:
-            raise UnknownNameError("--controller", name, CONTROLLERS)
-    if not names:
-        raise ArmidError(f"--controller {' '.join(given)!r}: names none; choose of {', '.join(CONTROLLERS)}")
-    return names
 
 
 def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
@@ -250,7 +235,7 @@ def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
     return robot.with_gravity(fit.robot.gravity)
 
 
-def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: argparse.Namespace) -> TrackingComparison:
+def _compare(fit: Fit, robot: Robot, options: argparse.Namespace) -> TrackingComparison:
     from armid.control.track import compare_controllers
 
     with watch_progress(display(options)):
@@ -258,7 +243,7 @@ def _compare(fit: Fit, robot: Robot, names: tuple[str, ...] | None, options: arg
             fit,
             robot,
             options.path,
-            controllers=names,
+            controllers=list(dict.fromkeys(words(options.controller))),
             bandwidth_hz=options.bandwidth,
             cycle_s=options.cycle,
             laps=options.laps,
@@ -284,11 +269,9 @@ def export(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.exporting import export
 
-    formats = [name.strip() for text in options.to for name in text.split(",") if name.strip()]
-    folder, history = Path(options.output), {"files_sha256": hashes([options.fit])}
-    done = export(
-        fit_from(options), formats, folder, urdf=options.urdf, mjcf=options.mjcf, seed=options.seed, history=history
-    )
+    folder, given = Path(options.output), {"urdf": options.urdf, "mjcf": options.mjcf, "seed": options.seed}
+    history = {"files_sha256": hashes([options.fit])}
+    done = export(fit_from(options), words(options.to), folder, **given, history=history)
     data = done.to_data()
     shown = {
         "robot": done.robot,

@@ -14,6 +14,7 @@ from armid.control.controllers import PID, ComputedTorque, Controller, FeedForwa
 from armid.control.reference import Reference, path_reference, tool_path
 from armid.control.tracking import Computing, Tracking, TrackingComparison
 from armid.dynamics.kinematics import tool_frame
+from armid.errors import UnknownNameError
 from armid.estimation.fit import Fit
 from armid.experiment.drive import Arm, Recording, State, Timing, check_arm, move_to
 from armid.experiment.settings import Sensors
@@ -209,6 +210,8 @@ def _controllers(names: Sequence[str] | None, model: ControlModel, robot: Robot)
     }
     made, notes = [], []
     for name in names or CONTROLLERS:
+        if name not in makers:
+            raise UnknownNameError("controller", name, CONTROLLERS)
         try:
             made.append(makers[name]())
         except ControlError as error:
