@@ -10,8 +10,8 @@ import pytest
 import armid
 from armid.logs import Log, LogInfo, write_log
 from armid.logs.log import LogStream
-from armid.signals import long, process
-from armid.signals.long import Stored
+from armid.signals import dataset, process
+from armid.signals.dataset import Stored
 from tests.estimation.virtual_arms import arm, mujoco_torque
 
 RATE_HZ = 100.0
@@ -61,8 +61,8 @@ def test_pieces_tell_what_the_whole_tells(monkeypatch):
     robot = arm("ir361")
     log = wandering(robot, 90.0)
     whole = armid.identify(robot, process(log, robot=robot), friction="linear")
-    monkeypatch.setattr(long, "PIECE", 2500)
-    monkeypatch.setattr(long, "WHOLE", 5000)
+    monkeypatch.setattr(dataset, "PIECE", 2500)
+    monkeypatch.setattr(dataset, "WHOLE", 5000)
     data = process(as_stream(log), robot=robot)
     assert isinstance(data.q, Stored)
     assert len(data.time) == len(log)

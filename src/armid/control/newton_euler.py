@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.dynamics import kernel
-from armid.dynamics.layout import frame_changes
 from armid.dynamics.model import Model
+from armid.dynamics.parameters import frame_changes
 
 RIGID = ("inertial", "rotor")
 _compiled: Any = njit(error_model="numpy", cache=True, nogil=True)

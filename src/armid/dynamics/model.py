@@ -13,8 +13,7 @@ from armid.arrays import Array
 from armid.display import short
 from armid.dynamics import kernel
 from armid.dynamics.blocks import BLOCK
-from armid.dynamics.layout import columns_of, frame_changes, tree_of
-from armid.dynamics.parameters import Parameter, parameters_of
+from armid.dynamics.parameters import Parameter, columns_of, frame_changes, parameters_of, tree_of
 from armid.dynamics.threads import over_samples
 from armid.errors import ArmidError, DataShapeError, DescriptionError, UnknownNameError, nearest
 from armid.robot.robot import Robot

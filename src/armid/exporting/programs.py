@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armid.arrays import Array
-from armid.dynamics.layout import frame_changes, tree_of
-from armid.dynamics.parameters import FRICTION, CoupledRotor, Local
+from armid.dynamics.parameters import FRICTION, CoupledRotor, Local, frame_changes, tree_of
 from armid.estimation.fit import STANDSTILL
 from armid.exporting.arm import IdentifiedArm
 from armid.exporting.exporter import ProofError

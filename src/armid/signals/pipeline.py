@@ -18,9 +18,8 @@ from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream, wi
 from armid.notes import Note, note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
-from armid.signals.dataset import Dataset
+from armid.signals.dataset import Dataset, joined, pieces, whole_or_stream
 from armid.signals.filtering import LowPass
-from armid.signals.long import joined, pieces, whole_or_stream
 from armid.signals.period import Period, PeriodSearch, find_period, intact_periods, steady_periods
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.files import plain
 from armid.notes import Note, note
 from armid.signals.problems import plural
 from armid.signals.words import finding_entry, sentence
@@ -78,16 +79,8 @@ class Finding:
 
     def as_data(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "joint": self.joint,
-            "where": {**asdict(self.where), "rows": list(self.where.rows)},
-            "confidence": round(self.confidence, 3),
-            "what": self.what,
-            "advice": self.advice,
-            "values": dict(self.values),
-        }
+        said = {"confidence": round(self.confidence, 3), "what": self.what, "advice": self.advice}
+        return {name: value for name, value in (plain(self) | said).items() if name != "variant"}
 
 
 def found(
@@ -182,13 +175,8 @@ class Examination:
 
     def as_data(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        facts = asdict(self.facts)
-        return {
-            "source": self.source,
-            "usable": self.usable,
-            "facts": {**facts, "channels": list(self.facts.channels), "joints": list(facts["joints"])},
-            "findings": [finding.as_data() for finding in self.findings],
-        }
+        findings = [finding.as_data() for finding in self.findings]
+        return {"source": self.source, "usable": self.usable, "facts": plain(self.facts), "findings": findings}
 
     def summary(self) -> str:
         """For people."""
