@@ -48,7 +48,7 @@ def log_det_from_the_last_link(robot, trajectory):
     W = model.regressor(*random_motion(robot, 200, np.random.default_rng(0)), names).reshape(-1, len(names))
     size = np.linalg.norm(W, axis=0)
     alive = [i for i in reversed(range(len(names))) if size[i] > 1e-11 * size.max()]
-    kept = [alive[k] for k in _choose(W[:, alive] / size[alive], list(range(len(alive)))).kept]
+    kept = [alive[k] for k in _choose(W[:, alive] / size[alive], list(range(len(alive))))[0]]
     _, motion = trajectory.sample(51.2)
     V = armid.Model(robot).regressor(*motion, [names[i] for i in kept]).reshape(-1, len(kept))
     return np.linalg.slogdet(V.T @ V / 512)[1]

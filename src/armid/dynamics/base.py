@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,9 +139,11 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
     zero = _zero_columns(names, kinds, size)
     order = [names.index(name) for name in _preference(exact, names)]
-    choice = _choose(stacked[:, ~zero] / size[~zero], [int(np.sum(~zero[:i])) for i in order if not zero[i]])
+    chosen, weakest, strongest = _choose(
+        stacked[:, ~zero] / size[~zero], [int(np.sum(~zero[:i])) for i in order if not zero[i]]
+    )
     alive = np.flatnonzero(~zero)
-    kept = np.sort(alive[choice.kept])
+    kept = np.sort(alive[chosen])
     matrix = np.zeros((len(kept), len(names)))
     matrix[:, alive] = _grouping(stacked, kept, alive, size)
     return BaseParameters(
@@ -151,8 +152,8 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
         kept=tuple(names[i] for i in kept),
         matrix=matrix,
         no_effect=tuple(name for name, is_zero in zip(names, zero, strict=True) if is_zero),
-        weakest_kept=choice.weakest_kept,
-        strongest_absorbed=choice.strongest_absorbed,
+        weakest_kept=weakest,
+        strongest_absorbed=strongest,
     )
 
 
@@ -187,14 +188,11 @@ def _direction(joint: Joint) -> str:
     return "xyz"[int(np.argmax(np.abs(axis_in_link)))]
 
 
-class _Choice(NamedTuple):
-    kept: list[int]
-    weakest_kept: float
-    strongest_absorbed: float
+def _choose(columns: Array, order: list[int]) -> tuple[list[int], float, float]:
+    """Indices of independent columns, taken in `order`, by Gram-Schmidt with reorthogonalisation; unit columns.
 
-
-def _choose(columns: Array, order: list[int]) -> _Choice:
-    """Indices of independent columns, taken in `order`, by Gram-Schmidt with reorthogonalisation; unit columns."""
+    Beside them what is left of the weakest one, and of the strongest that is none.
+    """
     basis = np.zeros((columns.shape[0], 0))
     kept: list[int] = []
     weakest, strongest = 1.0, 0.0
@@ -209,7 +207,7 @@ def _choose(columns: Array, order: list[int]) -> _Choice:
             basis = np.column_stack([basis, rest / left])
         else:
             strongest = max(strongest, left)
-    return _Choice(kept, weakest, strongest)
+    return kept, weakest, strongest
 
 
 def _grouping(stacked: Array, kept: Indices, alive: Indices, size: Array) -> Array:

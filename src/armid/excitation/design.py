@@ -94,16 +94,16 @@ def design(
             "choose other parameters (`armid model` shows which there are) or let more joints move"
         )
     deadline = began + (np.inf if budget is None else budget)
-    found = best_of(problem, seeds, iterations, deadline, workers, progress, keep_on_interrupt)
-    if found.x is None:
+    found, stopped = best_of(problem, seeds, iterations, deadline, workers, progress, keep_on_interrupt)
+    if found is None:
         raise ArmidError(f"{robot.name}: no trajectory keeps all limits; {in_the_way(problem)}")
-    x = _shrunk(problem, found.x, options.get("limits") or robot.limits)
+    x = _shrunk(problem, found, options.get("limits") or robot.limits)
     trajectory = problem.variables.series(x)
     used = _with_defaults(options)
     criterion, rate_hz = problem.criterion, used["rate_hz"]
     search: dict[str, Any] = {"starts": starts, "iterations": iterations, "budget": budget, "seed": seed}
-    if found.interrupted:
-        search["stopped"] = f"after {found.done} of {found.total} starts"
+    if stopped:
+        search["stopped"] = stopped
     information, samples = problem.sharp_information(x), problem.samples
     return Plan(
         robot=robot.name,

@@ -71,22 +71,6 @@ class Standing:
     violation: float
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What all searches together have found.
-
-    Attributes:
-        x: the best solution, None if nothing feasible was found.
-        done, total: searches that came to their end, and how many there were to be.
-        interrupted: whether somebody stopped them.
-    """
-
-    x: Array | None
-    done: int
-    total: int
-    interrupted: bool = False
-
-
 #: Called after every start.
 Progress = Callable[[Standing], None]
 
@@ -258,8 +242,11 @@ def best_of(
     count: int | None,
     progress: Progress | None,
     keep_on_interrupt: bool,
-) -> Found:
+) -> tuple[Array | None, str]:
     """Best solution of all starts and of hops from the best of them; an interruption keeps it, if that is wanted.
+
+    Returns:
+        The solution, None if nothing feasible was found; and in words when somebody stopped the search, or nothing.
 
     Raises:
         KeyboardInterrupt: it is not wanted, or no start has ended, or none has found anything.
@@ -267,7 +254,7 @@ def best_of(
     results: dict[int, SearchResult] = {}
     cut: set[int] = set()  # ended by an interruption
     hops, total = len(seeds) // _STARTS_PER_HOP, searches(len(seeds))
-    interrupted = False
+    stopped = ""
 
     def take(index: int, result: SearchResult, cut_short: bool) -> None:
         results[index] = result
@@ -286,12 +273,12 @@ def best_of(
             jobs = [partial(_by_hops, problem, seeds[index] + 1, iterations, x, hops) for index, x in chosen]
             run_all(jobs, len(seeds), deadline, take)
     except KeyboardInterrupt:
-        interrupted = True
+        stopped = f"after {len(results) - len(cut)} of {total} starts"
         found = any(result.x is not None for result in results.values())
         if not keep_on_interrupt or not found or len(results) == len(cut):
             raise
     best = min(results, key=lambda index: (results[index].rank, index), default=None)
-    return Found(None if best is None else results[best].x, len(results) - len(cut), total, interrupted)
+    return None if best is None else results[best].x, stopped
 
 
 def searches(starts: int) -> int:
