@@ -5,6 +5,8 @@ adjoint reverses the function of that name in `blocks`, adding to the cotangents
 link are linear in its inertial parameters, so that their cotangents act like the parameters of a virtual body.
 """
 
+from typing import Any
+
 import numpy as np
 
 from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, load, rotor_moment
@@ -72,7 +74,7 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
         state_bar[8 * BLOCK + b] += m * v2 + z0 * h1 - z1 * h0
 
 
-def _adjoint_carry(slides):
+def _adjoint_carry(slides: bool) -> Any:
     """Reverse of carrying a screw across a joint that slides or turns."""
 
     @compiled
@@ -111,7 +113,7 @@ def _adjoint_carry(slides):
 adjoint_carry_revolute, adjoint_carry_prismatic = _adjoint_carry(False), _adjoint_carry(True)
 
 
-def _adjoint_outward(slides):
+def _adjoint_outward(slides: bool) -> Any:
     """Reverse of the step from a parent's state to the link's, across a joint that slides or turns."""
 
     @compiled

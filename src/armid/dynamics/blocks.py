@@ -89,7 +89,7 @@ def base_state(gravity, state):
         state[8 * BLOCK + b] = g2
 
 
-def _outward(slides):
+def _outward(slides: bool) -> Any:
     """The step from a parent's state to the link's, across a joint that slides along its z axis or turns about it."""
 
     @compiled
@@ -143,7 +143,7 @@ def add_own_screw(prismatic, factor, screw):
         screw[row * BLOCK + b] += factor
 
 
-def _carry(slides):
+def _carry(slides: bool) -> Any:
     """The step of screws from a parent's frame to the link's, across a joint that slides or turns."""
 
     @compiled

@@ -372,7 +372,9 @@ def _ratio(file: _RecipeFile, joints: int) -> Array | None:
     _refuse(rows and ratios is not None, "coupling_matrix", both)
     if rows:
         return coupling_matrix("coupling_matrix", rows, joints)
-    return ratios and coupling_matrix("gear_ratio", np.diag(ratios.over(joints, "gear_ratio")).tolist(), joints)
+    if ratios is None:
+        return None
+    return coupling_matrix("gear_ratio", np.diag(ratios.over(joints, "gear_ratio")).tolist(), joints)
 
 
 def _window(key: str, value: list[Any] | None) -> tuple[Any, Any] | None:
