@@ -77,7 +77,7 @@ def _sweeps(
 ) -> list[tuple[int, FrictionPoints, FrictionRun | None]]:
     """Drive the virtual robot; a run keeps the mounting as seen from the robot's own, and not its log."""
     from armid.estimation.single_joint.friction_points import friction_points
-    from armid.experiment.friction_runs import friction_sweep, pa10_speeds, powerball_speeds
+    from armid.experiment.friction_runs import default_speeds, friction_sweep, powerball_speeds
     from armid.experiment.gravity_free import gravity_free
 
     robot = virtual_arm(robot, options).robot
@@ -85,8 +85,7 @@ def _sweeps(
     for k, index in enumerate(joints):
         law = robot.friction[index].law if robot.friction else ""
         slow = options.grid == "powerball" or (options.grid is None and law == "hyperbolic")
-        fastest = float(robot.limits.velocity[index])
-        speeds = powerball_speeds() if slow or fastest != fastest else pa10_speeds(fastest)
+        speeds = powerball_speeds() if slow else default_speeds(robot, index)
         posture = gravity_free(robot, index + 1)
         mounted = robot.with_gravity(posture.gravity)
         with watch_progress(display(options, f"{k + 1}/{len(joints)} ")):

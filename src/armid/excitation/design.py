@@ -213,7 +213,7 @@ def design_problem(
     _check_posture(robot, rest, limits or robot.limits)
     model = Model(robot)
     names = _columns(model, parameters, moving)
-    weights = _weights(robot, noise, moving)
+    weights = torque_weights(robot, noise, joints)
     known, notes = known_limits(model, limits or robot.limits, checks, [constraint.name for constraint in constraints])
     return DesignProblem(
         model=model,
@@ -240,22 +240,21 @@ def gathered_information(plan: Plan, robot: Robot, shape: Fourier, **options: An
         raise ArmidError(f"the plan is for {plan.robot} ({len(plan.joint_names)} joints), not for {robot.name}")
     problem = design_problem(robot, shape, **options)
     _, motion = plan.trajectory.sample(plan.rate_hz)
-    used, earlier = _with_defaults(options), plan.options.get("joints")
-    measured = range(robot.n_joints) if earlier is None else [number - 1 for number in earlier]
-    weights = _weights(robot, used["noise"], measured) * len(motion.q) / (shape.period * used["rate_hz"])
+    used = _with_defaults(options)
+    weights = torque_weights(robot, used["noise"], plan.options.get("joints"))
+    weights *= len(motion.q) / (shape.period * used["rate_hz"])
     return Sensitivity(problem.model, problem.parameters, width=0.0).information(motion, weights)
 
 
-def _weights(robot: Robot, noise: ArrayLike | None, measured: Sequence[int]) -> Array:
-    """Inverse variance of each joint's torque, 0 for joints that are not measured."""
+def torque_weights(robot: Robot, noise: ArrayLike | None, joints: Sequence[int] | None) -> Array:
+    """Inverse variance of each joint's torque, 0 for those that are not measured: other ones than these numbers."""
     deviation = np.ones(robot.n_joints) if noise is None else np.asarray(noise, dtype=float)
     if deviation.shape != (robot.n_joints,):
         raise ArmidError(f"noise has {deviation.size} numbers; {robot.n_joints} are needed, one per joint")
     if not np.all((deviation > 0.0) & np.isfinite(deviation)):
         raise ArmidError(f"noise is {deviation.tolist()}; standard deviations of torque must be positive and finite")
-    weights = np.zeros(robot.n_joints)
-    weights[list(measured)] = 1.0 / np.square(deviation[list(measured)])
-    return weights
+    measured = np.ones(robot.n_joints) if joints is None else np.isin(np.arange(1, robot.n_joints + 1), joints)
+    return np.asarray(measured / np.square(deviation))
 
 
 def _check_frequencies(shape: Fourier, rate_hz: float, resonance_hz: float | None) -> None:

@@ -16,6 +16,7 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError
 from armid.excitation.criteria import Conditioning, conditioning
+from armid.excitation.design import torque_weights
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
 from armid.figures import Block, Figure, Panel, band, level, line, span
@@ -157,7 +158,8 @@ def spectrum_figure(plan: Plan, robot: Robot) -> Picture:
 def singular_value_figure(plan: Plan, robot: Robot) -> Picture:
     """Singular values of the column-scaled regressor, beside those of random trajectories within the same limits."""
     series = _checked(plan, robot)
-    sensitivity, weights = Sensitivity(Model(robot), plan.parameters), _weights(plan, robot)
+    sensitivity = Sensitivity(Model(robot), plan.parameters)
+    weights = torque_weights(robot, plan.options.get("noise"), plan.options.get("joints"))
 
     def describe(trajectory: FourierSeries) -> Conditioning:
         motion = trajectory.at(np.arange(_SAMPLES) * trajectory.duration / _SAMPLES)
@@ -301,13 +303,6 @@ def _gain_sentence(plan: Plan, after: Conditioning, before: Conditioning, log_de
 def _figure(value: float) -> str:
     """A condition number with three digits, without exponent."""
     return f"{float(f'{value:.3g}'):g}" if value < 1e6 else "infinite" if np.isinf(value) else f"{value:.1e}"
-
-
-def _weights(plan: Plan, robot: Robot) -> Array:
-    """Inverse variance of each joint's torque as in the design: nothing is measured on joints that rest."""
-    joints, noise = plan.options.get("joints"), plan.options.get("noise")
-    measured = np.ones(robot.n_joints) if joints is None else np.isin(np.arange(1, robot.n_joints + 1), joints)
-    return measured * (1.0 if noise is None else 1.0 / np.square(np.asarray(noise, dtype=float)))
 
 
 def _arm(robot: Robot, q: Array) -> Array:
