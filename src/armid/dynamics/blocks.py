@@ -113,21 +113,29 @@ def _outward(slides: bool) -> Any:
             a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
             t0 = r00 * w0 + r10 * w1 + r20 * w2
             t1 = r01 * w0 + r11 * w1 + r21 * w2
-            x0, x1, x2 = c * t0 + s * t1, c * t1 - s * t0, r02 * w0 + r12 * w1 + r22 * w2
+            t2 = r02 * w0 + r12 * w1 + r22 * w2
+            x0 = c * t0 + s * t1
+            x1 = c * t1 - s * t0
+            turn, spin = (0.0, 0.0) if slides else (qd, acceleration[b])
+            state[b] = x0
+            state[BLOCK + b] = x1
+            state[2 * BLOCK + b] = t2 + turn
             t0 = r00 * e0 + r10 * e1 + r20 * e2
             t1 = r01 * e0 + r11 * e1 + r21 * e2
-            y0, y1, y2 = c * t0 + s * t1, c * t1 - s * t0, r02 * e0 + r12 * e1 + r22 * e2
+            t2 = r02 * e0 + r12 * e1 + r22 * e2
+            state[3 * BLOCK + b] = c * t0 + s * t1 + x1 * turn
+            state[4 * BLOCK + b] = c * t1 - s * t0 - x0 * turn
+            state[5 * BLOCK + b] = t2 + spin
             t0 = r00 * a0 + r10 * a1 + r20 * a2
             t1 = r01 * a0 + r11 * a1 + r21 * a2
-            a0, a1, a2 = c * t0 + s * t1, c * t1 - s * t0, r02 * a0 + r12 * a1 + r22 * a2
+            t2 = r02 * a0 + r12 * a1 + r22 * a2
+            state[6 * BLOCK + b] = c * t0 + s * t1
+            state[7 * BLOCK + b] = c * t1 - s * t0
+            state[8 * BLOCK + b] = t2
             if slides:
-                a0, a1, a2 = a0 + 2.0 * x1 * qd, a1 - 2.0 * x0 * qd, a2 + acceleration[b]
-            else:
-                x2 += qd
-                y0, y1, y2 = y0 + x1 * qd, y1 - x0 * qd, y2 + acceleration[b]
-            state[b], state[BLOCK + b], state[2 * BLOCK + b] = x0, x1, x2
-            state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b] = y0, y1, y2
-            state[6 * BLOCK + b], state[7 * BLOCK + b], state[8 * BLOCK + b] = a0, a1, a2
+                state[6 * BLOCK + b] += 2.0 * x1 * qd
+                state[7 * BLOCK + b] -= 2.0 * x0 * qd
+                state[8 * BLOCK + b] += acceleration[b]
 
     return outward
 
