@@ -81,7 +81,7 @@ def test_ur10e_with_smooth_friction(data, which):
     2.5 % with a standard error of 13 %.
     """
     chosen, linear = (nrms(trained(data, "ur10e", kind)[2], data, which) for kind in ("auto", "linear"))
-    assert chosen.mean() <= {"ptp": 3.7, "50sec": 3.05}[which]
+    assert chosen.mean() <= {"ptp": 3.7, "50sec": 3.005}[which]
     assert np.all(chosen <= 1.02 * linear)
     assert chosen.mean() < 0.85 * linear.mean()
 
@@ -117,7 +117,7 @@ def test_smooth_friction_is_not_worse_on_other_motion(data, name, train, others,
             ours, theirs = (validate(fit, log, low_pass_hz=low_pass_hz, nominal=False) for fit in (smooth, linear))
             assert ours.relative_error <= bar * theirs.relative_error
             joints = np.array([a.nrms_moving / b.nrms_moving for a, b in zip(ours.joints, theirs.joints, strict=True)])
-            assert np.all(joints[inside] < 1.12)
+            assert np.all(joints[inside] < 1.1)
 
 
 @pytest.mark.parametrize("friction", ["linear", "auto"])

@@ -213,6 +213,36 @@ def test_held_out_data_judge_between_linear_and_smooth():
     assert costs[1.0][0] > costs[1.0][1] + 100.0
 
 
+def test_held_out_cost_is_that_of_the_dense_normal():
+    """Each fold given the others, as the joint normal distribution of all rows has it (SciPy)."""
+    rng = np.random.default_rng(4)
+    columns = rng.normal(size=(30, 6))
+    y = columns @ rng.normal(size=6) + 0.5 * rng.normal(size=30)
+    folds = []
+    for rows in np.split(np.arange(30), 3):
+        folds.append(Grams.zero(1, 6))
+        folds[-1].add(0, columns[rows], y[rows])
+    labels, every = ["", *["u"] * 5], np.ones(6, dtype=bool)
+    found = variance_components(sum(folds[1:], folds[0]), labels, {"u": 1.0})
+    prior = np.diag([1e5, *[found.groups["u"]] * 5])
+    spread = columns @ prior @ columns.T + found.noise[0] * np.eye(30)
+    wanted = 0.0
+    for rows in np.split(np.arange(30), 3):
+        others = np.setdiff1d(np.arange(30), rows)
+        ahead = multivariate_normal(np.zeros(30), spread).logpdf(y)
+        wanted -= 2.0 * (ahead - multivariate_normal(np.zeros(20), spread[np.ix_(others, others)]).logpdf(y[others]))
+    assert held_out_cost(folds, labels, {"u": 1.0}, every) == pytest.approx(wanted - 30 * np.log(2 * np.pi), abs=0.01)
+
+
+def test_an_arm_that_sticks_has_no_delay(tmp_path):
+    """Joints that stick change friction's sides late: that is found as such, and not as a delay of all torque."""
+    arm = random_arm(102, tmp_path)
+    stand = Stand(arm.robot, loop_hz=arm.loop_hz)
+    fit = MixedEffects().fit(stand.robot, stand.data(1001))
+    assert fit.delay_s.max() < 2e-3
+    assert np.median(fit.friction_lag_s) > 1e-3
+
+
 def test_torque_in_other_units_is_the_same_arm(frictionless):
     """Torque times 1e6 or 1e-6 changes no base parameter by more than a tenth of its standard deviation."""
     fit = MixedEffects().fit(frictionless.robot, frictionless.data(0))

@@ -207,6 +207,7 @@ def rich_fit():
         load_values={name: values[name] for name in fit.torque_model.model.base.kept} if inertial else None,
         known_torque=known,
         delay_s=np.array([0.0, 0.002, 0.0, 0.001, 0.0, 0.0]),
+        friction_lag_s=np.array([0.004, 0.003, 0.0, 0.0, 0.0, 0.0]),
     )
 
 

@@ -71,7 +71,7 @@ def check(name, length, rates, contacts, within):
     training, test = quiet(name, 12, length, 0), quiet(name, 24, length, 100)
     figures = {}
     for stated in rates:
-        limits = calibrate(fit, training, false_alarms=stated, leave_out=False)
+        limits = calibrate(fit, training, false_alarms=stated)
         observed = rate(fit, limits, test)
         above, hits = found_above(fit, name, limits, contacts, 500)
         figures[stated] = (observed, above, hits)
@@ -100,7 +100,7 @@ def test_leaving_one_out_and_marking_what_is_extrapolated(tmp_path):
     limits = calibrate(fit, parts, false_alarms=10.0)
     assert limits.extrapolated
     assert set(limits.left_out) == {"er16 0", "er16 1", "er16 2"}
-    assert not calibrate(fit, parts, false_alarms=1000.0, leave_out=False).extrapolated
+    assert not calibrate(fit, parts, false_alarms=1000.0).extrapolated
     limits.save(tmp_path / "limits.json")
     again = armid.load_limits(tmp_path / "limits.json")
     assert np.array_equal(again.variance, limits.variance)
@@ -115,7 +115,7 @@ def test_leaving_one_out_and_marking_what_is_extrapolated(tmp_path):
 def test_a_slow_joint_has_a_dead_zone_and_a_hard_stop_raises_the_limit():
     """Standing still the limit is wider by the friction's level; an acceleration beyond the usual widens it too."""
     fit = stand.fitted("er16")
-    limits = calibrate(fit, [stretches(fit, stand.recording("er16", 60.0, 1))], leave_out=False)
+    limits = calibrate(fit, [stretches(fit, stand.recording("er16", 60.0, 1))])
     still = armid.Detector(fit, limits)
     rest = still.step(np.zeros(3), np.zeros(3), np.zeros(3), 0.01)
     assert rest.still.all()

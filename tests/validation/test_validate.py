@@ -156,6 +156,18 @@ def test_a_delay_is_measured(robot, fit):
     assert knowing.joints[0].rms < 0.5 * validate(fit, data).joints[0].rms
 
 
+def test_friction_that_changes_sides_late(robot, fit):
+    """A fit that knows how late friction changes sides predicts it there, and everywhere else as before."""
+    data = data_of(robot, seed=2, noise=0.0)
+    late = replace(fit, friction_lag_s=np.array([0.03, 0.0]))
+    turned = np.interp(data.time - 0.03, data.time, data.qd[:, 0]) * data.qd[:, 0] < 0.0
+    assert 10 < turned.sum() < 0.1 * len(turned)
+    change = compare(late, data).predicted - compare(fit, data).predicted
+    coulomb = fit.values[fit.columns.index("fc1")]
+    assert np.all(np.abs(change[turned, 0] + 2.0 * coulomb * np.sign(data.qd[turned, 0])) < 0.5 * coulomb)
+    assert not change[~turned].any()
+
+
 def test_errors_at_reversals_are_found(robot, fit):
     """An error that exists only at changes of direction is seen there, and named."""
     check = validate(

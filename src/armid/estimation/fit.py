@@ -63,6 +63,7 @@ class Fit:
         load_values: base parameters that make the load torque of load terms; None without such terms.
         known_torque: torque that was known beforehand; None if there was none.
         delay_s: how much torque lags motion, per joint.
+        friction_lag_s: how much later than the motion friction changes sides, per joint; None for no later.
         residual_rms: per joint, over the rows that counted [N m].
         noise: standard deviation of the torque's measured noise per joint [N m]; None if it was not measured.
         standard_parameters: a full, physically consistent parameter set with the same meaning as `values`, by name;
@@ -103,6 +104,7 @@ class Fit:
     recording: Array | None = None
     gain_uncertainty: Array | None = None
     gain_effects: Array | None = None
+    friction_lag_s: Array | None = None
 
     @cached_property
     def torque_model(self) -> TorqueModel:
@@ -230,6 +232,8 @@ class Fit:
         lines.append(f"residual rms per joint [N m]: {_list(self.residual_rms)}{noise}")
         if np.any(self.delay_s):
             lines.append(f"torque lags motion by {_list(1e3 * self.delay_s)} ms")
+        if self.friction_lag_s is not None:
+            lines.append(f"friction changes sides {_list(1e3 * self.friction_lag_s)} ms after the motion")
         return "\n".join([*lines, *map(str, self.notes)])
 
     def __repr__(self) -> str:
@@ -294,6 +298,7 @@ class Fit:
             "load_values": self.load_values,
             "known_torque": self.known_torque,
             "delay_s": self.delay_s,
+            "friction_lag_s": self.friction_lag_s,
             "condition_number": self.identifiability.condition,
             "identifiability": {**plain(self.identifiability), "verdict": self.verdict},
             "weights": self.weights,
@@ -345,6 +350,7 @@ class _FitFile(msgspec.Struct, frozen=True):
     recording: Array | None = None
     gain_uncertainty: Array | None = None
     gain_effects: Array | None = None
+    friction_lag_s: Array | None = None
 
 
 def load_fit(path: str | Path) -> Fit:
@@ -366,6 +372,7 @@ def _contradiction(fit: Fit) -> str:
     shapes = {"values": (count,), "covariance": (count, count), "weights": (joints,), "delay_s": (joints,)}
     shapes |= {"residual_rms": (joints,)} | ({} if fit.noise is None else {"noise": (joints,)})
     optional = {"recording": (joints, 3), "gain_uncertainty": (joints,), "gain_effects": (count, joints)}
+    optional |= {"friction_lag_s": (joints,)}
     shapes |= {name: shape for name, shape in optional.items() if getattr(fit, name) is not None}
     for name, shape in shapes.items():
         array = getattr(fit, name)
@@ -373,7 +380,7 @@ def _contradiction(fit: Fit) -> str:
             return f"{name} has the shape {array.shape}; {count} parameters of {joints} joints need {shape}"
         if name != "noise" and not np.isfinite(array).all():
             return f"{name} holds values that are not finite"
-        if name in ("weights", "residual_rms", "noise", "recording") and (array < 0.0).any():
+        if name in ("weights", "residual_rms", "noise", "recording", "friction_lag_s") and (array < 0.0).any():
             return f"{name} holds negative values"
     sizes = np.sqrt(np.abs(np.diag(fit.covariance)))
     scale = np.where(sizes > 0.0, sizes, 1.0)

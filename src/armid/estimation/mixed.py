@@ -5,6 +5,7 @@
                           + l_j sign(v) |rigid torque_j|    Coulomb friction in proportion to the load
                           + a_j weight_j                    torque in proportion to the weight carried, PA-10 (19)
                           + levels of each recording        Coulomb, viscous, offset
+                          + lag_j at changes of direction   sides changed late, as by a joint that sticks
                           + noise
 
 What is random has a variance for each kind, shared by all joints and found by REML: kinds that the data do not show
@@ -50,7 +51,8 @@ PASSES = 4  # after the linear one: load, delay, correlation and reversals come 
 DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
 LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
-SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, **dict.fromkeys(LEVELS, 0.2)}
+SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, "lag": 0.5}
+SIZES |= dict.fromkeys(LEVELS, 0.2)
 REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
@@ -120,7 +122,10 @@ class MixedEffects(ConsistentEstimator):
         )
         level = state.friction if assumed else state.level
         recording = level[:, None] * np.array(between) / np.column_stack([level**0, state.usual, level**0])
-        return replace(fit, recording=recording, options={**fit.options, "data_share": shares(found)})
+        lag = state.lag() if "lag" in kinds and kinds["lag"] > VANISHED else None
+        return replace(
+            fit, friction_lag_s=lag, recording=recording, options={**fit.options, "data_share": shares(found)}
+        )
 
 
 class _Pass:
@@ -150,7 +155,7 @@ class _Pass:
         """Kind of each column: parameters, coefficients of terms, delays, levels of recordings."""
         tm, joints = self.problem.torque_model, self.problem.robot.n_joints
         kinds = [""] * len(tm.model.base.kept) + [term.law for term in tm.terms for _ in term.names]
-        delays = ["delay"] * joints if self.slope is not None else []
+        delays = [kind for kind in ("delay", "lag") for _ in range(joints)] if self.slope is not None else []
         return kinds + delays + [kind for _ in range(self.recordings * joints) for kind in LEVELS]
 
     def estimate(self, *, judge: bool = False) -> None:
@@ -229,6 +234,11 @@ class _Pass:
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
         return self.problem.with_terms(terms), places, covariance
 
+    def lag(self) -> Array:
+        """How much later than the motion friction changes sides, per joint [s]."""
+        first = len(self.problem.names) + len(self.level)
+        return np.asarray(DELAY_UNIT * np.maximum(self.mean[first : first + len(self.level)], 0.0))
+
     def _shows(self, law: str) -> bool:
         return law not in SIZES or np.sqrt(self.components.groups.get(law, 0.0)) > VANISHED
 
@@ -245,7 +255,7 @@ class _Pass:
         grams = [Grams.zero(joints, len(labels)) for _ in range(FOLDS)]
         first = len(labels) - 3 * joints * self.recordings
         for block in problem.blocks():
-            late = self._late(block)
+            late, lag = self._late(block), self._lag(block)
             levels = self._levels(block) if self.recordings else None
             root = np.sqrt(self._weights(block))
             fold = FOLDS * np.arange(block.which.start, block.which.stop) // len(problem.data[block.dataset])
@@ -255,6 +265,7 @@ class _Pass:
                 columns[:, seen] = block.regressor[use, joint][:, seen]
                 if late is not None:
                     columns[:, count + joint] = late[use, joint]
+                    columns[:, count + joints + joint] = lag[use, joint]
                     target = target + late[use, joint] * problem.delay_s[joint] / DELAY_UNIT  # all of it is shrunk
                 if levels is not None:
                     own = first + 3 * (block.dataset * joints + joint)
@@ -273,6 +284,11 @@ class _Pass:
         rate = DELAY_UNIT * self.problem.data[block.dataset].rate_hz
         return block.part.at_rows(-rate * np.gradient(torque, axis=0))
 
+    def _lag(self, block: Rows) -> Array:
+        """Column of each joint's late change of sides, (rows, joints): what friction's jump loses by it."""
+        rate = DELAY_UNIT * self.problem.data[block.dataset].rate_hz
+        return np.asarray(-rate * self._jump(block, signed=True))
+
     def _levels(self, block: Rows) -> Array:
         """Columns of a recording's own Coulomb, viscous and offset level, (rows, joints, 3)."""
         v = block.motion.qd
@@ -285,7 +301,7 @@ class _Pass:
             return np.ones(block.torque.shape)
         return np.asarray(1.0 / (1.0 + self.reversal * self._jump(block) ** 2 / self.components.noise))
 
-    def _jump(self, block: Rows) -> Array:
+    def _jump(self, block: Rows, *, signed: bool = False) -> Array:
         """Error of a row if friction changed sides one sample later than the motion tells [N m], (rows, joints).
 
         Filtered, a jump of friction is smeared over the filter's length. Unfiltered, the acceleration that it causes is
@@ -293,9 +309,12 @@ class _Pass:
         """
         way, part = np.sign(block.motion.qd), block.part
         turns = np.zeros_like(way)
-        turns[1:] = np.diff(way, axis=0) != 0.0
+        turns[1:] = 0.5 * np.diff(way, axis=0)
         if part.kernel is not None:
-            return np.asarray(2.0 * self.friction * np.abs(part.at_rows(turns)))
+            jump = 2.0 * self.friction * part.at_rows(turns)
+            return np.asarray(jump if signed else np.abs(jump))
+        if signed:  # known to a sample: nothing to tell
+            return np.zeros(block.torque.shape)
         shares = np.zeros(block.torque.shape)
         for joint, turn in enumerate(turns.T):
             places = np.concatenate([[-np.inf], np.flatnonzero(turn) - 0.5, [np.inf]])
@@ -366,6 +385,9 @@ class _Pass:
         noise, excess, power = self.components.noise, np.zeros(len(self.level)), np.zeros(len(self.level))
         for block in self.problem.blocks():
             residuals, weights = block.residuals(values), np.where(block.use, self._weights(block), 0.0)
+            if "lag" in self.labels:
+                first = len(self.problem.names) + len(self.level)
+                residuals = residuals - self._lag(block) * self.mean[first : first + len(self.level)]
             series.setdefault(block.dataset, []).append(residuals * np.sqrt(weights))
             place = np.searchsorted(steps, np.abs(block.velocity) / self.fastest)
             for joint in range(len(self.level)):

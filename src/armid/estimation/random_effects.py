@@ -136,17 +136,19 @@ def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[
     own = [label for label, keep in zip(labels, kept, strict=True) if keep]
     total = sum(parts[1:], parts[0])
     found = variance_components(total, own, sizes)
-    weights, prior = 1.0 / found.noise, np.array([1.0 / found.groups.get(k, 1e-12) if k else 0.0 for k in own])
-    cost = 0.0
-    for part in parts:
-        others = total.without(part)
-        matrix = np.tensordot(weights, others.products, axes=1) + np.diag(prior)
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-        matrix = matrix * np.outer(scale, scale) + FLAT * np.eye(len(scale))
-        mean = scale * np.linalg.solve(matrix, scale * (weights @ others.right))
-        squares = part.power - 2.0 * part.right @ mean + np.einsum("i,jik,k->j", mean, part.products, mean)
-        cost += float(weights @ squares - part.counts @ np.log(weights))
-    return cost
+    weights = 1.0 / found.noise
+    prior = np.array([1.0 / found.groups.get(k, 1e-12) if k else 0.0 for k in own])
+    prior += FLAT * np.diag(np.tensordot(weights, total.products, axes=1)) + 1e-300
+
+    def cost(grams: Grams) -> float:
+        matrix = np.tensordot(weights, grams.products, axes=1) + np.diag(prior)
+        scale = 1.0 / np.sqrt(np.diag(matrix))
+        factor = cho_factor(matrix * np.outer(scale, scale), lower=True)
+        right = scale * (weights @ grams.right)
+        value = weights @ grams.power - grams.counts @ np.log(weights) - right @ cho_solve(factor, right)
+        return float(value + 2.0 * np.sum(np.log(np.diag(factor[0]) / scale)))
+
+    return sum(cost(total) - cost(total.without(part)) for part in parts)
 
 
 class _Likelihood:

@@ -110,7 +110,7 @@ def _tables(numbers: Numbers) -> str:
         f"static const double @X@_gravity_[3] = {_list(numbers.gravity)};\n",
         f"static const double @X@_weightless_[3] = {_list(np.zeros(3))};\n",
     ]
-    text += [_array(name, getattr(numbers, name)) for name in ("still", "slow", "delay")]
+    text += [_array(name, getattr(numbers, name)) for name in ("still", "slow", "delay", "lag")]
     if numbers.reflected.any():
         text += ["/* inertia of the rotors that feel no link, in joint space */\n", _array("rotor", numbers.reflected)]
     if numbers.load is not None:

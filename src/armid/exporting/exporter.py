@@ -308,4 +308,7 @@ def left_out(exporter: Exporter, job: Job) -> list[LeftOut]:
     if np.any(delays := arm.fit.delay_s):
         text = "torque lags motion by " + " ".join(f"{1e3 * delay:.3g}" for delay in delays) + " ms, joint by joint"
         rows.append(LeftOut("delay of the torque", note=text))
+    if (lags := arm.fit.friction_lag_s) is not None and np.any(lags):
+        text = "friction changes sides " + " ".join(f"{1e3 * lag:.3g}" for lag in lags) + " ms after the motion"
+        rows.append(LeftOut("lag of friction", note=text))
     return rows

@@ -82,6 +82,7 @@ class Numbers:
         tables: joint, positions and torques of counterbalances.
         still, slow: speeds below which a joint stands still, and below which its friction is not known [rad/s].
         delay: by which torque lags motion [s].
+        lag: by which friction changes sides later than the motion [s].
     """
 
     parent: Array
@@ -103,6 +104,7 @@ class Numbers:
     still: Array
     slow: Array
     delay: Array
+    lag: Array
 
 
 def numbers_of(arm: IdentifiedArm) -> Numbers:
@@ -136,6 +138,7 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
         still=still,
         slow=np.where(still > 0.0, still / STANDSTILL, SMOOTHED),
         delay=arm.fit.delay_s,
+        lag=np.zeros_like(still) if arm.fit.friction_lag_s is None else arm.fit.friction_lag_s,
     )
 
 

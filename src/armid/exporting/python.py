@@ -79,6 +79,7 @@ def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
         ("STILL", _array(numbers.still), "speed below which a joint stands still"),
         ("SLOW", _array(numbers.slow), "speed below which its friction is not known"),
         ("DELAY", _array(numbers.delay), "by which torque lags motion"),
+        ("LAG", _array(numbers.lag), "by which friction changes sides later than the motion"),
     ]
     lines = [(f"# {comment}\n" if comment else "") + f"{name} = {text}" for name, text, comment in constants]
     return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + _asset()).encode()

@@ -7,13 +7,14 @@ sigma has the shape of the fit's interval for a new recording, and more where co
 joint that is slow has a dead zone as wide as its friction, since that may be anything up to its level (`gate`: 1 while
 slow, then falling with the observer's time constant). Accelerations beyond those of the calibration, as in an emergency
 stop, raise the limits by the inertial torque of the excess (`stop`). The scales come from exponential tails (peaks over
-a threshold). This finds contacts; it is no safety function.
+a threshold), and are widened where a recording that was left out passes them more often than stated: recordings differ
+by more than one of them shows. This finds contacts; it is no safety function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,6 @@ def calibrate(
     *,
     false_alarms: float = 10.0,
     gain: float = GAIN,
-    leave_out: bool = True,
 ) -> ContactLimits:
     """ContactLimits from contact-free recordings.
 
@@ -184,7 +184,6 @@ def calibrate(
         quiet: recordings without contact, each in stretches without gaps.
         false_alarms: of the whole arm [1/h].
         gain: of the observer [1/s].
-        leave_out: count the alarms in each recording with limits from the others.
     """
     if not (np.isfinite(false_alarms) and false_alarms > 0.0):
         raise ArmidError(f"the rate of false alarms is {false_alarms:g} per hour; it must be above zero")
@@ -192,15 +191,20 @@ def calibrate(
         raise ArmidError("there is no recording to calibrate on; give contact-free ones (--calibrate)")
     runs = [[_run(fit, stretch, gain) for stretch in recording] for recording in quiet]
     limits = _calibrated(fit, [run for recording in runs for run in recording], false_alarms, gain)
-    left_out = {}
-    for k, recording in enumerate(runs) if leave_out and len(runs) > 1 else ():
+    if len(runs) == 1:
+        return limits
+    shares, peaks = [], []  # of the limits that the other recordings give
+    for recording in runs:
         others = [run for other in runs if other is not recording for run in other]
         own = Detector(fit, _calibrated(fit, others, false_alarms, gain))
-        left_out[quiet[k][0].source or f"recording {k + 1}"] = sum(
-            len(alarm_rows(run.stretch.time, judged.over)) for run in recording for judged in [_judge(own, run)]
+        shares.append([_score(_judge(own, run), own.limits) / own.limits.scale for run in recording])
+        peaks.append(_peaks(recording, shares[-1]).max(axis=1))
+    for k, recording in enumerate(runs):
+        wider = _wider([peak for other, peak in enumerate(peaks) if other != k], false_alarms)
+        limits.left_out[quiet[k][0].source or f"recording {k + 1}"] = sum(
+            len(alarm_rows(run.stretch.time, share > wider)) for run, share in zip(recording, shares[k], strict=True)
         )
-    limits.left_out.update(left_out)
-    return limits
+    return replace(limits, scale=_wider(peaks, false_alarms) * limits.scale)
 
 
 def alarm_rows(time: Array, over: Mask) -> list[tuple[int, int]]:
@@ -263,13 +267,23 @@ def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float
     detector = Detector(fit, blank)
     scores = []
     for run in runs:
-        found = _judge(detector, run)
-        scores.append(np.maximum(np.abs(found.torque) - found.limit, 0.0) / found.sigma)
+        scores.append(_score(_judge(detector, run), blank))
     each = _peaks(runs, scores)
     scale = np.array([_tail(peaks, false_alarms / len(level)) for peaks in each.T])
     scale = np.maximum(scale, 1.0)
     scale *= _tail(_peaks(runs, [score / scale for score in scores]).max(axis=1), false_alarms)
     return ContactLimits(**{**vars(blank), "scale": scale})
+
+
+def _score(found: Detected, limits: ContactLimits) -> Array:
+    """External torque beyond dead zones and stops, in standard deviations, (samples, joints)."""
+    rest = found.limit - limits.scale * found.sigma
+    return np.asarray(np.maximum(np.abs(found.torque) - rest, 0.0) / found.sigma)
+
+
+def _wider(peaks: Sequence[Array], false_alarms: float) -> float:
+    """Factor of the limits that makes recordings left out of the calibration keep the stated rate; at least one."""
+    return max(1.0, _tail(np.concatenate(peaks), false_alarms))
 
 
 def slow_friction(fit: Fit) -> tuple[Array, Array]:

@@ -212,7 +212,7 @@ def observe(
         own = limits
         if log.info.source in rest and len(rest) > 1:
             others = [recording for source, recording in rest.items() if source != log.info.source]
-            own = calibrate(fit, others, false_alarms=false_alarms, gain=gain, leave_out=False)
+            own = calibrate(fit, others, false_alarms=false_alarms, gain=gain)
         for stretch in stretches(fit, log):
             detected = Detector(fit, own).run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
             parts.append(ObservedLog(stretch, detected, own))

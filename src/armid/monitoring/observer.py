@@ -43,7 +43,8 @@ class Observed:
 class Observer:
     """Momentum observer of an identified arm; a stream sample by sample (`step`), or a recording at once (`run`).
 
-    A torque that lags motion by the fit's delay is compared with the model's, lagged by as much on average.
+    A torque that lags motion by the fit's delay is compared with the model's, lagged by as much on average; friction
+    changes sides when a velocity lagged by the fit's `friction_lag_s` does.
 
     Attributes:
         gain: [1/s]; the time constant is its inverse.
@@ -57,6 +58,7 @@ class Observer:
         if not (np.isfinite(gain) and gain > 0.0):
             raise ArmidError(f"the observer's gain is {gain:g}; it must be above zero [1/s]")
         self.gain, self.delay_s = float(gain), fit.delay_s
+        self.friction_lag_s = np.zeros_like(fit.delay_s) if fit.friction_lag_s is None else fit.friction_lag_s
         self.still_speed, self.level = fit.standstill
         self._model = fit_model(fit)
         self.reset()
@@ -89,15 +91,17 @@ class Observer:
         first = self._before is None
         if first:
             steps = np.concatenate([[0.0], steps[1:]])
-        before = self._before or (qd[0], np.zeros(n), np.zeros(n), momentum[0], np.zeros(n), np.zeros(n))
-        speed, force, acceleration, late, late_bias, residual = before
+        before = self._before or (qd[0], qd[0], np.zeros(n), np.zeros(n), momentum[0], np.zeros(n), np.zeros(n))
+        speed, late_speed, force, acceleration, late, late_bias, residual = before
         rate = filtered(steps, qd, np.zeros_like(qd), self.gain, speed, np.zeros(n), acceleration)
-        known = bias + self._model.rest(Motion(q, np.where(still, 0.0, qd), rate))
+        direction = _lagged(steps, qd, self.friction_lag_s, late_speed)
+        rubbing = np.where(direction * qd < 0.0, -qd, qd)
+        known = bias + self._model.rest(Motion(q, np.where(still, 0.0, rubbing), rate))
         late_known = _lagged(steps, known, self.delay_s, known[0] if first else late_bias)
         late_momentum = _lagged(steps, momentum, self.delay_s, late)
         given = tau - late_known
         found = filtered(steps, late_momentum, given, self.gain, late, given[0] if first else force, residual)
-        self._before = (qd[-1], given[-1], rate[-1], late_momentum[-1], late_known[-1], found[-1])
+        self._before = (qd[-1], direction[-1], given[-1], rate[-1], late_momentum[-1], late_known[-1], found[-1])
         return Observed(found, rate, still)
 
 

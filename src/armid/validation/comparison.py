@@ -78,14 +78,15 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
         )
     slow_share, slow_floor = (fit.options.get(name) for name in ("slow_share", "slow_floor"))
     problem = Problem(fit.robot, data, slow_share=slow_share, slow_floor=slow_floor)  # checks gravity
-    full = delayed(fit.predict(data.motion, sigma=False).torque, data, fit.delay_s)
+    late = late_friction(fit, data)
+    full = delayed(fit.predict(data.motion, sigma=False).torque + late, data, fit.delay_s)
     slope = np.gradient(full, axis=0) * data.rate_hz
     rows = data.rows
     velocity = data.qd[rows]
     measured = data.torque if data.kernel is None else data.measured
     raw = measured if measured is not None and len(measured) == len(data.time) else None
     friction = fit.torque_model.linear_torque(data.motion, np.where(friction_columns(fit), fit.values, 0.0))
-    load, sigma = data.at_rows(full - delayed(friction, data, fit.delay_s)), _sigma(fit, data)
+    load, sigma = data.at_rows(full - delayed(friction + late, data, fit.delay_s)), _sigma(fit, data)
     holds = [float(friction_curve(fit, j, np.array([REST]), mean=True)[0][0]) for j in range(fit.robot.n_joints)]
     return Comparison(
         time=data.time[rows],
@@ -117,6 +118,16 @@ def delayed(torque: Array, data: Dataset, delay_s: Array) -> Array:
     period = len(t) / data.rate_hz if data.periods else None
     columns = [np.interp(t - d, t, column, period=period) for d, column in zip(delay_s, torque.T, strict=True)]
     return np.column_stack(columns)
+
+
+def late_friction(fit: Fit, data: Dataset) -> Array:
+    """What friction adds by changing sides later than the motion does, (samples, joints) [N m]."""
+    if fit.friction_lag_s is None:
+        return np.zeros_like(data.qd)
+    values = np.where(friction_columns(fit), fit.values, 0.0)
+    turned = delayed(data.qd, data, fit.friction_lag_s) * data.qd < 0.0
+    still = Motion(data.q, np.where(turned, -data.qd, data.qd), data.qdd)
+    return fit.torque_model.linear_torque(still, values) - fit.torque_model.linear_torque(data.motion, values)
 
 
 def friction_columns(fit: Fit, *, load: bool = True) -> Mask:

@@ -27,7 +27,7 @@ from armid.signals.preparations import Trim, TrimRest
 from armid.signals.problems import plural
 from armid.signals.repair import increasing_rows
 from armid.signals.steps import Step
-from armid.validation.comparison import delayed
+from armid.validation.comparison import delayed, late_friction
 
 FORMAT = "armid prediction 1"
 DEFAULT_RATE_HZ = 150.0
@@ -173,7 +173,8 @@ def _result(
     if not keep.any():
         raise ArmidError(f"{source or 'the log'}: is too short to differentiate ({notes[0]}); give a longer one")
     found = fit.predict_at_rest(data.motion)
-    arrays = [delayed(array, data, fit.delay_s) for array in (found.torque, found.sigma, found.recording)]
+    torque = found.torque + late_friction(fit, data)
+    arrays = [delayed(array, data, fit.delay_s) for array in (torque, found.sigma, found.recording)]
     if measured is not None and len(measured) == len(data.time):
         arrays.append(measured)
     if len(time) != len(data.time) or not np.array_equal(time, data.time):

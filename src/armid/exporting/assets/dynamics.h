@@ -283,7 +283,7 @@ static inline void @X@_momentum_(const double *q, const double *qd, double *p, d
 /* What the observer keeps between samples. */
 typedef struct {
     int samples;
-    double qd[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
+    double qd[@N@], late[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
 } @X@_observer;
 
 static inline void @X@_observer_reset(@X@_observer *o)
@@ -300,7 +300,9 @@ static inline void @X@_observer_step(@X@_observer *o, double gain, const double 
     @X@_momentum_(q, qd, p, known);
     for (i = 0; i < @N@; i++) {
         const int still = qd[i] < @X@_still_[i] && -qd[i] < @X@_still_[i];
-        moving[i] = still ? 0.0 : qd[i];
+        const double lag = @X@_lag_[i];
+        o->late[i] = o->samples && lag > 0.0 ? (lag * o->late[i] + dt * qd[i]) / (lag + dt) : qd[i];
+        moving[i] = still ? 0.0 : o->late[i] * qd[i] < 0.0 ? -qd[i] : qd[i];
         o->qdd[i] = o->samples ? keep * o->qdd[i] + (1.0 - keep) * ((qd[i] - o->qd[i]) / dt) : 0.0;
         o->qd[i] = qd[i];
     }
