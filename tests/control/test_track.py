@@ -149,7 +149,7 @@ def test_pid_loop(stand):
         loop = lti([w * w, INTEGRAL * w**3], [1.0, 2.0 * w, w * w, INTEGRAL * w**3])
         _, expected = step(loop, T=dt * np.arange(rows))
         assert np.abs(np.array(found)[:, joint] - offset * expected).max() < 0.01 * offset
-    assert feedback is torque
+    assert np.array_equal(feedback, torque)
 
 
 def test_a_lost_run_is_broken_off(stand):

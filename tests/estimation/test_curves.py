@@ -81,17 +81,17 @@ def test_no_start_of_scipy_does_better(name):
 
 
 def test_lines_are_linear_least_squares():
-    """Coulomb and viscous friction with an offset: values and covariance of the textbook formula."""
+    """Coulomb and viscous friction: values and covariance of the textbook formula."""
     rng = np.random.default_rng(0)
     v = rng.uniform(-1.0, 1.0, 40)
-    y = 2.0 * v + 3.0 * np.sign(v) + 0.5 + 0.1 * rng.normal(size=40)
-    columns = np.column_stack([v, np.sign(v), np.ones(40)])
+    y = 2.0 * v + 3.0 * np.sign(v) + 0.1 * rng.normal(size=40)
+    columns = np.column_stack([v, np.sign(v)])
     best, rest, _, _ = np.linalg.lstsq(columns, y, rcond=None)
-    fit = fit_curve("coulomb-viscous", v, y, offset=True)
-    assert list(fit.coefficients) == ["fv", "fc", "fo"]
+    fit = fit_curve("coulomb-viscous", v, y)
+    assert list(fit.coefficients) == ["fv", "fc"]
     assert list(fit.coefficients.values()) == pytest.approx(best, rel=1e-9)
-    assert fit.covariance == pytest.approx(np.linalg.inv(columns.T @ columns) * rest[0] / 37, rel=1e-6)
-    assert fit.noise == pytest.approx(np.sqrt(rest[0] / 37))
+    assert fit.covariance == pytest.approx(np.linalg.inv(columns.T @ columns) * rest[0] / 38, rel=1e-6)
+    assert fit.noise == pytest.approx(np.sqrt(rest[0] / 38))
 
 
 def test_decay_of_cycle_means():

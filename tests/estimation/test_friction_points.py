@@ -40,14 +40,6 @@ def test_means_of_strokes_are_the_truth(arm, sweep, commands):
     assert "strokes" in points.method
 
 
-def test_a_known_load_is_taken_off(arm, sweep):
-    """A constant extra torque moves all points unless it is named as load."""
-    extra = np.full(sweep["effort"].shape, 7.0)
-    loaded = sweep.with_channels({"effort": sweep["effort"] + extra})
-    clean = friction_points(loaded, POWERBALL, 4, load=extra)
-    assert clean.torque == pytest.approx(friction_points(sweep, POWERBALL, 4).torque)
-
-
 def test_several_logs_make_one_curve(arm):
     """Slow and fast speeds may lie in different logs."""
     logs = [friction_sweep(arm, POWERBALL, 4, speeds=part, seconds=3.0).log for part in (SPEEDS[:4], SPEEDS[3:])]

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armid.estimation.errors_in_variables import MaximumLikelihood, TotalLeastSquares
 from armid.estimation.instruments import InstrumentalVariables
 from armid.estimation.least_squares import OrdinaryLeastSquares, SingularValueSolution, WeightedLeastSquares
-from armid.estimation.maximum_likelihood import MaximumLikelihood
 from armid.estimation.robust import RobustLeastSquares
-from armid.estimation.total import TotalLeastSquares
 from armid.robot.parts import Friction
 from tests.estimation.virtual_arms import (
     arm,

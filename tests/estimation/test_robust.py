@@ -102,10 +102,11 @@ def test_weights_are_psi_over_residual():
     u = np.linspace(-8.0, 8.0, 401)
     step = 1e-6
     for loss, cutoff in robust.CUTOFFS.items():
-        psi = u * robust._weights(u, loss, cutoff)
-        slope = ((u + step) * robust._weights(u + step, loss, cutoff) - psi) / step
+        rho = robust._Loss(loss, cutoff)
+        psi = u * rho.weights(u)
+        slope = ((u + step) * rho.weights(u + step) - psi) / step
         away = np.abs(np.abs(u) - cutoff) > 1e-2
-        np.testing.assert_allclose(robust._slopes(u, loss, cutoff)[away], slope[away], atol=1e-4)
+        np.testing.assert_allclose(rho.slopes(u)[away], slope[away], atol=1e-4)
 
 
 def test_bad_options_are_named(setting):

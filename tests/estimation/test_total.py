@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from armid.errors import UnknownNameError
+from armid.estimation.errors_in_variables import TotalLeastSquares
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.problem import EstimationError
-from armid.estimation.total import TotalLeastSquares
 from armid.logs.log import Log, LogInfo
 from armid.signals import LowPass, process
 from tests.estimation.virtual_arms import arm, dataset, excitation, mujoco_torque, prediction_error, sampled

@@ -169,13 +169,7 @@ class PID(Controller):
 
     def begin(self, reference: Reference, gains: Gains, holding: Array) -> Law:
         """The law for one run."""
-        feedback = _pid(reference, gains, self.integral, holding)
-
-        def law(row: int, state: State) -> tuple[Array, Array]:
-            torque = feedback(row, state)
-            return torque, torque
-
-        return law
+        return _pid(reference, gains, self.integral, holding, np.zeros_like(reference.motion.q))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,14 +192,7 @@ class FeedForward(Controller):
 
     def begin(self, reference: Reference, gains: Gains, holding: Array) -> Law:
         """The law for one run; the model's torque is computed beforehand."""
-        known = self.model.torque(reference.motion)
-        feedback = _pid(reference, gains, self.integral, np.zeros_like(holding))
-
-        def law(row: int, state: State) -> tuple[Array, Array]:
-            correction = feedback(row, state)
-            return known[row] + correction, correction
-
-        return law
+        return _pid(reference, gains, self.integral, np.zeros_like(holding), self.model.torque(reference.motion))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,17 +244,17 @@ class ComputedTorque(Controller):
         return law
 
 
-def _pid(reference: Reference, gains: Gains, rate: float, start: Array) -> Callable[[int, State], Array]:
-    """PID of independent joints; the integral is kept in torque and starts with `start`."""
+def _pid(reference: Reference, gains: Gains, rate: float, start: Array, known: Array) -> Law:
+    """PID of independent joints beside a `known` torque; the integral is kept in torque and starts with `start`."""
     q_d, qd_d, _ = reference.motion
     kp, kd = gains.inertia * gains.kp, gains.inertia * gains.kv
     step = rate * gains.omega * kp * reference.cycle_s
     stored = np.array(start, dtype=float)
 
-    def feedback(row: int, state: State) -> Array:
+    def law(row: int, state: State) -> tuple[Array, Array]:
         error = q_d[row] - state.position
         stored[:] += step * error
-        result: Array = kp * error + kd * (qd_d[row] - state.velocity) + stored
-        return result
+        feedback = kp * error + kd * (qd_d[row] - state.velocity) + stored
+        return known[row] + feedback, feedback
 
-    return feedback
+    return law

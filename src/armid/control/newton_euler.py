@@ -46,7 +46,6 @@ class RigidTorque:
             tree.prismatic,
             tree.rotation,
             tree.translation,
-            tree.gravity,
             phi,
             columns.rotor_start,
             columns.rotor_joint,
@@ -55,26 +54,27 @@ class RigidTorque:
             self.values[columns.rotor_column],
             reflected,
         )
+        self._gravity = tree.gravity
         self._memory = (np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 9)), np.empty((n, 6)))
 
     def __call__(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Torque (joints,) [N m] of one sample, each argument contiguous, (joints,)."""
         out = np.empty(len(q))
-        _recursion(*self._constants, q, qd, qdd, *self._memory, out)
+        _recursion(*self._constants, self._gravity, q, qd, qdd, *self._memory, out)
         return out
 
     def momentum(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """Generalised momentum M qd, and G - C' qd: what changes it beside the torque; (samples, joints) each."""
         q, qd = (np.ascontiguousarray(array, dtype=np.float64) for array in (q, qd))
         momentum, bias = np.empty_like(q), np.empty_like(q)
-        _all_momenta(self._constants, q, qd, (*self._memory, np.empty((q.shape[1], 6))), momentum, bias)
+        _momenta(self._constants, self._gravity, q, qd, self._memory, momentum, bias)
         return momentum, bias
 
 
 @_compiled
 def _recursion(  # type: ignore[no-untyped-def]
-    parent, prismatic, rotation, translation, gravity, phi, rotor_start, rotor_joint, rotor_ratio, rotor_axis, rotor,
-    reflected, q, qd, qdd, turn, arm, state, wrench, out,
+    parent, prismatic, rotation, translation, phi, rotor_start, rotor_joint, rotor_ratio, rotor_axis, rotor, reflected,
+    gravity, q, qd, qdd, turn, arm, state, wrench, out,
 ):  # fmt: skip
     """Outward: rotations, angular velocity, angular and linear acceleration; inward: forces and moments."""
     n = len(q)
@@ -182,81 +182,21 @@ def _inward(turn, arm, own, parent):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _all_momenta(constants, q, qd, memory, momentum, bias):  # type: ignore[no-untyped-def]
-    for k in range(len(q)):
-        _momentum(constants, q[k], qd[k], memory, momentum[k], bias[k])
+def _momenta(constants, gravity, q, qd, memory, momentum, bias):  # type: ignore[no-untyped-def]
+    """Momentum p = M qd and G - C' qd of each sample: the recursion at rest, accelerated by qd without gravity.
 
-
-@_compiled
-def _momentum(constants, q, qd, memory, momentum, bias):  # type: ignore[no-untyped-def]
-    """Momentum p = M qd and G - C' qd of one sample, in one recursion each way.
-
-    With h_k the momentum of all links from k on, S_k the joint's axis and v_k its link's velocity, p_k = S_k . h_k and
-    (C' qd)_k = d(kinetic energy) / dq_k = (v_k x S_k) . h_k: turning a joint turns all that follows, but not the
-    velocity that comes from below.
+    What it carries outward are then the links' velocities v_k, and inward the momenta h_k of all links from k on. With
+    S_k the joint's axis, (C' qd)_k = d(kinetic energy) / dq_k = (v_k x S_k) . h_k: turning a joint turns all that
+    follows, but not the velocity that comes from below.
     """
-    (
-        parent, prismatic, rotation, translation, gravity, phi, rotor_start, rotor_joint, rotor_ratio, rotor_axis,
-        rotor, reflected,
-    ) = constants  # fmt: skip
-    turn, arm, state, wrench, weight = memory
-    n = len(q)
-    for i in range(n):
-        momentum[i] = 0.0
-        for j in range(n):
-            momentum[i] += reflected[i, j] * qd[j]
-    for i in range(n):
-        _place(rotation[i], translation[i], prismatic[i], q[i], turn[i], arm[i])
-        _moving(parent[i], prismatic[i], gravity, turn[i], arm[i], qd[i], state, i)
-        _momenta(phi[i], state[i], wrench[i], weight[i])
-        for r in range(rotor_start[i], rotor_start[i + 1]):
-            driven, z, w = rotor_joint[r], rotor_axis[r], state[i]
-            spin = rotor[r] * rotor_ratio[r] * qd[driven]
-            for k in range(3):
-                wrench[i, 3 + k] += spin * z[k]
-            momentum[driven] += rotor_ratio[r] * (rotor[r] * (w[0] * z[0] + w[1] * z[1] + w[2] * z[2]) + spin)
-    for i in range(n - 1, -1, -1):
-        w0, w1, v0, v1 = state[i, 0], state[i, 1], state[i, 3], state[i, 4]
-        if prismatic[i]:
-            momentum[i] += wrench[i, 2]
-            bias[i] = weight[i, 2] - (w1 * wrench[i, 0] - w0 * wrench[i, 1])
-        else:
-            momentum[i] += wrench[i, 5]
-            bias[i] = weight[i, 5] - (w1 * wrench[i, 3] - w0 * wrench[i, 4] + v1 * wrench[i, 0] - v0 * wrench[i, 1])
-        p = parent[i]
-        if p >= 0:
-            _inward(turn[i], arm[i], wrench[i], wrench[p])
-            _inward(turn[i], arm[i], weight[i], weight[p])
-
-
-@_compiled
-def _moving(p, slides, gravity, turn, arm, qd, state, i):  # type: ignore[no-untyped-def]
-    """Angular (0-2) and linear velocity (3-5) of a link and gravity (6-8), in its joint frame."""
-    w0 = w1 = w2 = v0 = v1 = v2 = 0.0
-    g0, g1, g2 = -gravity[0], -gravity[1], -gravity[2]
-    if p >= 0:
-        w0, w1, w2 = state[p, 0], state[p, 1], state[p, 2]
-        v0 = state[p, 3] + w1 * arm[2] - w2 * arm[1]
-        v1 = state[p, 4] + w2 * arm[0] - w0 * arm[2]
-        v2 = state[p, 5] + w0 * arm[1] - w1 * arm[0]
-        g0, g1, g2 = state[p, 6], state[p, 7], state[p, 8]
-    for k in range(3):
-        state[i, k] = turn[0, k] * w0 + turn[1, k] * w1 + turn[2, k] * w2
-        state[i, 3 + k] = turn[0, k] * v0 + turn[1, k] * v1 + turn[2, k] * v2
-        state[i, 6 + k] = turn[0, k] * g0 + turn[1, k] * g1 + turn[2, k] * g2
-    state[i, 5 if slides else 2] += qd
-
-
-@_compiled
-def _momenta(phi, s, wrench, weight):  # type: ignore[no-untyped-def]
-    """Linear and angular momentum of a link about its frame's origin, and the force and moment that hold it."""
-    m, x, y, z = phi[0], phi[1], phi[2], phi[3]
-    w0, w1, w2, v0, v1, v2, g0, g1, g2 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8]
-    wrench[0] = m * v0 + w1 * z - w2 * y
-    wrench[1] = m * v1 + w2 * x - w0 * z
-    wrench[2] = m * v2 + w0 * y - w1 * x
-    wrench[3] = phi[4] * w0 + phi[5] * w1 + phi[7] * w2 + y * v2 - z * v1
-    wrench[4] = phi[5] * w0 + phi[6] * w1 + phi[8] * w2 + z * v0 - x * v2
-    wrench[5] = phi[7] * w0 + phi[8] * w1 + phi[9] * w2 + x * v1 - y * v0
-    weight[0], weight[1], weight[2] = m * g0, m * g1, m * g2
-    weight[3], weight[4], weight[5] = y * g2 - z * g1, z * g0 - x * g2, x * g1 - y * g0
+    prismatic, state, wrench = constants[1], memory[2], memory[3]
+    still = np.zeros(q.shape[1])
+    for k in range(len(q)):
+        _recursion(*constants, gravity, q[k], still, still, *memory, bias[k])
+        _recursion(*constants, 0.0 * gravity, q[k], still, qd[k], *memory, momentum[k])
+        for i in range(len(still)):
+            w0, w1, v0, v1, h = state[i, 3], state[i, 4], state[i, 6], state[i, 7], wrench[i]
+            if prismatic[i]:
+                bias[k, i] -= w1 * h[0] - w0 * h[1]
+            else:
+                bias[k, i] -= w1 * h[3] - w0 * h[4] + v1 * h[0] - v0 * h[1]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = "armid tracking 1"
+TOLD = ("torque_rms", "feedback_rms", "feedback_share", "timing", "computing")  # also of runs broken off
 SAVED_HZ = 100.0  # at most, of saved series
 
 
@@ -94,8 +95,7 @@ class Tracking:
     @property
     def tool_error(self) -> Array:
         """Distance between tool and path (cycles,) [m], run-in and run-out included."""
-        result: Array = np.linalg.norm(self.tool_desired[:, :3, 3] - self.tool_measured[:, :3, 3], axis=1)
-        return result
+        return np.asarray(np.linalg.norm(self.tool_desired[:, :3, 3] - self.tool_measured[:, :3, 3], axis=1))
 
     @property
     def mean_tool_error(self) -> float:
@@ -110,14 +110,12 @@ class Tracking:
     @property
     def torque_rms(self) -> Array:
         """RMS of the commanded torque per joint [N m]."""
-        result: Array = np.sqrt(np.mean(self.torque[self._rows] ** 2, axis=0))
-        return result
+        return np.asarray(np.sqrt(np.mean(self.torque[self._rows] ** 2, axis=0)))
 
     @property
     def feedback_rms(self) -> Array:
         """RMS of its feedback part per joint [N m]."""
-        result: Array = np.sqrt(np.mean(self.feedback[self._rows] ** 2, axis=0))
-        return result
+        return np.asarray(np.sqrt(np.mean(self.feedback[self._rows] ** 2, axis=0)))
 
     @property
     def feedback_share(self) -> float:
@@ -139,8 +137,7 @@ class Tracking:
             "joint_error": self.joint_error.tolist() if done else None,
             "mean_cartesian_error": self.mean_tool_error if done else None,
             "max_cartesian_error": self.max_tool_error if done else None,
-            **{name: plain(getattr(self, name)) for name in ("torque_rms", "feedback_rms", "feedback_share")},
-            **{name: plain(getattr(self, name)) for name in ("timing", "computing")},
+            **{name: plain(getattr(self, name)) for name in TOLD},
         }
 
     def summary(self) -> str:

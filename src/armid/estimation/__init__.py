@@ -8,6 +8,8 @@ from armid.estimation.consistent.feasible import consistent_fit as consistent_fi
 from armid.estimation.consistent.prior import Prior as Prior
 from armid.estimation.consistent.prior import parse_prior as parse_prior
 from armid.estimation.consistent.prior import read_prior as read_prior
+from armid.estimation.errors_in_variables import MaximumLikelihood as MaximumLikelihood
+from armid.estimation.errors_in_variables import TotalLeastSquares as TotalLeastSquares
 from armid.estimation.estimator import Estimator as Estimator
 from armid.estimation.estimator import estimators as estimators
 from armid.estimation.fit import Fit as Fit
@@ -21,12 +23,10 @@ from armid.estimation.least_squares import OrdinaryLeastSquares as OrdinaryLeast
 from armid.estimation.least_squares import PriorLeastSquares as PriorLeastSquares
 from armid.estimation.least_squares import SingularValueSolution as SingularValueSolution
 from armid.estimation.least_squares import WeightedLeastSquares as WeightedLeastSquares
-from armid.estimation.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from armid.estimation.mixed import MixedEffects as MixedEffects
 from armid.estimation.problem import EstimationError as EstimationError
 from armid.estimation.problem import Problem as Problem
 from armid.estimation.robust import RobustLeastSquares as RobustLeastSquares
-from armid.estimation.total import TotalLeastSquares as TotalLeastSquares
 from armid.torque.friction.term import FrictionTerm as FrictionTerm
 from armid.torque.known import KnownTorque as KnownTorque
 

@@ -28,21 +28,8 @@ from armid.torque.model import model_of
 Box = Mapping[str, tuple[float, float]]
 
 
-@dataclass(frozen=True, eq=False)
-class BoxSearchResult:
-    """Where a search ended.
-
-    Attributes:
-        values: best parameters found.
-        objective: their objective.
-        convergence: best objective after the start and after each iteration.
-        evaluations: how often the objective was computed.
-    """
-
-    values: Array
-    objective: float
-    convergence: tuple[float, ...]
-    evaluations: int
+#: Best parameters; the best objective after the start and after each iteration; how often it was computed.
+Found = tuple[Array, list[float], int]
 
 
 class Objective:
@@ -98,7 +85,7 @@ class BoxSearch(Estimator):
     rows: int = 500
 
     @abstractmethod
-    def search(self, objective: Objective, low: Array, high: Array) -> BoxSearchResult:
+    def search(self, objective: Objective, low: Array, high: Array) -> Found:
         """Look for the smallest objective between `low` and `high`."""
 
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
@@ -107,22 +94,22 @@ class BoxSearch(Estimator):
         low, high = self._box(problem)
         objective = Objective(problem, self.rows)
         with one_blas_thread():
-            found = self.search(objective, low, high)
+            values, curve, evaluations = self.search(objective, low, high)
         factor, best, weights = solve_weighted(problem)
         spread, _ = hac_covariance(problem, best, weights)
-        miss = found.values - best.values
-        solution = replace(best, values=found.values, squares=residual_squares(factor, found.values))
+        miss = values - best.values
+        solution = replace(best, values=values, squares=residual_squares(factor, values))
         reference = float(objective(best.values[:, None])[0])
         near = 1e-3 * (high - low)
-        edge = (found.values < low + near) | (found.values > high - near)
+        edge = (values < low + near) | (values > high - near)
         stuck = [name for name, there in zip(problem.torque_model.labels, edge, strict=True) if there]
-        sizes = {"value": found.objective, "evaluations": found.evaluations, "least_squares": reference}
+        sizes = {"value": curve[-1], "evaluations": evaluations, "least_squares": reference}
         notes = [note("estimation.objective", **sizes), note("estimation.search_intervals")]
         notes += [note("estimation.at_bounds", names=stuck)] if stuck else []
         covariance = spread + np.outer(miss, miss)
         fit = self.finished(problem, factor, solution, weights, covariance=covariance, notes=notes)
-        curve = {"convergence": list(found.convergence), "evaluations": found.evaluations}
-        return replace(fit, history={**fit.history, **curve, "objective": found.objective})
+        search = {"convergence": curve, "evaluations": evaluations, "objective": curve[-1]}
+        return replace(fit, history={**fit.history, **search})
 
     def options(self) -> dict[str, Any]:
         """Its own options, as data."""
@@ -185,7 +172,7 @@ class BeeColony(BoxSearch):
     limit: int = 15
     iterations: int = 50
 
-    def search(self, objective: Objective, low: Array, high: Array) -> BoxSearchResult:
+    def search(self, objective: Objective, low: Array, high: Array) -> Found:
         """Run the colony."""
         if self.colony < 4 or self.colony % 2:
             raise EstimationError(f"colony is {self.colony}; give an even number from 4")
@@ -206,7 +193,7 @@ class BeeColony(BoxSearch):
             for given_up in np.flatnonzero(hive.trials > self.limit):
                 hive.replace(int(given_up))
             curve.append(hive.best_cost)
-        return BoxSearchResult(hive.best, hive.best_cost, tuple(curve), hive.evaluations)
+        return hive.best, curve, hive.evaluations
 
 
 class _Hive:
@@ -274,7 +261,7 @@ class DifferentialEvolution(BoxSearch):
     iterations: int = 1000
     tolerance: float = 1e-4
 
-    def search(self, objective: Objective, low: Array, high: Array) -> BoxSearchResult:
+    def search(self, objective: Objective, low: Array, high: Array) -> Found:
         """Run SciPy's search."""
         best: list[float] = []
         evaluations = 0
@@ -299,4 +286,4 @@ class DifferentialEvolution(BoxSearch):
             vectorized=True,
             seed=np.random.default_rng(self.seed),
         )
-        return BoxSearchResult(np.asarray(result.x), float(result.fun), tuple(best), evaluations)
+        return np.asarray(result.x), best, evaluations

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.linalg import solve_toeplitz
 from scipy.signal import oaconvolve
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.linear import Solution
 from armid.estimation.problem import Problem
@@ -29,48 +28,6 @@ FEWEST = 0.2  # share of independent rows that must be left after the parameters
 BATCHES = 200  # into which long data are cut
 
 
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """What the residuals of a fit look like.
-
-    Attributes:
-        rms: per joint, over the rows that counted [N m].
-        lag: rows over which residuals stay correlated; 0 for white ones.
-        autocorrelation: mean over joints, at lags 0, 1, ... rows.
-        correlation: between joints at the same instant, (joints, joints).
-    """
-
-    rms: Array
-    lag: int
-    autocorrelation: Array
-    correlation: Array
-
-
-def residuals_of(problem: Problem, values: Array, lags: int = LAGS) -> Residuals:
-    """What the residuals look like; of long data, pieces that are spread over them are looked at."""
-    with one_blas_thread():
-        return _residuals_of(problem, values, lags)
-
-
-def _residuals_of(problem: Problem, values: Array, lags: int) -> Residuals:
-    n = problem.robot.n_joints
-    power, products = np.zeros(n), np.zeros((lags + 1, n))
-    cross, counts = np.zeros((n, n)), np.zeros((n, n))
-    for block in problem.blocks(ENOUGH):
-        error = block.residuals(values)
-        power += np.sum(error**2, axis=0)
-        products += products_of(error, lags)
-        cross += error.T @ error
-        counts += block.use.T.astype(float) @ block.use
-    used = np.diag(counts)
-    rms = np.sqrt(power / np.maximum(used, 1.0))
-    shares = products / np.where(power > 0.0, power, 1.0)
-    mean = shares.mean(axis=1)
-    scale = np.sqrt(np.outer(power / np.maximum(used, 1.0), power / np.maximum(used, 1.0)))
-    correlation = np.where(scale > 0.0, cross / np.maximum(counts, 1.0) / np.where(scale > 0.0, scale, 1.0), 0.0)
-    return Residuals(rms, lag_of(mean, float(used.min())), mean, correlation)
-
-
 def products_of(error: Array, lags: int) -> Array:
     """Sums over the rows of error(t) error(t + lag), (lags + 1, joints), through the power spectrum."""
     size = next_fast_len(len(error) + lags, real=True)
@@ -84,6 +41,20 @@ def lag_of(autocorrelation: Array, count: float) -> int:
     small = np.flatnonzero(np.abs(autocorrelation[1:]) < max(noise, 0.05))
     first = int(small[0]) + 1 if len(small) else len(autocorrelation) - 1
     return 0 if float(np.abs(autocorrelation[1 : first + 1]).sum()) < WHITE else 2 * first
+
+
+def mean_lag(products: Array, counts: Array) -> int:
+    """The lag of the mean autocorrelation of all joints, from the sums that `lagged_sums` gives."""
+    mean = (products / np.where(products[0] > 0.0, products[0], 1.0)).mean(axis=1)
+    return lag_of(mean[: LAGS + 1], float(counts.min()))
+
+
+def lagged_sums(parts: Iterable[tuple[Array, Mask]], lags: int) -> tuple[Array, Array, int]:
+    """Products of residuals at `lags` lags, rows that count, both per joint, and rows in all, of pieces of the data."""
+    products, counts, rows = np.zeros((lags + 1, 1)), np.zeros(1), 0
+    for error, use in parts:
+        products, counts, rows = products + products_of(error, lags), counts + use.sum(axis=0), rows + len(error)
+    return products, counts, rows
 
 
 class Correlation(NamedTuple):
@@ -101,18 +72,12 @@ class Correlation(NamedTuple):
     independent: float
 
 
-def correlation_of(problem: Problem, values: Array) -> Correlation:
-    """Correlation of the residuals of joints that move; the longest decides."""
-    n = problem.robot.n_joints
-    products, counts, rows = np.zeros((MODEL_LAGS + 1, n)), np.zeros(n), 0
-    for block in problem.blocks(ENOUGH):
-        error = block.residuals(values)
-        products += products_of(error, MODEL_LAGS)
-        counts += block.use.sum(axis=0)
-        rows += len(error)
+def correlation_of(problem: Problem, values: Array, sums: tuple[Array, Array, int] | None = None) -> Correlation:
+    """Correlation of the residuals of joints that move; the longest decides. `sums` are those of `_sums_of`."""
+    products, counts, rows = _sums_of(problem, values) if sums is None else sums
     share = sum(len(dataset) for dataset in problem.data) / max(rows, 1)
     passed = np.max([_by_filter(dataset) for dataset in problem.data], axis=0)
-    result, lags, independent = np.zeros((n, MOST_LAGS + 1)), [0], 0.0
+    result, lags, independent = np.zeros((len(counts), MOST_LAGS + 1)), [0], 0.0
     for joint in np.flatnonzero((counts > 0) & (products[0] > 0.0)):
         sample = products[:, joint] / counts[joint]
         seen, filtered = _by_autoregression(sample, float(counts[joint])), sample[0] * passed
@@ -123,6 +88,11 @@ def correlation_of(problem: Problem, values: Array) -> Correlation:
     large = np.abs(result) >= FADED * np.maximum(result[:, :1], 1e-300)
     last = int(np.flatnonzero(np.any(large, axis=0)).max(initial=0)) + 1
     return Correlation(max(lags), result[:, :last], independent)
+
+
+def _sums_of(problem: Problem, values: Array) -> tuple[Array, Array, int]:
+    blocks = problem.blocks(ENOUGH)
+    return lagged_sums(((block.residuals(values), block.use) for block in blocks), MODEL_LAGS)
 
 
 def _by_filter(dataset: Dataset) -> Array:
@@ -164,13 +134,11 @@ def hac_covariance(problem: Problem, solution: Solution, weights: Array) -> tupl
     correlated in time, by themselves or by the filter: the heteroskedasticity- and autocorrelation-consistent (HAC)
     sandwich of `noise_covariance`, which is larger.
     """
-    look = residuals_of(problem, solution.values)
-    used = solution.counts.sum()
-    reduced = float(weights @ solution.squares) / max(used - len(solution.values), 1)
-    if look.lag == 0 and all(dataset.kernel is None for dataset in problem.data):
-        return solution.inverse * reduced, note("estimation.white")
-    found = correlation_of(problem, solution.values)
-    if found.autocovariance.shape[1] == 1 and found.lag == 0:
+    sums = _sums_of(problem, solution.values)
+    white = mean_lag(*sums[:2]) == 0 and all(dataset.kernel is None for dataset in problem.data)
+    found = None if white else correlation_of(problem, solution.values, sums)
+    if found is None or (found.autocovariance.shape[1] == 1 and found.lag == 0):
+        reduced = float(weights @ solution.squares) / max(solution.counts.sum() - len(solution.values), 1)
         return solution.inverse * reduced, note("estimation.white")
     covariance = noise_covariance(problem, solution.values, weights, solution.inverse, found, len(solution.values))
     rows = found.lag or found.autocovariance.shape[1] - 1
@@ -208,10 +176,7 @@ def noise_covariance(
                     scores += error[:, joint, None] * turned
                     by_model += _stationary(turned, autocovariance)
             rows += len(scores)
-            by_scores += scores.T @ scores
-            for k in range(1, min(found.lag, len(scores) - 1) + 1):
-                lagged = scores[:-k].T @ scores[k:]
-                by_scores += (1.0 - k / (found.lag + 1.0)) * (lagged + lagged.T)
+            by_scores += _long_run(scores, found.lag)
     growth = np.sqrt(np.maximum(by_model / np.maximum(np.diag(by_scores), 1e-300), 1.0))
     taken = min(spent / max(found.independent, 1.0), 1.0 - FEWEST)
     return np.asarray(total / max(rows, 1) / (1.0 - taken) * by_scores * np.outer(growth, growth))
@@ -230,61 +195,41 @@ ScoreBlocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
 def sandwich(
-    blocks: ScoreBlocks, inverse: Array, rows: int, *, extra: Array | None = None, white: Array | None = None
+    blocks: ScoreBlocks, inverse: Array, *, extra: Array | float = 0.0, white: Array | None = None
 ) -> tuple[Array, Note]:
     """Covariance A^-1 (B + extra) A^-T of an estimate whose scores sum to zero, and what it accounts for.
 
     B is the long-run variance of the scores: their products at the same row, and at neighbouring rows over which
-    residuals are correlated (Newey-West; sums over batches where data are long). A score sums over the joints of its
-    row, so that correlation between joints counts too.
+    residuals are correlated (Newey-West; sums over batches where data are long), with the usual correction for the
+    parameters spent. A score sums over the joints of its row, so that correlation between joints counts too.
 
     Args:
         blocks: gives the scores anew at each call, block by block.
         inverse: A^-1, the inverse of the scores' mean slope times the number of rows.
-        rows: how many there are in all.
         extra: variance of scores that do not come from rows.
         white: covariance to take where residuals are white, if a better one is known then.
     """
     with one_blas_thread():
-        lag = correlated_lag(blocks)
+        products, used, rows = lagged_sums(((error, error != 0.0) for _, error in blocks()), LAGS)
+        lag = mean_lag(products, used)
         if lag == 0 and white is not None:
             return white, note("estimation.white")
-        middle = _variance(blocks, lag, rows, len(inverse))
-        if extra is not None:
-            middle = middle + extra
+        middle, length = np.zeros_like(inverse), max(4 * lag, rows // BATCHES)
+        for scores, _ in blocks():
+            if lag and rows > 50 * BATCHES:
+                batches = np.add.reduceat(scores, np.arange(0, len(scores), length), axis=0)
+                middle += batches.T @ batches
+            else:
+                middle += _long_run(scores, lag)
+        middle = middle * used.sum() / max(used.sum() - len(inverse), 1) + extra
         covariance = inverse @ middle @ inverse.T
     return covariance, note("estimation.correlated", rows=lag) if lag else note("estimation.white")
 
 
-def correlated_lag(blocks: ScoreBlocks) -> int:
-    """Rows until the autocorrelation of the residuals is lost in its own noise; 0 if it sums to little."""
-    products: Array | None = None
-    used: Array | None = None
-    for _, residuals in blocks():
-        if products is None or used is None:
-            products, used = np.zeros((LAGS + 1, residuals.shape[1])), np.zeros(residuals.shape[1])
-        used += np.count_nonzero(residuals, axis=0)
-        products += products_of(residuals, LAGS)
-    if products is None or used is None:
-        return 0
-    mean = (products / np.where(products[0] > 0.0, products[0], 1.0)).mean(axis=1)
-    return lag_of(mean, float(used.min()))
-
-
-def _variance(blocks: ScoreBlocks, lag: int, rows: int, parameters: int) -> Array:
-    """Long-run variance of the sum of the scores, with the usual correction for the parameters spent."""
-    middle = np.zeros((parameters, parameters))
-    length = max(4 * lag, rows // BATCHES)
-    count = 0
-    for scores, residuals in blocks():
-        count += int(np.count_nonzero(residuals))
-        if lag == 0 or rows <= 50 * BATCHES:
-            middle += scores.T @ scores
-            for k in range(1, min(lag, len(scores) - 1) + 1):
-                lagged = scores[:-k].T @ scores[k:]
-                middle += (1.0 - k / (lag + 1.0)) * (lagged + lagged.T)
-        else:
-            for first in range(0, len(scores), length):
-                batch = scores[first : first + length].sum(axis=0)
-                middle += np.outer(batch, batch)
-    return middle * count / max(count - parameters, 1)
+def _long_run(scores: Array, lag: int) -> Array:
+    """Products of scores of the same row and of rows up to `lag` apart, these counting less and less (Newey, West)."""
+    total = scores.T @ scores
+    for k in range(1, min(lag, len(scores) - 1) + 1):
+        lagged = scores[:-k].T @ scores[k:]
+        total += (1.0 - k / (lag + 1.0)) * (lagged + lagged.T)
+    return np.asarray(total)

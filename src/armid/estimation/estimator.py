@@ -109,7 +109,9 @@ class Estimator(ABC):
         rms = np.sqrt(squares / np.maximum(np.array(factor.counts), 1))
         noises = [d.torque_noise for d in problem.data if d.torque_noise is not None]
         noise = np.sqrt(np.mean(np.square(noises), axis=0)) if len(noises) == len(problem.data) else None
-        said += _suspicions(problem.robot, rms, noise)
+        if noise is not None and np.all(noise > 0.0) and (ratio := rms / noise).max() >= FAR_ABOVE_NOISE:
+            worst = problem.robot.joint_names[int(np.argmax(ratio))]
+            said.append(note("estimation.far_above_noise", joint=worst, ratio=float(ratio.max())))
         gains = _gain_uncertainty(problem.data)
         if gain_effects is None:
             gain_effects = effects_of_gains(factor, solution.inverse, weights)
@@ -153,41 +155,27 @@ estimators: Registry[type[Estimator]] = Registry("method", "armid.estimators", "
 def _gain_uncertainty(data: Sequence[Dataset]) -> Array | None:
     """What the data state about each joint's drive gain, the worst of it; None where they are exact."""
     stated = [d.gain_uncertainty for d in data if d.gain_uncertainty]
-    worst = np.max(stated, axis=0) if stated else np.zeros(1)
-    return np.asarray(worst, dtype=float) if worst.any() else None
-
-
-def _suspicions(robot: Robot, rms: Array, noise: Array | None) -> list[Note]:
-    """A note about residuals far above the noise."""
-    if noise is None or not np.all(noise > 0.0):
-        return []
-    ratio = rms / noise
-    worst = int(np.argmax(ratio))
-    if ratio[worst] < FAR_ABOVE_NOISE:
-        return []
-    return [note("estimation.far_above_noise", joint=robot.joint_names[worst], ratio=float(ratio[worst]))]
+    return np.max(stated, axis=0) if np.any(stated) else None
 
 
 def _check_different(data: Dataset | Sequence[Dataset]) -> None:
     """Data that are there twice would make intervals too narrow."""
     if isinstance(data, Dataset) or len(data) < 2:
         return
-    prints = [fingerprint(dataset) for dataset in data]
-    for index, one in enumerate(prints):
-        if one in prints[:index]:
-            first = prints.index(one) + 1
-            raise EstimationError(f"data sets {first} and {index + 1} are the same; give each only once")
+    seen: dict[str, int] = {}
+    for number, dataset in enumerate(data, start=1):
+        if (first := seen.setdefault(fingerprint(dataset), number)) < number:
+            raise EstimationError(f"data sets {first} and {number} are the same; give each only once")
 
 
 def _range(problem: Problem) -> dict[str, list[list[float]]]:
     """Least and largest position [rad or m] and speed [rad/s or m/s] of each joint over the rows that count."""
-    parts: dict[str, list[list[float]]] = {"position": [], "speed": []}
-    rows = [(d.q[d.rows], np.abs(d.qd[d.rows]), problem.used(d)) for d in problem.data]
-    for joint in range(problem.robot.n_joints):
-        for name, k in (("position", 0), ("speed", 1)):
-            values = np.concatenate([row[k][row[2][:, joint] | problem.silent[joint], joint] for row in rows])
-            parts[name].append(np.quantile(values, (0.0, 1.0) if name == "position" else (0.01, 0.995)).tolist())
-    return parts
+    sets = [(d.q[d.rows], np.abs(d.qd[d.rows]), problem.used(d) | problem.silent) for d in problem.data]
+    q, speed, use = (np.concatenate(parts) for parts in zip(*sets, strict=True))
+    return {
+        name: [np.quantile(column[mine], ends).tolist() for column, mine in zip(values.T, use.T, strict=True)]
+        for name, values, ends in (("position", q, (0.0, 1.0)), ("speed", speed, (0.01, 0.995)))
+    }
 
 
 def _taken_away(dataset: Dataset) -> Array:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 import numpy as np
 from scipy.stats import norm
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.display import html_table, short
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.model import Motion
@@ -83,8 +83,8 @@ class Fit:
     """
 
     robot: Robot
-    columns: tuple[str, ...]
-    values: Array
+    columns: tuple[str, ...] = field(repr=False)  # the file has the table `parameters` instead of these two
+    values: Array = field(repr=False)
     covariance: Array
     terms: tuple[FrictionTerm, ...]
     load_values: Mapping[str, float] | None
@@ -168,11 +168,15 @@ class Fit:
         for first in range(0, len(motion.q) if sigma else 0, 4096):
             part = slice(first, first + 4096)
             regressor = self.torque_model.regressor(Motion(*(array[part] for array in motion)))
-            variance = np.einsum("tjp,pq,tjq->tj", regressor, self.covariance, regressor, optimize=True)
-            spread[part] = np.sqrt(np.maximum(variance, 0.0))
+            spread[part] = self.torque_sigma(regressor)
         return Prediction(torque, spread, self.recording_sigma(motion.qd))
 
-    def predict_at_rest(self, motion: Motion, *, sigma: bool = True) -> Prediction:
+    def torque_sigma(self, regressor: Array) -> Array:
+        """Standard deviation of the model's torque (...) for rows of a regressor (..., columns) [N m]."""
+        variance = np.einsum("...p,pq,...q->...", regressor, self.covariance, regressor, optimize=True)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def predict_at_rest(self, motion: Motion) -> Prediction:
         """`predict`, but with a band where a joint stands still: friction there is anything up to its level.
 
         A joint stands still below a tenth of the speed below which the data say nothing of its friction. Its friction
@@ -180,7 +184,7 @@ class Fit:
         """
         limit, level = self.standstill
         still = np.abs(motion.qd) < limit
-        found = self.predict(Motion(motion.q, np.where(still, 0.0, motion.qd), motion.qdd), sigma=sigma)
+        found = self.predict(Motion(motion.q, np.where(still, 0.0, motion.qd), motion.qdd))
         return replace(found, sigma=np.where(still, np.hypot(found.sigma, level / np.sqrt(3.0)), found.sigma))
 
     @cached_property
@@ -190,13 +194,16 @@ class Fit:
         for term in self.terms:
             if term.law == REST.name:
                 slow[term.joint] = term.shapes[0]
-        kinds = {parameter.name: parameter.kind for parameter in self.torque_model.model.parameters}
-        uneven = {name for term in self.terms if term.loaded or term.formula.weighted for name in term.names}
-        own = [kinds.get(name, FRICTION) == FRICTION and name not in uneven for name in self.columns]
         velocity = np.vstack([slow, -slow])
         motion = Motion(np.zeros_like(velocity), velocity, np.zeros_like(velocity))
-        both = self.torque_model.linear_torque(motion, np.where(own, self.values, 0.0))
+        both = self.torque_model.linear_torque(motion, np.where(self.friction_columns(load=False), self.values, 0.0))
         return STANDSTILL * slow, np.abs(0.5 * (both[0] - both[1]))
+
+    def friction_columns(self, *, load: bool = True) -> Mask:
+        """Which columns are friction; without those in proportion to the load, if `load` is not wanted."""
+        kinds = {parameter.name: parameter.kind for parameter in self.torque_model.model.parameters}
+        others = {n for t in self.terms if t.formula.weighted or (t.loaded and not load) for n in t.names}
+        return np.array([kinds.get(name, FRICTION) == FRICTION and name not in others for name in self.columns])
 
     def recording_sigma(self, velocity: Array) -> Array:
         """Standard deviation of friction between recordings at velocities (samples, joints) [N m]."""
@@ -288,32 +295,9 @@ class Fit:
             }
             for i, name in enumerate(self.names)
         ]
-        data = {
-            "method": self.method,
-            "parameters": parameters,
-            "residual_rms": self.residual_rms,
-            "noise": self.noise,
-            "standard_parameters": self.standard_parameters,
-            "terms": self.terms,
-            "load_values": self.load_values,
-            "known_torque": self.known_torque,
-            "delay_s": self.delay_s,
-            "friction_lag_s": self.friction_lag_s,
-            "condition_number": self.identifiability.condition,
-            "identifiability": {**plain(self.identifiability), "verdict": self.verdict},
-            "weights": self.weights,
-            "covariance": self.covariance,
-            "recording": self.recording,
-            "gain_uncertainty": self.gain_uncertainty,
-            "gain_effects": self.gain_effects,
-            "factor": self.factor,
-            "options": self.options,
-            "pipeline": self.pipeline,
-            "notes": self.notes,
-            "history": self.history,
-            "robot": self.robot,
-        }
-        return dict(plain(data))
+        judged = {**plain(self.identifiability), "verdict": self.verdict}
+        more = {"parameters": parameters, "condition_number": self.identifiability.condition, "identifiability": judged}
+        return {**plain(self), **plain(more)}
 
     def with_notes(self, *notes: Note) -> Fit:
         """The fit with more notes."""
@@ -326,38 +310,26 @@ class _Parameter(msgspec.Struct, frozen=True):
     value: float
 
 
-class _FitFile(msgspec.Struct, frozen=True):
-    """Entries of a fit's file, beside those that follow from them."""
-
-    robot: Robot
-    method: str
-    parameters: list[_Parameter]
-    residual_rms: Array
-    noise: Array | None
-    standard_parameters: dict[str, float] | None
-    terms: list[FrictionTerm]
-    load_values: dict[str, float] | None
-    known_torque: KnownTorque | None
-    delay_s: Array
-    identifiability: Identifiability
-    weights: Array
-    covariance: Array
-    factor: CompactFactor
-    options: dict[str, Any]
-    pipeline: tuple[dict[str, Any], ...]
-    notes: tuple[Note, ...]
-    history: dict[str, Any]
-    recording: Array | None = None
-    gain_uncertainty: Array | None = None
-    gain_effects: Array | None = None
-    friction_lag_s: Array | None = None
+#: Entries of a fit's file, beside those that follow from them.
+_FitFile: Any = msgspec.defstruct(
+    "_FitFile",
+    [
+        *(
+            (name, kind) if (default := getattr(Fit, name, MISSING)) is MISSING else (name, kind, default)
+            for name, kind in get_type_hints(Fit).items()
+            if name not in ("columns", "values")
+        ),
+        ("parameters", list[_Parameter]),
+    ],
+    frozen=True,
+    kw_only=True,
+)
 
 
 def load_fit(path: str | Path) -> Fit:
     """Read a fit that `Fit.save` wrote."""
     file = read_result(path, _FitFile, "a fit", FORMAT, "armid identify")
     entries = {name: getattr(file, name) for name in file.__struct_fields__ if name != "parameters"}
-    entries["terms"] = tuple(file.terms)
     entries["values"] = np.array([row.value for row in file.parameters])
     fit = Fit(columns=file.factor.names, **entries)
     problem = _contradiction(fit)

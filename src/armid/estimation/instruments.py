@@ -164,7 +164,7 @@ class InstrumentalVariables(Estimator):
                 instruments = [tracked_motion(problem, d, c, self.loop, values) for d, c in pairs]
             equations = _Equations(problem, instruments)
             new, weights = equations.solve(weights)
-            scale = np.sqrt(np.diag(equations.power(weights)))
+            scale = equations.sizes(weights)
             change = float(np.linalg.norm(scale * (new - values)) / (np.linalg.norm(scale * new) + 1e-300))
             values = new
             if change < self.tolerance:
@@ -174,9 +174,7 @@ class InstrumentalVariables(Estimator):
             notes.append(note("estimation.simulation_not_converged", rounds=rounds, change=change))
         elif self.loop is not None:
             notes.append(note("estimation.simulated", rounds=rounds))
-        inverse = equations.inverse(weights)
-        rows = sum(len(dataset) for dataset in problem.data)
-        covariance, correlated = sandwich(lambda: equations.scores(values, weights), inverse, rows)
+        covariance, correlated = sandwich(lambda: equations.scores(values, weights), equations.inverse(weights))
         solution = replace(start, values=values)
         return self.finished(problem, factor, solution, weights, covariance=covariance, notes=[*notes, correlated])
 
@@ -211,26 +209,19 @@ class InstrumentalVariables(Estimator):
 
 
 class _Equations:
-    """The products Z_j' W_j and Z_j' tau_j of each joint, and how to pass over the rows again."""
+    """Products of instruments, regressor and torque, [Z_j | W_j | tau_j], of each joint; and the rows once more."""
 
     def __init__(self, problem: Problem, instruments: Sequence[Motion]) -> None:
         self.problem, self.instruments = problem, instruments
         n, p = problem.robot.n_joints, len(problem.names)
-        self.matrices, self.vectors = np.zeros((n, p, p)), np.zeros((n, p))
-        self.powers, self.counts = np.zeros((n, p, p)), np.zeros(n)
-        self.grams, self.crosses, self.torques = np.zeros((n, p, p)), np.zeros((n, p)), np.zeros(n)
+        self.z, self.w = slice(0, p), slice(p, 2 * p)
+        self.grams, self.counts = np.zeros((n, 2 * p + 1, 2 * p + 1)), np.zeros(n)
         with one_blas_thread():
             for z, w, torque, use in self._rows():
-                for joint in range(n):
-                    mine = use[:, joint]
-                    left, right, y = z[mine, joint], w[mine, joint], torque[mine, joint]
-                    self.matrices[joint] += left.T @ right
-                    self.vectors[joint] += left.T @ y
-                    self.powers[joint] += left.T @ left
-                    self.grams[joint] += right.T @ right
-                    self.crosses[joint] += right.T @ y
-                    self.torques[joint] += float(y @ y)
-                    self.counts[joint] += len(y)
+                for joint, mine in enumerate(use.T):
+                    columns = np.column_stack([z[mine, joint], w[mine, joint], torque[mine, joint]])
+                    self.grams[joint] += columns.T @ columns
+                    self.counts[joint] += len(columns)
         if not self.counts.all():
             still = problem.robot.joint_names[int(np.argmin(self.counts))]
             raise EstimationError(f"joint {still} hardly moves in the instruments' motion; give other data")
@@ -252,32 +243,28 @@ class _Equations:
     def solve(self, weights: Array) -> tuple[Array, Array]:
         """Estimate, and weights from its residuals."""
         for _ in range(4):
-            values = self.inverse(weights) @ np.einsum("j,jp->p", weights, self.vectors)
-            squares = np.array(
-                [
-                    t - 2.0 * values @ c + values @ g @ values
-                    for t, c, g in zip(self.torques, self.crosses, self.grams, strict=True)
-                ]
-            )
+            values = self.inverse(weights) @ (weights @ self.grams[:, self.z, -1])
+            ends = np.append(-values, 1.0)
+            squares = np.einsum("p,jpq,q->j", ends, self.grams[:, self.w.start :, self.w.start :], ends)
             # a difference of large numbers: no residual is taken below round-off
-            weights = self.counts / np.maximum(squares, 1e-14 * self.torques + 1e-30)
+            weights = self.counts / np.maximum(squares, 1e-14 * self.grams[:, -1, -1] + 1e-30)
         return values, weights
 
     def inverse(self, weights: Array) -> Array:
         """Inverse of Z'W, weighted."""
-        matrix = np.einsum("j,jpq->pq", weights, self.matrices)
-        left = np.sqrt(np.diag(self.power(weights)))
-        right = np.sqrt(np.einsum("j,jpp->p", weights, self.grams))
-        scaled = matrix / np.outer(left, right)
+        total = np.tensordot(weights, self.grams, axes=1)
+        sizes = np.sqrt(np.diag(total))
+        left, right = sizes[self.z], sizes[self.w]
+        scaled = total[self.z, self.w] / np.outer(left, right)
         if np.linalg.cond(scaled) > 1e10:
             raise EstimationError(
                 "the instruments do not determine all parameters; use a motion that is followed more closely, or wls"
             )
         return np.asarray(np.linalg.inv(scaled) / np.outer(right, left))
 
-    def power(self, weights: Array) -> Array:
-        """The matrix Z'Z, weighted."""
-        return np.asarray(np.einsum("j,jpq->pq", weights, self.powers))
+    def sizes(self, weights: Array) -> Array:
+        """Lengths of the weighted columns of Z."""
+        return np.sqrt(weights @ np.diagonal(self.grams[:, self.z, self.z], axis1=1, axis2=2))
 
     def scores(self, values: Array, weights: Array) -> Iterator[tuple[Array, Array]]:
         """Scores Z_j e_j of the rows, and residuals in standard deviations."""

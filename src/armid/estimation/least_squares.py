@@ -15,7 +15,7 @@ from armid.estimation.consistent.prior import Prior, base_precision
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.linear import Solution, solve, solve_problem, solve_weighted
+from armid.estimation.linear import Solution, inverted, solve, solve_problem, solve_weighted
 from armid.estimation.problem import EstimationError, Problem
 from armid.notes import Note, note
 from armid.robot.robot import Robot
@@ -101,8 +101,7 @@ class WeightedLeastSquares(Estimator):
             vector += flat.T @ y
         weights = 1.0 / measured_noise(problem) ** 2
         factor, start = solve_problem(problem, weights)
-        scale = np.sqrt(np.diag(matrix))
-        inverse = np.linalg.inv(matrix / np.outer(scale, scale)) / np.outer(scale, scale)
+        inverse = inverted(matrix)
         solution = replace(start, values=inverse @ vector, inverse=inverse)
         return self.finished(problem, factor, solution, weights, covariance=inverse)
 

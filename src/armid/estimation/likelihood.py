@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,59 +85,64 @@ SURE = 4.0  # standard deviations a velocity must be away from zero for its sign
 STEP = 1e-5  # of central differences [rad, rad/s, rad/s^2]
 
 
-@dataclass(frozen=True, eq=False)
-class Normal:
-    """Normal equations of a Gauss-Newton step for the parameters, everything else eliminated; and the cost."""
-
-    matrix: Array
-    vector: Array
-    cost: float
-
-
-class Part(Protocol):
-    """A data set's share of the likelihood."""
-
-    def normal(self, values: Array) -> Normal:
-        """Normal equations at `values`."""
-
-    def cost(self, values: Array, step: Array, share: float) -> float:
-        """Cost after `share` of a step, own unknowns moved along."""
-
-    def accept(self, step: Array, share: float) -> None:
-        """Take the step."""
-
-    def scores(self, values: Array) -> Iterator[tuple[Array, Array]]:
-        """Scores of the rows, (rows, parameters), and residuals in standard deviations, (rows, joints)."""
-
-    def extra(self) -> Array:
-        """Variance of scores that do not come from rows."""
-
-    def refined(self) -> Dataset:
-        """The data set with the motion as estimated."""
-
-
-class FourierPart:
-    """Periodic data: the true motion is a Fourier series whose coefficients are estimated with the parameters.
-
-    The cost is sum_t |tau_t - W(motion_t) x|^2 / sigma^2 + sum_k (c_k - c_k measured)^2 / var c_k: Swevers' maximum
-    likelihood. Averaged positions enter by the coefficients of their kept harmonics, which is all they say. With white
-    noise of standard deviation s on N averaged samples, the mean has the variance s^2 / N and the others 2 s^2 / N.
-    Rows whose velocity may have either sign are left out.
-    """
+class Part(ABC):
+    """A data set's share of the likelihood, which may have unknowns of its own beside the parameters."""
 
     def __init__(self, problem: Problem, dataset: Dataset, weights: Array, noise: Array) -> None:
         """Set up.
 
         Args:
             problem: the regression.
-            dataset: one period.
+            dataset: whose rows count; not those whose velocity may have either sign.
             weights: 1 / variance of the torque per joint.
-            noise: standard deviations of q, qd, qdd per joint, kept harmonics only, (3, joints); see `motion_noise`.
+            noise: standard deviations of q, qd, qdd per joint, (3, joints), see `motion_noise`.
         """
-        self._problem, self._data, self._weights = problem, dataset, weights
-        self._model = problem.torque_model
+        self._data, self._model, self._weights, self._noise = dataset, problem.torque_model, weights, noise
+        self._use = problem.used(dataset) & (np.abs(dataset.qd[dataset.rows]) > SURE * noise[1])
+        self._torque = problem.torque(dataset)
+
+    @property
+    def rows(self) -> int:
+        """Rows that count, all joints together."""
+        return int(np.count_nonzero(self._use))
+
+    @abstractmethod
+    def normal(self, values: Array) -> tuple[Array, Array, float]:
+        """Matrix and vector of a Gauss-Newton step for the parameters, all else eliminated, and the cost."""
+
+    @abstractmethod
+    def cost(self, values: Array, step: Array, share: float) -> float:
+        """Cost after `share` of a step, own unknowns moved along."""
+
+    @abstractmethod
+    def scores(self, values: Array) -> Iterator[tuple[Array, Array]]:
+        """Scores of the rows, (rows, parameters), and residuals in standard deviations, (rows, joints)."""
+
+    def accept(self, step: Array, share: float) -> None:  # noqa: B027
+        """Take the step; here nothing of its own is to be moved."""
+
+    def extra(self) -> Array | float:
+        """Variance of scores that do not come from rows."""
+        return 0.0
+
+    def refined(self) -> Dataset:
+        """The data set with the motion as estimated."""
+        return self._data
+
+
+class FourierPart(Part):
+    """Periodic data: the true motion is a Fourier series whose coefficients are estimated with the parameters.
+
+    The cost is sum_t |tau_t - W(motion_t) x|^2 / sigma^2 + sum_k (c_k - c_k measured)^2 / var c_k: Swevers' maximum
+    likelihood. Averaged positions enter by the coefficients of their kept harmonics, which is all they say. With white
+    noise of standard deviation s on N averaged samples, the mean has the variance s^2 / N and the others 2 s^2 / N.
+    """
+
+    def __init__(self, problem: Problem, dataset: Dataset, weights: Array, noise: Array) -> None:
+        """Set up; `noise` is that of the kept harmonics only."""
+        super().__init__(problem, dataset, weights, noise)
         known = self._model.known_torque(dataset.motion)
-        self._torque = problem.torque(dataset) if known is None else problem.torque(dataset) + known
+        self._torque = self._torque if known is None else self._torque + known
         samples = len(dataset.q)
         spectrum, kept = np.fft.rfft(dataset.q, axis=0), kept_harmonics(dataset)
         harmonics = np.flatnonzero(kept.any(axis=1))[1:]
@@ -146,7 +151,6 @@ class FourierPart:
         free = np.vstack([kept[:1], kept[harmonics], kept[harmonics]]) & (noise[0] > 0.0)
         twice = np.where(np.arange(len(every))[:, None] == 0, 1.0, 2.0)
         variance = twice * noise[0] ** 2 / (1 + 2 * kept[1:].sum(axis=0))
-        self._use = problem.used(dataset) & (np.abs(dataset.qd) > SURE * noise[1])
         # (joints, coefficients), so that a mask runs through them joint by joint
         self._measured = every.T / samples
         self._free, self._variance = free.T, np.where(free, variance, 1.0).T
@@ -154,12 +158,7 @@ class FourierPart:
         self._gain = np.zeros((0, 0))
         self._offset = np.zeros(0)
 
-    @property
-    def rows(self) -> int:
-        """Rows that count, all joints together."""
-        return int(np.count_nonzero(self._use))
-
-    def normal(self, values: Array) -> Normal:
+    def normal(self, values: Array) -> tuple[Array, Array, float]:
         """Normal equations; the coefficients are eliminated by their Schur complement."""
         p, m = len(values), int(self._free.sum())
         matrix, vector, cost = np.zeros((p + m, p + m)), np.zeros(p + m), 0.0
@@ -177,7 +176,7 @@ class FourierPart:
         solved = np.linalg.solve(inner, right) / scale[:, None]
         self._gain, self._offset = solved[:, :p], solved[:, p]
         reduced = matrix[:p, :p] - matrix[:p, p:] @ self._gain
-        return Normal(0.5 * (reduced + reduced.T), vector[:p] - matrix[:p, p:] @ self._offset, cost)
+        return 0.5 * (reduced + reduced.T), vector[:p] - matrix[:p, p:] @ self._offset, cost
 
     def cost(self, values: Array, step: Array, share: float) -> float:
         """Cost after a share of a step."""
@@ -198,7 +197,7 @@ class FourierPart:
             scores = (rows[:, :p] - rows[:, p:] @ self._gain) * error[:, None]
             yield scores.reshape(-1, joints, p).sum(axis=1), error.reshape(-1, joints)
 
-    def extra(self) -> Array:
+    def extra(self) -> Array | float:
         """Variance of the measured coefficients' own scores."""
         return np.asarray(self._gain.T @ (self._gain / self._variance[self._free][:, None]))
 
@@ -232,7 +231,7 @@ class FourierPart:
             yield (flat, left) if every else (flat[use.ravel()], left[use.ravel()])
 
 
-class EffectivePart:
+class EffectivePart(Part):
     """Data that do not repeat: each row's variance holds what noise in its motion does to its torque.
 
     The cost is sum (tau - W x)^2 / (sigma^2 + sum_i s_i^2 (x' dW/dm_i)^2) over rows and joints, m_i the positions,
@@ -242,13 +241,7 @@ class EffectivePart:
     covariance of the estimate accounts for the latter.
     """
 
-    def __init__(self, problem: Problem, dataset: Dataset, weights: Array, noise: Array) -> None:
-        """Set up; `noise` are standard deviations of q, qd, qdd per joint, (3, joints), see `motion_noise`."""
-        self._problem, self._data, self._weights, self._noise = problem, dataset, weights, noise
-        sure = np.abs(dataset.qd[dataset.rows]) > SURE * noise[1]
-        self._use, self._torque = problem.used(dataset) & sure, problem.torque(dataset)
-
-    def normal(self, values: Array) -> Normal:
+    def normal(self, values: Array) -> tuple[Array, Array, float]:
         """Normal equations."""
         p = len(values)
         matrix, vector, cost = np.zeros((p, p)), np.zeros(p), 0.0
@@ -257,32 +250,20 @@ class EffectivePart:
             matrix += flat.T @ flat
             vector += flat.T @ left
             cost += float(left @ left)
-        return Normal(matrix, vector, cost)
+        return matrix, vector, cost
 
     def cost(self, values: Array, step: Array, share: float) -> float:
         """Cost after a share of a step."""
         return sum(float(np.sum(error**2)) for _, error in self._rows(values + share * step))
-
-    def accept(self, step: Array, share: float) -> None:
-        """Nothing of its own to move."""
 
     def scores(self, values: Array) -> Iterator[tuple[Array, Array]]:
         """Scores of the rows."""
         for rows, error in self._rows(values):
             yield np.einsum("rj,rjp->rp", error, rows), error
 
-    def extra(self) -> Array:
-        """None."""
-        p = len(self._problem.names)
-        return np.zeros((p, p))
-
-    def refined(self) -> Dataset:
-        """The data set as it is."""
-        return self._data
-
     def _rows(self, values: Array) -> Iterator[tuple[Array, Array]]:
         """Derivatives of the scaled prediction to the parameters, (rows, joints, parameters), and scaled residuals."""
-        data, model = self._data, self._problem.torque_model
+        data, model = self._data, self._model
         joints = data.q.shape[1]
         for which, part in data.blocks(BLOCK):
             at = data.rows[which]

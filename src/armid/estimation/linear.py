@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
-from armid.estimation.problem import EstimationError, Problem
+from armid.estimation.problem import EstimationError, Problem, Weigh
 
 GRAM_CONDITION = 3e3  # column-scaled condition number up to which Gram matrices give values to 1e-9
 RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as zero
@@ -110,15 +110,15 @@ class NeedsTriangle(Exception):
 
 
 def solve_problem(
-    problem: Problem, weights: Array, factor: CompactFactor | None = None, **options: Any
+    problem: Problem, weights: Array, factor: CompactFactor | None = None, weigh: Weigh | None = None, **options: Any
 ) -> tuple[CompactFactor, Solution]:
     """Factor (`factor` if it is good enough) and solution; triangular where the problem's conditioning asks for it."""
     labels = problem.torque_model.labels
-    factor = problem.factor() if factor is None else factor
+    factor = problem.factor(weigh=weigh) if factor is None else factor
     try:
         return factor, solve(factor, weights, labels=labels, **options)
     except NeedsTriangle:
-        factor = problem.factor(triangular=True)
+        factor = problem.factor(triangular=True, weigh=weigh)
         return factor, solve(factor, weights, labels=labels, **options)
 
 
@@ -137,17 +137,11 @@ def stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | 
     """Square triangle R and right side y with R'R = information, R'y = W'tau, prior included."""
     p = len(factor.names)
     if factor.triangular:
-        blocks, targets = [], []
-        for joint, columns in enumerate(factor.columns):
-            rows = np.zeros((len(factor.matrices[joint]), p))
-            rows[:, columns] = factor.matrices[joint][:, :-1]
-            blocks.append(np.sqrt(weights[joint]) * rows)
-            targets.append(np.sqrt(weights[joint]) * factor.matrices[joint][:, -1])
+        more = []
         if prior is not None:
             root = np.linalg.cholesky(prior[0] + 1e-300 * np.eye(p)).T
-            blocks.append(root)
-            targets.append(root @ prior[1])
-        upper = np.asarray(np.linalg.qr(np.column_stack([np.vstack(blocks), np.concatenate(targets)]), mode="r"))
+            more.append(np.column_stack([root, root @ prior[1]]))
+        upper = triangle_of(factor, weights, *more)
         return upper[:p, :p], upper[:p, p]
     matrix, vector, _ = factor.normal_equations(weights)
     if prior is not None:
@@ -158,6 +152,22 @@ def stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | 
     roots = np.sqrt(np.maximum(eigenvalues, 0.0))
     target = (vectors.T @ (vector / safe)) / np.where(roots > 0.0, roots, 1.0)
     return (roots[:, None] * vectors.T) * safe, target
+
+
+def triangle_of(factor: CompactFactor, weights: Array, *more: Array) -> Array:
+    """Triangular factor of [W | tau], all joints weighted, and of `more` rows."""
+    p, blocks = len(factor.names), list(more)
+    for joint, columns in enumerate(factor.columns):
+        rows = np.zeros((len(factor.matrices[joint]), p + 1))
+        rows[:, [*columns, p]] = np.sqrt(weights[joint]) * factor.matrices[joint]
+        blocks.append(rows)
+    return np.asarray(np.linalg.qr(np.vstack(blocks), mode="r"))[: p + 1]
+
+
+def inverted(matrix: Array) -> Array:
+    """Inverse of a positive definite matrix, through one with a unit diagonal."""
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    return np.asarray(np.linalg.inv(matrix / np.outer(scale, scale)) / np.outer(scale, scale))
 
 
 def residual_squares(factor: CompactFactor, values: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -140,8 +141,7 @@ class Problem:
     ) -> Problem:
         """The same data with other friction terms, load and delays (those of this problem where not given)."""
         old = self.torque_model
-        result = object.__new__(Problem)
-        result.__dict__.update(self.__dict__)
+        result = copy(self)
         result.torque_model = TorqueModel(
             self.robot,
             terms=terms,
@@ -184,10 +184,14 @@ class Problem:
 
     def _limit_of(self, dataset: Dataset) -> Array:
         some = np.abs(dataset.qd[:: max(1, len(dataset.qd) // ENOUGH)]).T.copy()
-        usual = SLOW if dataset.kernel is None else SLOW_FILTERED
-        share = usual[0] if self.slow_share is None else self.slow_share
-        floor = usual[1] if self.slow_floor is None else self.slow_floor
+        share, floor = self._slowness(dataset.kernel is not None)
         return np.maximum(share * np.quantile(some, 0.99, axis=1, overwrite_input=True), floor)
+
+    def _slowness(self, filters: bool) -> tuple[float, float]:
+        """Share of a joint's own speed and speed [rad/s] below which it is slow, where torque was filtered or not."""
+        usual, own = SLOW_FILTERED if filters else SLOW, (self.slow_share, self.slow_floor)
+        share, floor = (there if mine is None else mine for there, mine in zip(usual, own, strict=True))
+        return share, floor
 
     def left_out(self, counts: Sequence[int]) -> Note | None:
         """Which rows do not count and why; None if all do."""
@@ -195,12 +199,9 @@ class Problem:
         if share <= 0.0:
             return None
         rules = []
-        for usual, is_filtered in ((SLOW, False), (SLOW_FILTERED, True)):
-            if any((dataset.kernel is not None) == is_filtered for dataset in self.data):
-                slow = usual[0] if self.slow_share is None else self.slow_share
-                floor = usual[1] if self.slow_floor is None else self.slow_floor
-                rule = {"share": slow, "floor": floor, "filtered": is_filtered, "margin_ms": 1e3 * SLOW_MARGIN_S}
-                rules.append(rule)
+        for filters in sorted({dataset.kernel is not None for dataset in self.data}):
+            slow, floor = self._slowness(filters)
+            rules.append({"share": slow, "floor": floor, "filtered": filters, "margin_ms": 1e3 * SLOW_MARGIN_S})
         marked = any(dataset.use is not None for dataset in self.data)
         return note("estimation.rows_left_out", share=share, rules=rules, marked=marked)
 
@@ -238,6 +239,7 @@ class Problem:
         total: CompactFactor | None = None
         plain = (
             weigh is None
+            and type(self.torque_model) is TorqueModel
             and not self.torque_model.terms
             and all(d.kernel is None and len(d.rows) == len(d.q) for d in self.data)
         )

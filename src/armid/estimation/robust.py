@@ -16,7 +16,7 @@ from armid.errors import UnknownNameError
 from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.linear import NeedsTriangle, Solution, solve, solve_weighted
+from armid.estimation.linear import Solution, inverted, solve_problem, solve_weighted
 from armid.estimation.problem import EstimationError, Problem, Rows
 from armid.notes import note
 from armid.robot.robot import Robot
@@ -58,92 +58,71 @@ class RobustLeastSquares(Estimator):
         if self.cutoff is not None and not self.cutoff > 0.0:
             raise EstimationError(f"cutoff is {self.cutoff}; give a number above zero, such as {CUTOFFS[self.loss]}")
         problem = self.problem(robot, data)
-        _, start, _ = solve_weighted(problem)
-        floor = SMALLEST * _rms_torque(problem)
-        search = _Search(problem, floor, self.tolerance, self.iterations)
-        cutoff = CUTOFFS["huber"] if self.loss == "tukey" or self.cutoff is None else self.cutoff
-        state = search.run(start.values, search.scales(start.values), "huber", cutoff, follow=True)
-        if self.loss == "tukey":
-            cutoff = CUTOFFS["tukey"] if self.cutoff is None else self.cutoff
-            state = search.run(state.solution.values, state.scales, "tukey", cutoff, follow=False)
-        return self._finished(problem, state, cutoff)
-
-    def _finished(self, problem: Problem, state: _State, cutoff: float) -> Fit:
-        values, scales = state.solution.values, state.scales
-        slope, share = _slope(problem, values, scales, self.loss, cutoff)
-        scale = np.sqrt(np.diag(slope))
-        inverse = np.linalg.inv(slope / np.outer(scale, scale)) / np.outer(scale, scale)
-        rows = sum(len(dataset) for dataset in problem.data)
-        covariance, correlated = sandwich(lambda: _scores(problem, values, scales, self.loss, cutoff), inverse, rows)
-        notes = [
-            note("estimation.robust", loss=self.loss, share=share, scales=scales.tolist()),
-            correlated,
-        ]
-        if not state.converged:
+        values, floor = solve_weighted(problem)[1].values, SMALLEST * _rms_torque(problem)
+        medians = _Medians(robot.n_joints)
+        for block in problem.blocks():
+            medians.add(block.errors(values), block.use)
+        scales, converged = np.maximum(medians.scales(), floor), False
+        for name in dict.fromkeys(("huber", self.loss)):
+            loss = _Loss(name, self.cutoff if name == self.loss and self.cutoff is not None else CUTOFFS[name])
+            triangular = False
+            for _ in range(self.iterations):
+                medians = _Medians(robot.n_joints)
+                factor, solution = _step(problem, values, scales, loss, medians, triangular)
+                triangular = factor.triangular
+                reach = float(np.linalg.norm(solution.scale * solution.values))
+                change = np.linalg.norm(solution.scale * (solution.values - values)) / max(reach, 1e-300)
+                values, moved = solution.values, 0.0
+                if name == "huber":
+                    # scales of the values before this step: they settle as the values do
+                    before, scales = scales, np.maximum(medians.scales(), floor)
+                    moved = float(np.abs(scales / before - 1.0).max())
+                converged = bool(change < self.tolerance and moved < max(self.tolerance, 1e-3))
+                if converged:
+                    break
+        slope, share, rms = _look(problem, values, scales, loss)
+        covariance, correlated = sandwich(lambda: _scores(problem, values, scales, loss), inverted(slope))
+        notes = [note("estimation.robust", loss=self.loss, share=share, scales=scales.tolist()), correlated]
+        if not converged:
             notes.append(note("estimation.not_converged", iterations=self.iterations))
-        weights = 1.0 / scales**2
-        fit = self.finished(problem, state.factor, state.solution, weights, covariance=covariance, notes=notes)
-        return replace(fit, residual_rms=_rms(problem, values))
+        fit = self.finished(problem, factor, solution, 1.0 / scales**2, covariance=covariance, notes=notes)
+        return replace(fit, residual_rms=rms)
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    solution: Solution
-    factor: CompactFactor
-    scales: Array
-    converged: bool
+@dataclass(frozen=True)
+class _Loss:
+    """One of `CUTOFFS`, for residuals u in scales; psi is the derivative of rho."""
+
+    name: str
+    cutoff: float
+
+    def weights(self, ratio: Array) -> Array:
+        """Weight psi(u) / u."""
+        size = np.abs(ratio) / self.cutoff
+        if self.name == "huber":
+            return 1.0 / np.maximum(size, 1.0)
+        return np.where(size < 1.0, (1.0 - np.minimum(size, 1.0) ** 2) ** 2, 0.0)
+
+    def slopes(self, ratio: Array) -> Array:
+        """Slope psi'(u)."""
+        square = (ratio / self.cutoff) ** 2
+        if self.name == "huber":
+            return (square < 1.0).astype(float)
+        return np.where(square < 1.0, (1.0 - square) * (1.0 - 5.0 * square), 0.0)
 
 
-class _Search:
-    """The iterations: factor of reweighted rows, solution, scales of its residuals."""
+def _step(
+    problem: Problem, values: Array, scales: Array, loss: _Loss, medians: _Medians, triangular: bool
+) -> tuple[CompactFactor, Solution]:
+    """Factor of rows reweighted by the residuals of `values`, whose medians are found on the way, and solution."""
 
-    def __init__(self, problem: Problem, floor: Array, tolerance: float, iterations: int) -> None:
-        self.problem, self.floor = problem, floor
-        self.tolerance, self.iterations = tolerance, iterations
-        self.triangular = False
+    def weigh(block: Rows) -> Array:
+        error = block.errors(values)
+        medians.add(error, block.use)
+        return loss.weights(error / scales)
 
-    def run(self, values: Array, scales: Array, loss: str, cutoff: float, *, follow: bool) -> _State:
-        """Iterate from `values`; scales follow the residuals, or stay."""
-        converged = False
-        for _ in range(self.iterations):
-            counter = _Medians(len(scales))
-            factor, solution = self._step(values, scales, loss, cutoff, counter)
-            reach = np.linalg.norm(solution.scale * solution.values)
-            change = np.linalg.norm(solution.scale * (solution.values - values)) / max(float(reach), 1e-300)
-            moved = 0.0
-            if follow:
-                new = np.maximum(counter.scales(), self.floor)
-                # scales of the values before this step: they settle as the values do
-                moved = float(np.abs(new / scales - 1.0).max())
-                scales = new
-            values = solution.values
-            if change < self.tolerance and moved < max(self.tolerance, 1e-3):
-                converged = True
-                break
-        return _State(solution, factor, scales, converged)
-
-    def _step(
-        self, values: Array, scales: Array, loss: str, cutoff: float, counter: _Medians
-    ) -> tuple[CompactFactor, Solution]:
-        def weigh(block: Rows) -> Array:
-            error = block.errors(values)
-            counter.add(error, block.use)
-            return _weights(error / scales, loss, cutoff)
-
-        factor = self.problem.factor(weigh=weigh, triangular=self.triangular)
-        try:
-            return factor, solve(factor, 1.0 / scales**2)
-        except NeedsTriangle:
-            self.triangular = True
-            factor = self.problem.factor(weigh=weigh, triangular=True)
-            return factor, solve(factor, 1.0 / scales**2)
-
-    def scales(self, values: Array) -> Array:
-        """Median absolute deviation of the residuals per joint, as a standard deviation."""
-        counter = _Medians(self.problem.robot.n_joints)
-        for block in self.problem.blocks():
-            counter.add(block.errors(values), block.use)
-        return np.maximum(counter.scales(), self.floor)
+    factor = problem.factor(weigh=weigh, triangular=triangular)
+    return solve_problem(problem, 1.0 / scales**2, factor, weigh)
 
 
 class _Medians:
@@ -164,51 +143,28 @@ class _Medians:
         return np.asarray(NORMAL * np.exp(_LOG_LOW + (middle + 0.5) * (_LOG_HIGH - _LOG_LOW) / _BINS))
 
 
-def _weights(ratio: Array, loss: str, cutoff: float) -> Array:
-    """Weight psi(u) / u of a residual of u scales."""
-    size = np.abs(ratio) / cutoff
-    if loss == "huber":
-        return 1.0 / np.maximum(size, 1.0)
-    return np.where(size < 1.0, (1.0 - np.minimum(size, 1.0) ** 2) ** 2, 0.0)
-
-
-def _slopes(ratio: Array, loss: str, cutoff: float) -> Array:
-    """Slope psi'(u)."""
-    square = (ratio / cutoff) ** 2
-    if loss == "huber":
-        return (square < 1.0).astype(float)
-    return np.where(square < 1.0, (1.0 - square) * (1.0 - 5.0 * square), 0.0)
-
-
-def _slope(problem: Problem, values: Array, scales: Array, loss: str, cutoff: float) -> tuple[Array, float]:
-    """Matrix sum of psi'(u) / s_j^2 W_j' W_j, and the share of rows whose weight is below one half."""
-    p = len(values)
-    matrix, few, count = np.zeros((p, p)), 0, 0
+def _look(problem: Problem, values: Array, scales: Array, loss: _Loss) -> tuple[Array, float, Array]:
+    """Matrix sum of psi'(u) / s_j^2 W_j' W_j, share of rows whose weight is below one half, residual rms per joint."""
+    matrix, few = np.zeros((len(values), len(values))), 0
+    squares, counts = np.zeros(len(scales)), np.zeros(len(scales))
     with one_blas_thread():
         for block in problem.blocks():
-            ratio = block.errors(values) / scales
-            part = np.where(block.use, _slopes(ratio, loss, cutoff), 0.0) / scales**2
+            error = block.residuals(values)
+            part = np.where(block.use, loss.slopes(error / scales), 0.0) / scales**2
             for joint in range(len(scales)):
                 rows = block.regressor[:, joint]
                 matrix += (rows * part[:, joint, None]).T @ rows
-            few += int(np.count_nonzero(block.use & (_weights(ratio, loss, cutoff) < 0.5)))
-            count += int(np.count_nonzero(block.use))
-    return matrix, few / max(count, 1)
+            few += int(np.count_nonzero(block.use & (loss.weights(error / scales) < 0.5)))
+            squares += np.sum(error**2, axis=0)
+            counts += block.use.sum(axis=0)
+    return matrix, few / max(counts.sum(), 1.0), np.sqrt(squares / np.maximum(counts, 1.0))
 
 
-def _scores(problem: Problem, values: Array, scales: Array, loss: str, cutoff: float) -> Iterator[tuple[Array, Array]]:
+def _scores(problem: Problem, values: Array, scales: Array, loss: _Loss) -> Iterator[tuple[Array, Array]]:
     for block in problem.blocks():
         ratio = block.residuals(values) / scales
-        bounded = ratio * _weights(ratio, loss, cutoff)
+        bounded = ratio * loss.weights(ratio)
         yield np.einsum("rj,rjp->rp", bounded / scales, block.regressor), bounded
-
-
-def _rms(problem: Problem, values: Array) -> Array:
-    squares, counts = np.zeros(problem.robot.n_joints), np.zeros(problem.robot.n_joints)
-    for block in problem.blocks():
-        squares += np.sum(block.residuals(values) ** 2, axis=0)
-        counts += block.use.sum(axis=0)
-    return np.sqrt(squares / np.maximum(counts, 1.0))
 
 
 def _rms_torque(problem: Problem) -> Array:

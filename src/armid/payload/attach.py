@@ -35,14 +35,11 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
         for name, before in zip(fit.robot.joint_names, fit.residual_rms.tolist(), strict=True)
     ]
     made = attached(fit, payload.parameters, payload.loaded_values, payload.loaded_covariance)
-    nominal = fit.robot.nominal_inertia
-    robot = made.robot
-    if nominal is not None:
-        robot = replace(robot, nominal_inertia=_with_payload(fit.robot, nominal, payload.parameters))
+    nominal = _with_payload(fit.robot, payload.parameters)
     prints = [*fit.history.get("data_sha256", ()), *payload.data_sha256]
     return replace(
         made,
-        robot=robot,
+        robot=replace(made.robot, nominal_inertia=nominal),
         residual_rms=np.array(rms),
         gain_effects=None if fit.gain_effects is None else fit.gain_effects + base_map(fit) @ payload.gain_effects,
         options={**fit.options, "payload": payload.parameters.tolist()},
@@ -54,19 +51,17 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
 def attached(fit: Fit, parameters: Array, values: Array, covariance: Array) -> Fit:
     """The fit with other values, and with a payload in what its values do not hold: known parameters, load, links."""
     shift = base_shift(fit, parameters)
-    link = _in_link(fit.robot, parameters)
+    link = change_of_frame(fit.robot.tool) @ parameters
     names = inertial_names(fit.robot.n_joints)
     known = fit.torque_model.model.known
-    held = {name: known[name] + part for name, part in zip(names, link.tolist(), strict=True) if name in known}
+    added = dict(zip(names, link.tolist(), strict=True))
+    held = {name: known[name] + part for name, part in added.items() if name in known}
     robot = fit.robot
     if held:
         robot = replace(robot, zero=robot.zero - set(held), known={**robot.known, **held})
-    links = None
-    if fit.standard_parameters is not None:
-        links = {
-            **fit.standard_parameters,
-            **{n: fit.standard_parameters[n] + part for n, part in zip(names, link.tolist(), strict=True)},
-        }
+    links = fit.standard_parameters
+    if links is not None:
+        links = {name: value + added.get(name, 0.0) for name, value in links.items()}
     load = None
     if fit.load_values is not None:
         moved = dict(zip(fit.columns, shift.tolist(), strict=True))
@@ -93,20 +88,14 @@ def base_map(fit: Fit) -> Array:
 
 def loaded_robot(robot: Robot, parameters: Array) -> Robot:
     """The description with a payload: in the nominal inertia it states, and on its virtual arm."""
-    nominal, virtual = robot.nominal_inertia, robot.virtual
-    if nominal is not None:
-        nominal = _with_payload(robot, nominal, parameters)
-    if virtual is not None:
-        virtual = replace(virtual, payload=np.array(parameters, dtype=float))
-    return replace(robot, nominal_inertia=nominal, virtual=virtual)
+    virtual = None if robot.virtual is None else replace(robot.virtual, payload=np.array(parameters, dtype=float))
+    return replace(robot, nominal_inertia=_with_payload(robot, parameters), virtual=virtual)
 
 
-def _in_link(robot: Robot, parameters: Array) -> Array:
-    """Parameters in the last link's frame."""
-    return np.asarray(change_of_frame(robot.tool) @ parameters)
-
-
-def _with_payload(robot: Robot, inertia: Array, payload: Array) -> Array:
-    result = np.array(inertia, dtype=float)
-    result[robot.n_joints - 1] += _in_link(robot, payload)
+def _with_payload(robot: Robot, payload: Array) -> Array | None:
+    """The nominal inertia with a payload on the last link; None where none is stated."""
+    if robot.nominal_inertia is None:
+        return None
+    result = np.array(robot.nominal_inertia, dtype=float)
+    result[robot.n_joints - 1] += change_of_frame(robot.tool) @ payload
     return result

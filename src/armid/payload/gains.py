@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
 
 from armid.arrays import Array
 from armid.display import short
@@ -23,17 +22,17 @@ from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.estimation.identifying import identify
-from armid.estimation.linear import residual_variance
+from armid.estimation.linear import inverted, residual_variance
 from armid.payload.joint import LoadedProblem, arm_columns, moved_friction, root_of
 from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.validation.metrics import REACH
 
 ROUNDS = 3  # of torque corrected by the gains found
 WEIGHTS = 4  # rounds of weights from residuals, in each
 BEFOREHAND = 0.3  # standard deviation of a gain before it is measured, as a share
 TOLD = 0.5  # share of that below which the data tell a gain, or a ratio of gains
-REACH = float(norm.ppf(0.975))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,8 +193,7 @@ def _with_load(fit: Fit, data: Sequence[Dataset], load: Array, within: float) ->
                 gram, part = factor.gram(joint), own[columns]
                 matrix += weights[joint] * part.T @ gram[:-1, :-1] @ part
                 vector += weights[joint] * part.T @ (gram[:-1, -1] - gram[:-1, :-1] @ start[columns])
-            size = np.sqrt(np.diag(matrix))
-            inverse = np.linalg.inv(matrix / np.outer(size, size)) / np.outer(size, size)
+            inverse = inverted(matrix)
             found = inverse @ vector
             residual = [residual_variance(factor, start + own @ found)[joint] for joint, own in enumerate(maps)]
             weights = np.where(np.array(factor.counts) > 0, 1.0 / (np.array(residual) * correlated), 0.0)

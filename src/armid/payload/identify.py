@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,7 @@ from armid.progress import report_progress
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, impossibility, to_com
 from armid.signals.dataset import Dataset
 from armid.validation.comparison import Comparison, compare
-from armid.validation.metrics import MOVING, root_mean_square
+from armid.validation.metrics import MOVING, REACH, root_mean_square
 from armid.validation.validating import processed
 
 LOAD_ROUNDS = 3  # of load-dependent friction with the payload so far
@@ -33,10 +32,10 @@ DETERMINED = 0.3  # standard deviation of a quantity, as a share of its kind's s
 SEEN = 2.0  # standard deviations the mass must be above zero
 ABOVE_NOISE = 3.0  # times the noise that an error is before it is called the model's
 ARM_LIMITS = 0.5  # share of the mass's variance above which the arm's fit is what limits
-REACH = float(norm.ppf(0.975))
 MOST_ROWS = 4000  # of the series
 
 Data = Log | Dataset
+Pairs = Sequence[tuple[Comparison, Comparison]]  # with the payload and without
 
 
 def identify_payload(
@@ -84,8 +83,7 @@ def identify_payload(
     errors = fit.gain_errors(gains)
     total = errors.unexplained * solution.covariance[:10, :10]
     total = total + solution.of_gain[:10] @ errors.second_moment @ solution.of_gain[:10].T
-    found = _Found(fit, solution, parameters, pairs, total, values)
-    quantities = found.quantities()
+    quantities = _quantities(solution, parameters, total)
     row = (
         () if reference is None else compared(described(parameters), np.array([q.sigma for q in quantities]), reference)
     )
@@ -97,9 +95,9 @@ def identify_payload(
         free=solution.payload,
         covariance=total,
         quantities=quantities,
-        about_frame=found.about_frame(),
-        friction=found.friction(),
-        joints=found.joints(),
+        about_frame=_about_frame(solution, parameters, total),
+        friction=_friction(fit, solution, values),
+        joints=_joints(fit, solution, pairs),
         arm_share=float(arm / max(total[0, 0], 1e-300)),
         gain=float(gains.max()),
         gain_effects=solution.of_gain[:10],
@@ -232,86 +230,69 @@ def _advice(payload: PayloadEstimate, *, had_empty: bool) -> list[Note]:
     return advice
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Tables of the result."""
+def _quantities(solution: JointSolution, parameters: Array, covariance: Array) -> tuple[Quantity, ...]:
+    """Mass, centre of mass, inertia about it; intervals are those of the estimate without physical limits.
 
-    fit: Fit
-    solution: JointSolution
-    parameters: Array
-    pairs: Sequence[tuple[Comparison, Comparison]]
-    covariance: Array
-    values: Array
+    They know of the limits in so far as they end where these do, and hold the physically consistent body.
+    """
+    values, free = described(parameters), solution.payload
+    if free[0] > SEEN * np.sqrt(covariance[0, 0]):
+        middle, uncertain = spread(free, covariance)
+        sigmas = np.sqrt(np.maximum(np.diag(uncertain), 0.0))
+    else:  # centre and inertia of next to nothing
+        middle, sigmas = np.append(free[:1], values[1:]), np.append(np.sqrt(covariance[0, 0]), np.full(9, np.inf))
+    sizes = _sizes(parameters)
+    largest = 4 + int(np.argmax(values[4:7]))
+    if sigmas[largest] > DETERMINED * sizes[largest]:
+        sizes[4:] = 0.0  # smaller moments cannot be compared with one that is unknown itself
+    names, units = zip(*QUANTITIES, strict=True)
+    least = [0.0 if name in ("m", "Ixx", "Iyy", "Izz") else -np.inf for name in names]
+    return _told(names, units, values, sigmas, middle, sizes, least)
 
-    def quantities(self) -> tuple[Quantity, ...]:
-        """Mass, centre of mass, inertia about it; intervals are those of the estimate without physical limits.
 
-        They know of the limits in so far as they end where these do, and hold the physically consistent body.
-        """
-        covariance = self.covariance
-        values, free = described(self.parameters), self.solution.payload
-        seen = free[0] > SEEN * np.sqrt(covariance[0, 0])
-        if seen:
-            middle, uncertain = spread(free, covariance)
-            sigmas = np.sqrt(np.maximum(np.diag(uncertain), 0.0))
-        else:  # centre and inertia of next to nothing
-            sigmas, middle = np.full(10, np.inf), values
-            sigmas[0], middle = np.sqrt(covariance[0, 0]), np.concatenate([free[:1], values[1:]])
-        sizes = _sizes(self.parameters)
-        largest = 4 + int(np.argmax(values[4:7]))
-        if sigmas[largest] > DETERMINED * sizes[largest]:
-            sizes[4:] = 0.0  # smaller moments cannot be compared with one that is unknown itself
-        result = []
-        for (name, unit), value, sigma, centre, size in zip(QUANTITIES, values, sigmas, middle, sizes, strict=True):
-            least = 0.0 if name in ("m", "Ixx", "Iyy", "Izz") else -np.inf
-            interval = float(min(max(centre - REACH * sigma, least), value)), float(max(centre + REACH * sigma, value))
-            told = bool(sigma <= DETERMINED * size)
-            result.append(Quantity(name, float(value), float(sigma), interval, told, unit))
-        return tuple(result)
+def _about_frame(solution: JointSolution, parameters: Array, covariance: Array) -> tuple[Quantity, ...]:
+    """The ten parameters about the tool frame's origin."""
+    mass, moment = parameters[0], parameters[[4, 6, 9]].max()
+    sizes = [mass, *[mass * _sizes(parameters)[1]] * 3, *[moment] * 6]
+    sigmas, least = np.sqrt(np.diag(covariance)), [-np.inf] * 10
+    return _told(INERTIAL_NAMES, INERTIAL_UNITS, parameters, sigmas, solution.payload, sizes, least)
 
-    def about_frame(self) -> tuple[Quantity, ...]:
-        """The ten parameters about the tool frame's origin."""
-        sigmas, free = np.sqrt(np.diag(self.covariance)), self.solution.payload
-        moments = self.parameters[[4, 6, 9]].max()
-        sizes = [self.parameters[0], *[self.parameters[0] * _sizes(self.parameters)[1]] * 3, *[moments] * 6]
-        rows = zip(INERTIAL_NAMES, INERTIAL_UNITS, self.parameters, sigmas, free, sizes, strict=True)
-        return tuple(
-            Quantity(
-                name,
-                float(value),
-                float(sigma),
-                (float(min(centre - REACH * sigma, value)), float(max(centre + REACH * sigma, value))),
-                bool(sigma <= DETERMINED * size),
-                unit,
-            )
-            for name, unit, value, sigma, centre, size in rows
-        )
 
-    def friction(self) -> tuple[FrictionChange, ...]:
-        """Coefficients with payload beside the arm's own."""
-        sigma = np.sqrt(np.diag(self.solution.covariance)[10:])
-        units = self.fit.torque_model.units
-        return tuple(
-            FrictionChange(self.fit.names[c], units[c], float(self.values[c]), float(s), float(self.fit.values[c]))
-            for c, s in zip(self.solution.columns, sigma, strict=True)
-        )
+def _told(
+    names: Sequence[str], units: Sequence[str], values: Array, sigmas: Array, middle: Array, *bounds: ArrayLike
+) -> tuple[Quantity, ...]:
+    """Values with intervals about `middle` that hold them; `bounds` are the sizes of their kinds and least values."""
+    result = []
+    for name, unit, *numbers in zip(names, units, values, sigmas, middle, *map(np.asarray, bounds), strict=True):
+        value, sigma, centre, size, least = map(float, numbers)
+        interval = min(max(centre - REACH * sigma, least), value), max(centre + REACH * sigma, value)
+        result.append(Quantity(name, value, sigma, interval, bool(sigma <= DETERMINED * size), unit))
+    return tuple(result)
 
-    def joints(self) -> tuple[JointLoad, ...]:
-        """Torque errors while moving."""
-        result = []
-        for j, name in enumerate(self.fit.robot.joint_names):
-            moved = bool(self.solution.moving[j])
-            parts = [(w, o, np.abs(w.velocity[:, j]) > MOVING) for w, o in self.pairs] if moved else []
-            looks = [
-                [(o.error, rows & w.use[:, j]) for w, o, rows in parts],
-                [(w.error, rows & w.use[:, j]) for w, o, rows in parts],
-                [(w.load - o.load, rows & w.use[:, j]) for w, o, rows in parts],
-            ]
-            errors = [root_mean_square(np.concatenate([x[use, j] for x, use in look] or [[]])) for look in looks]
-            noises = [w.noise[j] for w, _ in self.pairs if w.noise is not None]
-            noise = root_mean_square(np.array(noises)) if len(noises) == len(self.pairs) else float("nan")
-            result.append(JointLoad(name, moved, errors[0], errors[1], float(noise), errors[2]))
-        return tuple(result)
+
+def _friction(fit: Fit, solution: JointSolution, values: Array) -> tuple[FrictionChange, ...]:
+    """Coefficients with payload beside the arm's own."""
+    sigma, units = np.sqrt(np.diag(solution.covariance)[10:]), fit.torque_model.units
+    return tuple(
+        FrictionChange(fit.names[c], units[c], float(values[c]), float(s), float(fit.values[c]))
+        for c, s in zip(solution.columns, sigma, strict=True)
+    )
+
+
+def _joints(fit: Fit, solution: JointSolution, pairs: Pairs) -> tuple[JointLoad, ...]:
+    """Torque errors while moving, without and with payload, and its own torque."""
+    result = []
+    for j, name in enumerate(fit.robot.joint_names):
+        moved, found = bool(solution.moving[j]), np.zeros((0, 3))
+        if moved:
+            rows = [(np.abs(w.velocity[:, j]) > MOVING) & w.use[:, j] for w, _ in pairs]
+            looks = [np.stack([o.error, w.error, w.load - o.load], axis=2)[:, j] for w, o in pairs]
+            found = np.concatenate([look[use] for look, use in zip(looks, rows, strict=True)])
+        before, after, own = (root_mean_square(column) for column in found.T)
+        noises = [w.noise[j] for w, _ in pairs if w.noise is not None]
+        noise = root_mean_square(np.array(noises)) if len(noises) == len(pairs) else float("nan")
+        result.append(JointLoad(name, moved, before, after, noise, own))
+    return tuple(result)
 
 
 def _sizes(parameters: Array) -> Array:
@@ -321,12 +302,8 @@ def _sizes(parameters: Array) -> Array:
     return np.array([mass, *[float(extent)] * 3, *[float(np.diag(inertia).max())] * 6])
 
 
-def _series(pairs: Sequence[tuple[Comparison, Comparison]], solution: JointSolution) -> PayloadSeries:
+def _series(pairs: Pairs, solution: JointSolution) -> PayloadSeries:
     step = max(1, -(-sum(len(w.time) for w, _ in pairs) // MOST_ROWS))
-    joined: dict[str, Any] = {
-        "time": np.concatenate([w.time[::step] for w, _ in pairs]),
-        "measured": np.concatenate([w.measured[::step] for w, _ in pairs]),
-        "with_payload": np.concatenate([w.predicted[::step] for w, _ in pairs]),
-        "without": np.concatenate([o.predicted[::step] for _, o in pairs]),
-    }
-    return PayloadSeries(**joined, moving=tuple(bool(m) for m in solution.moving))
+    series = zip(*((w.time, w.measured, w.predicted, o.predicted) for w, o in pairs), strict=True)
+    time, measured, loaded, bare = (np.concatenate([part[::step] for part in parts]) for parts in series)
+    return PayloadSeries(time, measured, loaded, bare, tuple(solution.moving.tolist()))

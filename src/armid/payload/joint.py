@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armid.arrays import Array, Indices
+from armid.arrays import Array, Indices, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.covariance import correlation_of, noise_covariance
-from armid.estimation.linear import residual_variance
+from armid.estimation.linear import inverted, residual_variance
 from armid.estimation.problem import EstimationError, Problem
-from armid.torque.friction.added import GAIN
 from armid.torque.friction.smooth import REST
 from armid.torque.payload import LoadedTorqueModel
 
 if TYPE_CHECKING:
     from armid.estimation.fit import Fit
     from armid.signals.dataset import Dataset
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armid.estimation.fit import Fit
 
 
 class LoadedProblem(Problem):
@@ -37,9 +32,6 @@ class LoadedProblem(Problem):
         """Take delays, friction terms and what is known from the fit."""
         super().__init__(fit.robot, data, delay_s=fit.delay_s)
         self.torque_model = LoadedTorqueModel(fit.torque_model, carried) if loaded else fit.torque_model
-
-    def _plain_factors(self, triangular: bool) -> Iterator[CompactFactor]:
-        return self._block_factors(triangular, None)
 
     def _check_counts(self, factor: CompactFactor) -> None:
         if sum(factor.counts) <= len(self.names):
@@ -73,11 +65,8 @@ class JointSolution:
         covariance: of payload and friction, both parts.
         information: of payload and friction, of white residuals: what weighs them against physical limits.
         moving: joints that took part.
-        weights: 1 / variance per joint.
-        rms: residual per joint [N m], the arm's own error removed; NaN for joints at rest.
         counts: rows per joint.
         lag: rows over which residuals are correlated.
-        values: all columns of the loaded problem, the arm moved within its uncertainty.
     """
 
     payload: Array
@@ -88,12 +77,9 @@ class JointSolution:
     of_gain: Array
     covariance: Array
     information: Array
-    moving: NDArray[np.bool_]
-    weights: Array
-    rms: Array
+    moving: Mask
     counts: Array
     lag: int
-    values: Array
 
 
 @dataclass
@@ -131,9 +117,8 @@ def arm_columns(fit: Fit) -> tuple[Indices, Indices]:
     What a mixed model has in proportion to the weight and below its slowest data stays too: free, it would take what
     the payload does for friction.
     """
-    kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    kinds |= {name: "arm" for term in fit.terms if term.law in (GAIN.name, REST.name) for name in term.names}
-    friction = np.array([kinds.get(name, "friction") == "friction" for name in fit.columns])
+    rest = [name for term in fit.terms if term.law == REST.name for name in term.names]
+    friction = fit.friction_columns() & ~np.isin(fit.columns, rest)
     return np.flatnonzero(~friction), np.flatnonzero(friction)
 
 
@@ -225,10 +210,8 @@ def _finished(
     """Errors: those of the arm's fit pass through, those of the new noise are judged by the residuals."""
     arm, moved, inverse_root, z = layout
     wanted = slice(z, z + 10 + len(moved))
-    loaded = parts[0]
     with one_blas_thread():
-        scale = np.sqrt(np.diag(hessian))
-        inverse = np.linalg.inv(hessian / np.outer(scale, scale)) / np.outer(scale, scale)
+        inverse = inverted(hessian)
         own = np.zeros((10 + len(moved), 10 + len(moved)))
         lags = []
         of_gain = np.zeros((10 + len(moved), fit.robot.n_joints))
@@ -243,8 +226,7 @@ def _finished(
         of_fit = np.zeros((10 + len(moved), len(fit.names)))
         of_fit[:, arm] = inverse[wanted, :z] @ inverse_root
         covariance = own + of_fit @ fit.covariance @ of_fit.T
-    counts = np.array(loaded.factor.counts)
-    variance = residual_variance(loaded.factor, loaded.values(unknowns))
+    counts = np.array(parts[0].factor.counts)
     return JointSolution(
         payload=unknowns[z : z + 10],
         friction=unknowns[z + 10 : z + 10 + len(moved)],
@@ -253,11 +235,8 @@ def _finished(
         own=0.5 * (own + own.T),
         of_gain=of_gain,
         covariance=0.5 * (covariance + covariance.T),
-        information=np.linalg.inv(inverse[wanted, wanted]),
+        information=np.asarray(np.linalg.inv(inverse[wanted, wanted])),
         moving=counts > 0,
-        weights=loaded.weights,
-        rms=np.where(counts > 0, np.sqrt(variance), np.nan),
         counts=counts,
         lag=max(lags),
-        values=loaded.values(unknowns),
     )

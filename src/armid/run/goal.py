@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
@@ -21,9 +20,9 @@ from armid.excitation import Fourier
 from armid.excitation.design import design_problem
 from armid.robot import Robot
 from armid.signals import Dataset
+from armid.validation.metrics import REACH
 
 TORQUE = "torque"
-LEVEL = float(norm.ppf(0.975))  # standard deviations of half a 95 % interval
 LONGEST_S = 3600.0  # [s] of more motion beyond which a goal is out of reach
 STATES = 1000  # of the validation's motion at which torque is judged
 _GOAL = re.compile(r"\s*([^\s:]+)[\s:]+(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
@@ -151,7 +150,7 @@ class Outlook:
         """Half of the 95 % interval over the size, per joint, for a covariance of all columns or of some."""
         rows = self._rows if index is None else [part[:, index] for part in self._rows]
         mean = np.array([np.einsum("tp,pq,tq->", part, covariance, part) / len(part) for part in rows])
-        return np.asarray(LEVEL * np.sqrt(np.maximum(mean, 1e-300)) / np.maximum(self._sizes, 1e-12))
+        return np.asarray(REACH * np.sqrt(np.maximum(mean, 1e-300)) / np.maximum(self._sizes, 1e-12))
 
 
 def fit_information(fit: Fit, robot: Robot, shape: Fourier, **options: Any) -> tuple[Array, list[float]]:

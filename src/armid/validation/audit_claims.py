@@ -78,14 +78,14 @@ class BodyClaim:
     bodies: Mapping[str, tuple[float | None, Array, Array]]
 
 
-def claim_of_fit(fit: Fit, title: str = "fit") -> Claim:
+def claim_of_fit(fit: Fit) -> Claim:
     """The base parameters and friction terms of a fit; a load coefficient is claimed where it differs from zero."""
     unknowns = Unknowns(fit.torque_model.model, fit.terms)
     loads = {name for term in fit.terms if term.loaded for name in term.names}
     unclear = np.isin(fit.columns, list(loads)) & (np.abs(fit.values) < 2.0 * fit.sigma)
     fit = replace(fit, values=np.where(unclear, 0.0, fit.values))
     witness = None if fit.standard_parameters is None else np.array([_of(fit, name) for name in unknowns.names])
-    return Claim(title, unknowns, fit.names, np.asarray(fit.values), unknowns.matrix, witness=witness)
+    return Claim("fit", unknowns, fit.names, np.asarray(fit.values), unknowns.matrix, witness=witness)
 
 
 def _of(fit: Fit, name: str) -> float:

@@ -153,10 +153,8 @@ def audit_bodies(claim: BodyClaim) -> Audit:
         labels = ("Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
         found_near |= {f"{name} {key}": float(value) for key, value in zip(labels, found.x, strict=True)}
         if mass is not None:
-            found_near |= {
-                f"{name} m": mass,
-                **{f"{name} c_{axis}": float(c) for axis, c in zip("xyz", com, strict=True)},
-            }
+            found_near[f"{name} m"] = mass
+            found_near |= {f"{name} c_{axis}": float(c) for axis, c in zip("xyz", com, strict=True)}
     distance = float(np.sqrt(squares / total))
     return Audit(claim.title, not reasons, tuple(reasons), distance if reasons else 0.0, None, None, None, found_near)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,10 +73,7 @@ class Comparison:
 
 def compare(fit: Fit, data: Dataset) -> Comparison:
     """Predict the torque of a data set's rows; torque lags motion by the fit's delays."""
-    if tuple(data.joints) != fit.robot.joint_names:
-        raise DataShapeError(
-            f"the data are of the joints {', '.join(data.joints)}; the fit is of {', '.join(fit.robot.joint_names)}"
-        )
+    check_joints(fit, data.joints, "data set")
     slow_share, slow_floor = (fit.options.get(name) for name in ("slow_share", "slow_floor"))
     problem = Problem(fit.robot, data, slow_share=slow_share, slow_floor=slow_floor)  # checks gravity
     late = late_friction(fit, data)
@@ -85,8 +83,10 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
     velocity = data.qd[rows]
     measured = data.torque if data.kernel is None else data.measured
     raw = measured if measured is not None and len(measured) == len(data.time) else None
-    friction = fit.torque_model.linear_torque(data.motion, np.where(friction_columns(fit), fit.values, 0.0))
-    load, sigma = data.at_rows(full - delayed(friction + late, data, fit.delay_s)), _sigma(fit, data)
+    friction = fit.torque_model.linear_torque(data.motion, np.where(fit.friction_columns(), fit.values, 0.0))
+    load, sigma = data.at_rows(full - delayed(friction + late, data, fit.delay_s)), np.empty(data.torque.shape)
+    for which, part in data.blocks():
+        sigma[which] = fit.torque_sigma(part.at_rows(fit.torque_model.regressor(part.motion)))
     holds = [float(friction_curve(fit, j, np.array([REST]), mean=True)[0][0]) for j in range(fit.robot.n_joints)]
     return Comparison(
         time=data.time[rows],
@@ -110,6 +110,14 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
     )
 
 
+def check_joints(fit: Fit, joints: Sequence[str], what: str) -> None:
+    """Refuse data of other joints than the fit's."""
+    if tuple(joints) != fit.robot.joint_names:
+        raise DataShapeError(
+            f"the {what} is of the joints {', '.join(joints)}; the fit is of {', '.join(fit.robot.joint_names)}"
+        )
+
+
 def delayed(torque: Array, data: Dataset, delay_s: Array) -> Array:
     """Torque as it is reported, `delay_s` after it acted; a period that was averaged goes on into itself."""
     if not np.any(delay_s):
@@ -124,17 +132,10 @@ def late_friction(fit: Fit, data: Dataset) -> Array:
     """What friction adds by changing sides later than the motion does, (samples, joints) [N m]."""
     if fit.friction_lag_s is None:
         return np.zeros_like(data.qd)
-    values = np.where(friction_columns(fit), fit.values, 0.0)
+    values = np.where(fit.friction_columns(), fit.values, 0.0)
     turned = delayed(data.qd, data, fit.friction_lag_s) * data.qd < 0.0
     still = Motion(data.q, np.where(turned, -data.qd, data.qd), data.qdd)
     return fit.torque_model.linear_torque(still, values) - fit.torque_model.linear_torque(data.motion, values)
-
-
-def friction_columns(fit: Fit, *, load: bool = True) -> Mask:
-    """Which of a fit's columns are friction; without those in proportion to the load, if `load` is not wanted."""
-    kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
-    others = {n for t in fit.terms if t.formula.weighted or (t.loaded and not load) for n in t.names}
-    return np.array([kinds.get(name, "friction") == "friction" and name not in others for name in fit.columns])
 
 
 def friction_curve(fit: Fit, joint: int, velocity: Array, *, mean: bool = False) -> tuple[Array, Array]:
@@ -148,13 +149,12 @@ def friction_curve(fit: Fit, joint: int, velocity: Array, *, mean: bool = False)
     columns, torque = [], []
     for qd in moving:
         rows = fit.torque_model.regressor(Motion(np.zeros_like(qd), qd, np.zeros_like(qd)))[:, joint]
-        columns.append(rows * friction_columns(fit, load=False))
+        columns.append(rows * fit.friction_columns(load=False))
         known = None if fit.known_torque is None else fit.known_torque.friction[joint]
         torque.append(columns[-1] @ fit.values + (0.0 if known is None else known[0].torque(qd[:, joint], known[1])))
     if mean:
         columns[0], torque[0] = 0.5 * (columns[0] - columns[1]), 0.5 * (torque[0] - torque[1])
-    variance = np.einsum("tp,pq,tq->t", columns[0], fit.covariance, columns[0])
-    return torque[0], np.sqrt(np.maximum(variance, 0.0))
+    return torque[0], fit.torque_sigma(columns[0])
 
 
 def _of_a_sample(fit: Fit, data: Dataset) -> Array:
@@ -163,16 +163,6 @@ def _of_a_sample(fit: Fit, data: Dataset) -> Array:
         return fit.residual_rms
     more = np.maximum(np.asarray(data.torque_noise) ** 2 - fit.noise**2, 0.0)
     return np.asarray(np.sqrt(fit.residual_rms**2 + more))
-
-
-def _sigma(fit: Fit, data: Dataset) -> Array:
-    """Standard deviation of the filtered prediction."""
-    result = np.empty(data.torque.shape)
-    for which, rows in data.blocks():
-        regressor = rows.at_rows(fit.torque_model.regressor(rows.motion))
-        variance = np.einsum("tjp,pq,tjq->tj", regressor, fit.covariance, regressor, optimize=True)
-        result[which] = np.sqrt(np.maximum(variance, 0.0))
-    return result
 
 
 def _near(data: Dataset, values: Array) -> Array:

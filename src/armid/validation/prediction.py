@@ -27,7 +27,7 @@ from armid.signals.preparations import Trim, TrimRest
 from armid.signals.problems import plural
 from armid.signals.repair import increasing_rows
 from armid.signals.steps import Step
-from armid.validation.comparison import delayed, late_friction
+from armid.validation.comparison import check_joints, delayed, late_friction
 
 FORMAT = "armid prediction 1"
 DEFAULT_RATE_HZ = 150.0
@@ -95,11 +95,7 @@ class TorquePrediction:
 
     def to_data(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "format": FORMAT,
-            "armid": __version__,
-            **plain(self),
-        }
+        return {"format": FORMAT, "armid": __version__, **plain(self)}
 
 
 def predict(
@@ -122,21 +118,15 @@ def predict(
     if not 0.0 < level < 1.0:
         raise ArmidError(f"level is {level:g}; use a share such as 0.95")
     if isinstance(what, Plan):
-        if tuple(what.joint_names) != fit.robot.joint_names:
-            raise DataShapeError(_other("plan", what.joint_names, fit))
+        check_joints(fit, what.joint_names, "plan")
         return _of_trajectory(fit, what.trajectory, what.rate_hz if rate_hz is None else rate_hz, level, "plan")
     if isinstance(what, Trajectory):
         return _of_trajectory(fit, what, DEFAULT_RATE_HZ if rate_hz is None else rate_hz, level, "trajectory")
     if isinstance(what, Log):
         return _of_log(fit, what, level)
-    if tuple(what.joints) != fit.robot.joint_names:
-        raise DataShapeError(_other("data set", what.joints, fit))
+    check_joints(fit, what.joints, "data set")
     measured = what.measured if what.kernel is not None or len(what.torque) != len(what.time) else what.torque
     return _result(fit, what, what.time, level, measured, "data set", what.time)
-
-
-def _other(kind: str, joints: tuple[str, ...], fit: Fit) -> str:
-    return f"the {kind} is of the joints {', '.join(joints)}; the fit is of {', '.join(fit.robot.joint_names)}"
 
 
 def _of_trajectory(fit: Fit, trajectory: Trajectory, rate_hz: float, level: float, source: str) -> TorquePrediction:

@@ -97,7 +97,7 @@ def analyse(
     warm = _temperature(parts, joint, temperatures, direction, along, moving)
     gain, gain_share = _regressed(e, load[moving], power)
     rate, late_share = _regressed(e, -slope[moving], power)
-    drift, drift_share = _drift(along, _elapsed(whole)[moving], power)
+    drift, drift_share = _regressed(_centred(along), _centred(_elapsed(whole)[moving]), power)
     centres, means, spreads, by_velocity = _binned(v, e, power)
     acf, memory = _autocorrelation([w[2] for w in whole], parts[0].row_s)
     stretches = np.array_split(np.arange(len(error)), BINS)
@@ -113,7 +113,7 @@ def analyse(
         velocity_mean=means,
         velocity_rms=spreads,
         velocity_share=by_velocity,
-        load_share=_regressed(along - np.mean(along), _centred(np.abs(load[moving])), power)[1],
+        load_share=_regressed(_centred(along), _centred(np.abs(load[moving])), power)[1],
         reversal_rms=root_mean_square(e[near]),
         elsewhere_rms=root_mean_square(e[~near]),
         reversal_share=ratio(float(np.sum(e[near] ** 2)), float(np.sum(e**2))),
@@ -156,11 +156,6 @@ def _regressed(error: Array, shape: Array, power: float) -> tuple[float, float]:
         return 0.0, 0.0
     coefficient = float(shape @ error) / square
     return coefficient, coefficient**2 * square / (power * len(error))
-
-
-def _drift(along: Array, elapsed: Array, power: float) -> tuple[float, float]:
-    """Change of the error along the motion over the record; a constant part is no drift."""
-    return _regressed(along - np.mean(along), _centred(elapsed), power)
 
 
 def _binned(velocity: Array, error: Array, power: float) -> tuple[Array, Array, Array, float]:

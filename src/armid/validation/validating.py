@@ -243,9 +243,8 @@ def _joints(fit: Fit, parts: Sequence[Comparison]) -> list[JointMetrics]:
             noises = [] if fit.noise is None else [fit.noise[j]]
         noise = float(np.sqrt(np.mean(np.square(noises)))) if noises else float("nan")
         rows = max(len(error), 1)
-        found = joint_metrics(name, measured, predicted, velocity, noise)
         found = replace(
-            found,
+            joint_metrics(name, measured, predicted, velocity, noise),
             coverage=ratio(float(np.sum(np.abs(error[moving]) <= REACH * sigma[moving])), float(moving.sum())),
             rms_reversals=root_mean_square(error[turning]),
             rms_standstill=root_mean_square(beyond[still]),
@@ -273,26 +272,18 @@ def _temperature(item: Data, part: Comparison) -> Array | None:
     """Temperature at the rows; None where a log has none, or periods were averaged."""
     if not isinstance(item, Log) or "temperature" not in item or part.time[-1] > item.time[-1] + 1.0:
         return None
-    columns = []
-    for values in item["temperature"].T:
-        good = np.isfinite(values)
-        there = good.any()
-        columns.append(
-            np.interp(part.time, item.time[good], values[good]) if there else np.full(len(part.time), np.nan)
-        )
-    return np.column_stack(columns)
+    result = np.full((len(part.time), item["temperature"].shape[1]), np.nan)
+    for joint, values in enumerate(item["temperature"].T):
+        if (good := np.isfinite(values)).any():
+            result[:, joint] = np.interp(part.time, item.time[good], values[good])
+    return result
 
 
 def _series(parts: Sequence[Comparison]) -> Series:
-    total = sum(len(part.time) for part in parts)
-    step = max(1, -(-total // MOST_ROWS))
-    chosen = [slice(None, None, step)] * len(parts)
-    joined = {
-        key: np.concatenate([getattr(part, key)[rows] for part, rows in zip(parts, chosen, strict=True)])
-        for key in ("time", "velocity", "measured", "predicted", "sigma")
-    }
-    index = np.concatenate([np.full(len(part.time[::step]), k) for k, part in enumerate(parts)])
-    return Series(dataset=index, **joined)
+    step = max(1, -(-sum(len(part.time) for part in parts) // MOST_ROWS))
+    keys = ("time", "velocity", "measured", "predicted", "sigma")
+    joined = {key: np.concatenate([getattr(part, key)[::step] for part in parts]) for key in keys}
+    return Series(np.repeat(np.arange(len(parts)), [len(part.time[::step]) for part in parts]), **joined)
 
 
 def _source(item: Data) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,7 +45,7 @@ class CurveFit:
 
     Attributes:
         law: name of the law.
-        coefficients: name to value; with an offset, `fo` is the last.
+        coefficients: name to value.
         undetermined: coefficients that cannot be told from the points.
         chi2: sum of squared residuals, each divided by the point's standard error where those were given.
         dof: points minus coefficients.
@@ -84,18 +83,18 @@ class CurveFit:
         """Standard deviation of each coefficient; NaN where the points do not tell it."""
         return dict(zip(self.coefficients, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
 
-    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
-        """Interval of one coefficient."""
-        half = self._quantile(level) * self.sigma[name]
+    def interval(self, name: str) -> tuple[float, float]:
+        """95 % interval of one coefficient."""
+        half = self._quantile(0.95) * self.sigma[name]
         return self.coefficients[name] - half, self.coefficients[name] + half
 
     def curve(self, x: ArrayLike) -> Array:
         """The fitted law at x."""
-        return _value(curve_law(self.law), np.asarray(x, dtype=float), self.coefficients)
+        return curve_law(self.law).torque(np.asarray(x, dtype=float), self.coefficients)
 
     def standard_error(self, x: ArrayLike) -> Array:
         """Standard deviation of the fitted curve at x."""
-        slopes = _slopes(curve_law(self.law), np.atleast_1d(np.asarray(x, dtype=float)), self.coefficients)
+        slopes = curve_law(self.law).slopes(np.atleast_1d(np.asarray(x, dtype=float)), self.coefficients)
         result: Array = np.linalg.norm(slopes @ self.root, axis=1)
         return result.reshape(np.shape(x))
 
@@ -109,9 +108,7 @@ class CurveFit:
         return float(student.ppf(0.5 + 0.5 * level, np.inf if self.stated_errors else max(self.dof, 1)))
 
 
-def fit_curve(
-    name: str, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None = None, *, offset: bool = False
-) -> CurveFit:
+def fit_curve(name: str, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None = None) -> CurveFit:
     """Fit a law to points by weighted non-linear least squares.
 
     For given shapes the other coefficients follow from linear least squares (variable projection), so only one to three
@@ -125,20 +122,18 @@ def fit_curve(
         x: speeds [rad/s] or times [s].
         y: torques [N m].
         errors: standard errors of y; None if unknown, then all points count alike.
-        offset: add a constant `fo`.
 
     Raises:
         FitError: there are fewer different x than the law needs.
     """
     law = curve_law(name)
-    at, values, weights = _checked(law, x, y, errors, offset)
+    at, values, weights = _checked(law, x, y, errors)
     reach = (float(np.abs(at[at != 0.0]).min(initial=np.inf)), float(np.abs(at).max()))
     ranges = law.ranges(*reach)
 
     def solve(shapes: Array) -> tuple[Array, Array]:
         """Linear coefficients and weighted residuals."""
-        columns = law.column_values(at, dict(zip(law.shapes, shapes, strict=True)))
-        columns = np.column_stack([columns, *([np.ones_like(at)] if offset else [])]) * weights[:, None]
+        columns = law.column_values(at, dict(zip(law.shapes, shapes, strict=True))) * weights[:, None]
         size = np.linalg.norm(columns, axis=0)
         size = np.where(size > 0.0, size, 1.0)
         found = np.linalg.lstsq(columns / size, values * weights, rcond=1e-9)[0] / size
@@ -146,11 +141,9 @@ def fit_curve(
 
     shapes = search_shapes(law, ranges, lambda shapes: solve(shapes)[1])
     linear = solve(shapes)[0].tolist()
-    known = {**dict(zip(law.shapes, shapes.tolist(), strict=True)), **dict(zip(law.columns, linear, strict=False))}
+    known = {**dict(zip(law.shapes, shapes.tolist(), strict=True)), **dict(zip(law.columns, linear, strict=True))}
     coefficients = {name: known.get(name, 0.0) for name in law.coefficients}
-    if offset:
-        coefficients["fo"] = linear[-1]
-    residual = weights * (values - _value(law, at, coefficients))
+    residual = weights * (values - law.torque(at, coefficients))
     total = float(residual @ residual)
     dof = len(at) - len(coefficients) + len(law.fixed)
     edge, notes = _edges(law, shapes, ranges)
@@ -161,24 +154,13 @@ def fit_curve(
         if scale > 1.0:
             notes.append(f"residuals are {noise:.2g} times the stated errors; intervals are widened by that")
     fixed = np.array([name in edge or name in law.fixed for name in coefficients])
-    root, unknown = _root(_slopes(law, at, coefficients) * weights[:, None], fixed)
+    root, unknown = _root(law.slopes(at, coefficients) * weights[:, None], fixed)
     undetermined = tuple(name for name, one in zip(coefficients, unknown, strict=True) if one)
-    return CurveFit(
-        name,
-        coefficients,
-        undetermined,
-        total,
-        dof,
-        noise,
-        errors is not None,
-        len(at),
-        reach,
-        tuple(notes),
-        scale * root,
-    )
+    about = (total, dof, noise, errors is not None, len(at), reach, tuple(notes))
+    return CurveFit(name, coefficients, undetermined, *about, scale * root)
 
 
-def _checked(law: FrictionLaw, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None, offset: bool) -> tuple[Array, ...]:
+def _checked(law: FrictionLaw, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None) -> tuple[Array, ...]:
     at, values = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     spread = np.ones_like(values) if errors is None else np.asarray(errors, dtype=float)
     weights = np.divide(1.0, spread, out=np.full(spread.shape, np.nan), where=spread > 0.0)
@@ -187,23 +169,13 @@ def _checked(law: FrictionLaw, x: ArrayLike, y: ArrayLike, errors: ArrayLike | N
     if not (np.isfinite(at).all() and np.isfinite(values).all() and np.isfinite(weights).all()):
         raise FitError("points must be finite, with positive errors")
     different = np.unique([f"{value:.2e}" for value in at])
-    count = len(law.coefficients) - len(law.fixed) + offset
+    count = len(law.coefficients) - len(law.fixed)
     if len(different) <= count:
         what = "times" if law is DECAY else "speeds"
         raise FitError(
             f"{law.name} has {count} coefficients and needs {count + 1} different {what}; there are {len(different)}"
         )
     return at, values, weights
-
-
-def _value(law: FrictionLaw, x: Array, coefficients: Mapping[str, float]) -> Array:
-    return law.torque(x, coefficients) + coefficients.get("fo", 0.0)
-
-
-def _slopes(law: FrictionLaw, x: Array, coefficients: Mapping[str, float]) -> Array:
-    """Derivative of the curve by each coefficient, (points, coefficients)."""
-    slopes = law.slopes(x, coefficients)
-    return np.column_stack([slopes, np.ones_like(x)]) if "fo" in coefficients else slopes
 
 
 def _edges(law: FrictionLaw, shapes: Array, ranges: tuple[Range, ...]) -> tuple[set[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,22 +55,6 @@ class FrictionPoints:
         mine = np.sign(self.speed) == sign
         columns = (self.speed[mine], self.torque[mine], self.error[mine], self.seconds[mine])
         return FrictionPoints(self.joint, *columns, self.method, self.symmetric, self.offset, self.notes)
-
-
-class Fitted(Protocol):
-    """Anything fitted to points by least squares."""
-
-    @property
-    def law(self) -> str:
-        """Name of the law."""
-
-    @property
-    def chi2(self) -> float:
-        """Sum of squared (weighted) residuals."""
-
-    @property
-    def dof(self) -> int:
-        """Points minus coefficients."""
 
 
 @dataclass(frozen=True)
@@ -155,18 +139,17 @@ class FrictionFit:
     @property
     def coefficients(self) -> dict[str, float]:
         """As in robot descriptions: with `p` and `n` for the directions where they differ."""
-        if not self.per_direction:
-            return dict(self.up.coefficients)
-        pairs = ((self.up, "p"), (self.down, "n"))
-        return {f"{name}{sign}": value for fit, sign in pairs for name, value in fit.coefficients.items()}
+        return self._named(self.up.coefficients, self.down.coefficients)
 
     @property
     def sigma(self) -> dict[str, float]:
         """Standard deviations of the coefficients; NaN where the points do not tell."""
+        return self._named(self.up.sigma, self.down.sigma)
+
+    def _named(self, up: Mapping[str, float], down: Mapping[str, float]) -> dict[str, float]:
         if not self.per_direction:
-            return self.up.sigma
-        pairs = ((self.up, "p"), (self.down, "n"))
-        return {f"{name}{sign}": value for fit, sign in pairs for name, value in fit.sigma.items()}
+            return dict(up)
+        return {f"{name}p": value for name, value in up.items()} | {f"{name}n": value for name, value in down.items()}
 
     def curve(self, speed: ArrayLike) -> Array:
         """Friction torque [N m] at signed speeds [rad/s]."""
@@ -191,9 +174,9 @@ class FrictionFit:
         return {**plain({name: getattr(self, name) for name in names}), **ratio, **plain(self)}
 
 
-def friction_from_data(data: Mapping[str, Any], source: str = "friction") -> FrictionFit:
-    """The fit that `FrictionFit.to_data` described; `source` is named where an entry is wrong."""
-    return checked(dict(data), FrictionFit, source)
+def friction_from_data(data: Mapping[str, Any]) -> FrictionFit:
+    """The fit that `FrictionFit.to_data` described."""
+    return checked(dict(data), FrictionFit, "friction")
 
 
 def fit_friction(
@@ -274,19 +257,18 @@ def _reason(best: FrictionFit, others: Sequence[FrictionFit], points: int, prefe
     return f"lowest information criterion, {how}; {others[0].law} comes next, higher by {gain:.1f}"
 
 
-def bic(fit: Fitted, points: int) -> float:
+def bic(fit: CurveFit | FrictionFit, points: int) -> float:
     """Bayesian information criterion n log(chi2 / n) + p log n; the size of the noise is taken as unknown."""
     return points * float(np.log(max(fit.chi2, 1e-300) / points)) + (points - fit.dof) * float(np.log(points))
 
 
-def better_law(fit: Fitted, other: Fitted, points: int, level: float = LEVEL) -> LawComparison:
+def better_law(fit: CurveFit | FrictionFit, other: CurveFit | FrictionFit, points: int) -> LawComparison:
     """Compare two fits to the same points; the one with more coefficients must prove itself.
 
     Args:
         fit: one fit.
         other: the other one.
         points: number of points both were fitted to.
-        level: largest p-value at which the law with more coefficients is called better.
     """
     large, small = (fit, other) if fit.dof <= other.dof else (other, fit)
     if large.dof < 1:
@@ -301,7 +283,7 @@ def better_law(fit: Fitted, other: Fitted, points: int, level: float = LEVEL) ->
         statistic = small.chi2 / left
         p_value = float(fisher.sf(statistic, small.dof, large.dof))
     gain = bic(small, points) - bic(large, points)
-    better = p_value < level and (inside or gain > 0.0)
+    better = p_value < LEVEL and (inside or gain > 0.0)
     return LawComparison(large.law, small.law, inside, float(statistic), p_value, gain, bool(better))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.signal import savgol_filter
 
 from armid.arrays import Array
@@ -31,9 +30,7 @@ SMOOTH_S = 0.3  # window of the acceleration
 FEWEST = 3  # different speeds in one direction below which a log has no usable strokes
 
 
-def friction_points(
-    logs: Log | Sequence[Log], robot: Robot, joint: int | str, *, load: ArrayLike | None = None
-) -> FrictionPoints:
+def friction_points(logs: Log | Sequence[Log], robot: Robot, joint: int | str) -> FrictionPoints:
     """Friction torque of one joint against its speed.
 
     Strokes at constant speed give the mean torque of their steady part. Where there are too few of them but the joint
@@ -44,16 +41,13 @@ def friction_points(
         logs: one or several logs.
         robot: whose joints they are.
         joint: number from 1, or name.
-        load: torque (samples, joints) to take off first, such as gravity's; for a single log.
 
     Raises:
         LogError: there is no effort, or the joint never moves alone and steadily.
     """
     index = joint_number(robot, joint)
     logs = [joint_side(log, robot) for log in ([logs] if isinstance(logs, Log) else logs)]
-    rows: list[tuple[float, float, float, float, float]] = []
-    for log in logs:
-        rows += _strokes(log, index, None if load is None else np.asarray(load, dtype=float))
+    rows = [row for log in logs for row in _strokes(log, index)]
     name = robot.joint_names[index]
     if rows and max(len(_groups([r[0] for r in rows if r[0] * sign > 0.0])) for sign in (1, -1)) >= FEWEST:
         return _merged(name, rows)
@@ -77,10 +71,9 @@ def moving_joints(log: Log, robot: Robot) -> list[int]:
     return [int(j) for j in order if span[j] > max(1e-3, 0.2 * span.max())]
 
 
-def _strokes(log: Log, index: int, load: Array | None) -> list[tuple[float, float, float, float, float]]:
+def _strokes(log: Log, index: int) -> list[tuple[float, float, float, float, float]]:
     """Speed, mean torque, standard deviation, samples that count as independent, and seconds of each stroke."""
-    torque = log["effort"][:, index] if load is None else (log["effort"] - load)[:, index]
-    position = log["position"]
+    torque, position = log["effort"][:, index], log["position"]
     rows, ratios = [], []
     for segment in constant_velocity_segments(log.time, position, index, velocity_commands(log)):
         use = steady_rows(segment, log.time, torque)

@@ -70,10 +70,8 @@ class Segment:
     speed: float
 
 
-def constant_velocity_segments(
-    time: Array, position: Array, joint: int, command: Array | None = None, *, least_s: float = LEAST_S
-) -> list[Segment]:
-    """Parts in which joint `joint` (from 0) moves at constant speed for at least `least_s` and the others rest.
+def constant_velocity_segments(time: Array, position: Array, joint: int, command: Array | None = None) -> list[Segment]:
+    """Parts in which joint `joint` (from 0) moves at constant speed for at least a second and the others rest.
 
     With velocity commands, the parts are those of constant command; otherwise blocks of 0.2 s whose mean speeds, from
     the positions, agree within 3 % or the noise. Gaps in time end a part.
@@ -83,7 +81,6 @@ def constant_velocity_segments(
         position: (samples, joints), joint side.
         joint: index of the joint.
         command: velocity commands (samples, joints), or None.
-        least_s: shortest part.
     """
     if len(time) < 3:
         return []
@@ -91,7 +88,7 @@ def constant_velocity_segments(
     runs = _commanded(time, command, joint, step) if command is not None else _steady(time, position, joint, step)
     found = []
     for start, stop in runs:
-        if time[stop - 1] - time[start] < least_s - 1.5 * step:
+        if time[stop - 1] - time[start] < LEAST_S - 1.5 * step:
             continue
         moved = (position[stop - 1] - position[start]) / (time[stop - 1] - time[start])
         speed = float(moved[joint])

@@ -12,7 +12,7 @@ from armid.figures import Block, Figure, Panel, band, line, span, thinned
 from armid.reporting.evidence import Evidence, units_of
 from armid.reporting.html import Section, lacking, paragraph
 from armid.reporting.numbers import short
-from armid.validation.comparison import friction_columns, friction_curve
+from armid.validation.comparison import friction_curve
 
 TITLE = "Friction"
 POINTS = 500
@@ -32,7 +32,7 @@ class FrictionCurve:
 def friction(evidence: Evidence) -> Section | None:
     """One panel per joint; points are the measured torque less everything else the model predicts."""
     fit, check = evidence.fit, evidence.check
-    if not friction_columns(fit).any() and fit.known_torque is None:
+    if not fit.friction_columns().any() and fit.known_torque is None:
         return lacking("friction", TITLE, "The description states no friction law (armid identify --friction auto).")
     reach = _speeds(evidence)
     curves = [curve(fit, j, speed) for j, speed in enumerate(reach)]
@@ -119,6 +119,6 @@ def _block(evidence: Evidence, c: FrictionCurve, j: int) -> Block:
 
 def _law(fit: Fit, j: int) -> str:
     """Friction coefficients of a joint by name."""
-    columns = friction_columns(fit)
+    columns = fit.friction_columns()
     seen = [fit.names[k] for k in fit.torque_model.joint_columns[j] if columns[k]]
     return " ".join(seen) if len(seen) <= 5 else f"{len(seen)} coefficients"

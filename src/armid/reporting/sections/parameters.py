@@ -15,7 +15,6 @@ from armid.reporting.html import Cell, Column, Row, Section, bullets, folded, la
 from armid.reporting.numbers import listed, percent, plus_minus, pretty, short
 from armid.robot.inertia import pseudo_inertia, to_com
 from armid.robot.robot import inertial_names
-from armid.validation.comparison import friction_columns
 from armid.validation.judging import implausible_links
 
 PLANES = ((0, 1, "x", "y"), (0, 2, "x", "z"), (1, 2, "y", "z"))
@@ -37,7 +36,7 @@ def parameters(evidence: Evidence) -> Section:
     ]
     size = np.abs(fit.values)
     relative = np.divide(fit.sigma, size, out=np.full(len(size), np.inf), where=size > 0.0)
-    rows, links = _parameter_rows(fit, relative, truth), ~friction_columns(fit)[_parameter(fit)]
+    rows, links = _parameter_rows(fit, relative, truth), ~fit.friction_columns()[_parameter(fit)]
     parts = [table(columns, [rows[k] for k in np.flatnonzero(links)], caption="identified parameters", stacked=True)]
     if others := [rows[k] for k in np.flatnonzero(~links)]:
         more = table(columns, others, caption="friction", stacked=True)

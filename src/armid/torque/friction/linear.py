@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import nnls
 
 from armid.arrays import Array
 from armid.registry import friction_laws
@@ -26,15 +27,6 @@ friction_laws.add("coulomb-viscous")(
 
 
 def nearest_linear(speed: Array, torque: Array) -> tuple[float, float]:
-    """Viscous and Coulomb friction, neither negative, that come nearest to a torque over speeds (least squares).
-
-    Two unknowns: the free solution, else the better of the two edges.
-    """
-    columns = np.column_stack([speed, np.ones_like(speed)])
-    free = np.linalg.lstsq(columns, torque, rcond=None)[0]
-    if free.min() >= 0.0:
-        return float(free[0]), float(free[1])
-    slope = max(float(speed @ torque / (speed @ speed)), 0.0)
-    level = max(float(torque.mean()), 0.0)
-    by_slope, by_level = np.sum((torque - slope * speed) ** 2), np.sum((torque - level) ** 2)
-    return (slope, 0.0) if by_slope <= by_level else (0.0, level)
+    """Viscous and Coulomb friction, neither negative, that come nearest to a torque over speeds (least squares)."""
+    viscous, coulomb = nnls(np.column_stack([speed, np.ones_like(speed)]), torque)[0].tolist()
+    return viscous, coulomb

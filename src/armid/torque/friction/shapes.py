@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
+from scipy.ndimage import minimum_filter
 from scipy.optimize import least_squares, minimize
 
 from armid.arrays import Array
@@ -71,9 +71,6 @@ def _cell(axes: list[Array], index: tuple[int, ...]) -> Array:
 
 def _local_minima(cost: Array) -> list[tuple[int, ...]]:
     """Cells of a grid that are no higher than their neighbours, lowest first."""
-    padded = np.pad(cost, 1, constant_values=np.inf)
-    lowest = np.isfinite(cost)
-    for step in product((-1, 0, 1), repeat=cost.ndim):
-        lowest &= cost <= padded[tuple(slice(1 + s, 1 + s + n) for s, n in zip(step, cost.shape, strict=True))]
-    cells = [tuple(int(i) for i in cell) for cell in np.argwhere(lowest)]
+    lowest = np.isfinite(cost) & (cost <= minimum_filter(cost, size=3, mode="constant", cval=np.inf))
+    cells = [tuple(cell) for cell in np.argwhere(lowest).tolist()]
     return sorted(cells, key=lambda cell: float(cost[cell]))

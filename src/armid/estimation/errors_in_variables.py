@@ -1,10 +1,11 @@
-"""Total least squares: errors in the columns of the regressor as well as in the torque."""
+"""Errors in variables, noise on positions as well as on torque: maximum likelihood and total least squares."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -18,8 +19,17 @@ from armid.errors import UnknownNameError
 from armid.estimation.covariance import sandwich
 from armid.estimation.estimator import Estimator
 from armid.estimation.fit import Fit
-from armid.estimation.likelihood import BLOCK, motion_noise, regressor_slope
-from armid.estimation.linear import residual_squares, solve_weighted
+from armid.estimation.least_squares import measured_noise
+from armid.estimation.likelihood import (
+    BLOCK,
+    EffectivePart,
+    FourierPart,
+    Part,
+    is_period,
+    motion_noise,
+    regressor_slope,
+)
+from armid.estimation.linear import inverted, residual_squares, solve_problem, solve_weighted, triangle_of
 from armid.estimation.problem import EstimationError, Problem
 from armid.experiment.settings import PerJoint
 from armid.notes import Note, note
@@ -27,6 +37,102 @@ from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 
 ROUND_OFF = 1e-14  # of the torque: what is left of it is never taken as smaller
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaximumLikelihood(Estimator):
+    """The most likely parameters where positions carry noise too (Swevers et al.), started from weighted least squares.
+
+    Periodic data (averaged over at least two periods): the Fourier coefficients of the true motion are estimated with
+    the parameters, see `FourierPart`. Other data: the variance of each row holds what noise of its motion does to its
+    torque, see `EffectivePart`. Gauss-Newton steps, shortened until the likelihood grows.
+
+    Attributes:
+        noise: of the torque: ``measured`` as the data sets state it, ``residual`` from the residuals (and wherever a
+            data set states none).
+        position_noise: standard deviation of measured positions [rad], one or one per joint; needed for data that do
+            not repeat, where it is that of the raw encoder. None takes what the data sets state.
+        motion_noise: of q, qd, qdd [rad, rad/s, rad/s^2] after filtering, for data that do not say how they were
+            filtered; overrides `position_noise` for data that do not repeat.
+        tolerance: relative change of the estimate (columns scaled to unit length) at which iterations end.
+        iterations: at most.
+    """
+
+    name: ClassVar[str] = "ml"
+    about: ClassVar[str] = "noise on positions too"
+
+    noise: str = "measured"
+    position_noise: float | tuple[float, ...] | None = None
+    motion_noise: tuple[float, float, float] | None = None
+    tolerance: float = 1e-7
+    iterations: int = 30
+
+    def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
+        """Estimate."""
+        if self.noise not in ("measured", "residual"):
+            raise UnknownNameError("noise", self.noise, ("measured", "residual"))
+        problem = self.problem(robot, data)
+        _, start, weights = solve_weighted(problem)
+        stated = all(d.torque_noise is not None and np.all(d.torque_noise > 0.0) for d in problem.data)
+        measured = self.noise == "measured" and stated
+        if measured:
+            weights = 1.0 / measured_noise(problem) ** 2
+        with one_blas_thread():
+            parts = [self._part(problem, d, weights) for d in problem.data]
+            values, converged, rounds = self._iterate(parts, start.values)
+            if not measured:  # once more, with the noise that is left when the motion is right
+                weights = solve_weighted(self.problem(robot, [part.refined() for part in parts]))[2]
+                parts = [self._part(problem, d, weights) for d in problem.data]
+                values, converged, rounds = self._iterate(parts, values)
+            matrix, _, cost = _summed(parts, values)
+            inverse, white = inverted(matrix), None
+            periodic = [isinstance(part, FourierPart) for part in parts]
+            if all(periodic):
+                white = inverse * cost / max(sum(part.rows for part in parts) - len(values), 1)
+            covariance, correlated = sandwich(
+                lambda: chain.from_iterable(part.scores(values) for part in parts),
+                inverse,
+                extra=sum(part.extra() for part in parts),
+                white=white,
+            )
+        factor, solution = solve_problem(self.problem(robot, [part.refined() for part in parts]), weights)
+        moved = [float(np.abs(part.refined().q - d.q).max()) for part, d in zip(parts, problem.data, strict=True)]
+        how = {"steps": rounds, "converged": converged, "measured": measured, "weighted": not all(periodic)}
+        notes = [note("estimation.likelihood", **how, moved_rad=max(moved) if any(periodic) else None), correlated]
+        return self.finished(
+            problem, factor, replace(solution, values=values), weights, covariance=covariance, notes=notes
+        )
+
+    def _iterate(self, parts: Sequence[Part], values: Array) -> tuple[Array, bool, int]:
+        for count in range(1, self.iterations + 1):
+            matrix, vector, cost = _summed(parts, values)
+            scale = np.sqrt(np.diag(matrix))
+            step = np.linalg.solve(matrix / np.outer(scale, scale), vector / scale) / scale
+            share = 1.0
+            while sum(part.cost(values, step, share) for part in parts) > cost * (1.0 + 1e-12):
+                share *= 0.5
+                if share < 1e-3:
+                    return values, bool(_relative(scale * step, scale * values) < 1e-4), count
+            for part in parts:
+                part.accept(step, share)
+            values = values + share * step
+            if _relative(scale * step, scale * values) < self.tolerance:
+                return values, True, count
+        return values, False, self.iterations
+
+    def _part(self, problem: Problem, dataset: Dataset, weights: Array) -> Part:
+        noise = motion_noise(dataset, self.position_noise, None if is_period(dataset) else self.motion_noise)
+        return (FourierPart if is_period(dataset) else EffectivePart)(problem, dataset, weights, noise)
+
+
+def _summed(parts: Sequence[Part], values: Array) -> tuple[Array, Array, float]:
+    """Normal equations of all parts together, and the cost."""
+    matrices, vectors, costs = zip(*(part.normal(values) for part in parts), strict=True)
+    return np.sum(matrices, axis=0), np.sum(vectors, axis=0), sum(costs)
+
+
+def _relative(change: Array, whole: Array) -> float:
+    return float(np.linalg.norm(change) / max(float(np.linalg.norm(whole)), 1e-300))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +173,11 @@ class TotalLeastSquares(Estimator):
         factor, solution, weights = solve_weighted(problem, triangular=True)
         noisy = np.array([not _listed(name, self.exact) for name in problem.names])
         with one_blas_thread():
-            triangle = _triangle(factor, weights)
+            triangle = triangle_of(factor, weights)
             errors = self._errors(problem, triangle, weights)
             errors = errors * np.outer(np.append(noisy, True), np.append(noisy, True))
             values, least = _mixed(triangle, errors)
-        covariance, correlated = _covariance(problem, values, weights, least * errors[:-1, :-1])
+        covariance, correlated = _covariance(problem, factor, values, weights, least * errors[:-1, :-1])
         total = replace(solution, values=values, squares=residual_squares(factor, values))
         share = {"columns": int(noisy.sum()), "total": len(noisy), "column_error": self.column_error}
         notes = [note("estimation.total", **share), correlated]
@@ -101,17 +207,6 @@ def _listed(name: str, exact: Sequence[str]) -> bool:
 def _stem(name: str) -> str:
     """Name without its number: ``fc2`` and ``fc2p`` are ``fc``."""
     return re.split(r"\d", name, maxsplit=1)[0]
-
-
-def _triangle(factor: CompactFactor, weights: Array) -> Array:
-    """Triangular factor of [W | tau], all joints, weighted."""
-    p = len(factor.names)
-    blocks = []
-    for joint, columns in enumerate(factor.columns):
-        rows = np.zeros((len(factor.matrices[joint]), p + 1))
-        rows[:, [*columns, p]] = np.sqrt(weights[joint]) * factor.matrices[joint]
-        blocks.append(rows)
-    return np.asarray(np.linalg.qr(np.vstack(blocks), mode="r"))[: p + 1]
 
 
 def _from_motion(problem: Problem, weights: Array, noises: Sequence[Array]) -> Array:
@@ -159,27 +254,16 @@ def _mixed(triangle: Array, errors: Array) -> tuple[Array, float]:
     return values, float(1.0 / singular[0] ** 2)
 
 
-def _covariance(problem: Problem, values: Array, weights: Array, penalty: Array) -> tuple[Array, Note]:
+def _covariance(
+    problem: Problem, factor: CompactFactor, values: Array, weights: Array, penalty: Array
+) -> tuple[Array, Note]:
     """Sandwich of the estimating equation W' e + P theta = 0, P = lambda D^2: theta = (W'W - P)^-1 W' tau."""
-    p = len(values)
-    matrix, power = np.zeros((p, p)), 0.0
-    with one_blas_thread():
-        for block in problem.blocks():
-            error = block.residuals(values)
-            power += float(np.sum(weights * error**2))
-            for joint, weight in enumerate(weights):
-                rows = block.regressor[block.use[:, joint], joint]
-                matrix += weight * rows.T @ rows
-    scale = np.sqrt(np.diag(matrix))
-    slope = (matrix - penalty) / np.outer(scale, scale)
-    inverse = np.linalg.inv(slope) / np.outer(scale, scale)
-    shift = penalty @ values / max(power, 1e-300)
+    shift = penalty @ values / max(float(weights @ residual_squares(factor, values)), 1e-300)
 
     def blocks() -> Iterator[tuple[Array, Array]]:
         for block in problem.blocks():
             error = block.residuals(values)
             scores = np.einsum("rj,rjp->rp", weights * error, block.regressor)
-            scores += np.sum(weights * error**2, axis=1)[:, None] * shift
-            yield scores, error * np.sqrt(weights)
+            yield scores + np.sum(weights * error**2, axis=1)[:, None] * shift, error * np.sqrt(weights)
 
-    return sandwich(blocks, inverse, sum(len(dataset) for dataset in problem.data))
+    return sandwich(blocks, inverted(factor.normal_equations(weights)[0] - penalty))
