@@ -84,11 +84,12 @@ def test_effort_may_be_current(tmp_path):
     np.testing.assert_allclose(log["effort"], truth[:, 2] / 1000 * [2, 3])
 
 
-def test_effort_must_be_told(tmp_path):
-    """A bag does not say what its effort is."""
-    path = record(tmp_path / "bag", shuffled(["x"])[1])
-    with pytest.raises(LogError, match="bag: effort: is not explained in the file; say what was measured"):
-        read_log(path)
+def test_effort_is_torque_unless_something_else_is_said(tmp_path):
+    """A bag needs no recipe: the definition of its messages says what an effort is."""
+    truth, messages = shuffled(["x"])
+    log = read_log(record(tmp_path / "bag", messages))
+    assert log.info.effort == "joint torque"
+    np.testing.assert_allclose(log["effort"], truth[:, 2])
 
 
 def test_two_publishers_on_one_topic(tmp_path):

@@ -31,8 +31,8 @@ def read_log(path: Paths, recipe: str | Path | Recipe | None = None, *, effort: 
         path: a file in one of armid's own formats (.parquet, .csv, .mcap), a UR RTDE recording, a ROS 2 bag, or a
             recipe (.yaml) that names its files. With `recipe` also any CSV, Parquet or MATLAB file, or several.
         recipe: what the numbers mean: a recipe, its file, or the name of one of armid's own.
-        effort: what was measured as effort, for a file that does not say it (a ROS bag): ``joint torque``,
-            ``motor torque``, ``current`` or ``none``.
+        effort: what was measured as effort, for a file that does not say it: ``joint torque``, ``motor torque``,
+            ``current`` or ``none``. In a ROS bag it is joint torque unless something else is given.
 
     Returns:
         The log in SI units.
@@ -138,12 +138,14 @@ def _without_recipe(path: Path, effort: str | None) -> LogStream:
 
 
 def _named(table: Table, effort: str | None) -> LogStream:
-    """A table with columns named as ours are, or joint states of a ROS bag: all is known but the effort."""
+    """A table with columns named as ours are, or joint states of a ROS bag: all is known but perhaps the effort."""
     joints, channels = split_names(table.names)
     if not joints or "time" not in table.names:
         there = ", ".join(name[:80] for name in table.names[:40]) or "none that is numeric"
         problem = f"needs a recipe that says which {table.part} is what; its {table.part}s are: {there}"
         raise LogError(table.source, "", problem)
+    if "effort" in channels:
+        effort = effort or table.stated_effort or None
     if effort is None and "effort" in channels:
         problem = (
             f"is not explained in the file; say what was measured, in a recipe or as `effort`: {', '.join(EFFORTS)}"

@@ -105,6 +105,7 @@ class JointStateTable(Table):
 
     title, suffixes = "ROS 2 bag", (".mcap", ".db3")
     starts = (b"\x89MCAP", b"SQLite format 3")
+    stated_effort = "joint torque"  # sensor_msgs/JointState: the effort applied in the joint, Nm or N
 
     @classmethod
     def open(cls, path: Path, recipe: Recipe | None) -> Table:

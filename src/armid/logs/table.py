@@ -154,12 +154,14 @@ class Table(ABC):
         info: what the numbers mean, if the file says so.
         exact: armid wrote the file, so that it is read as it is.
         history: what else is worth keeping about the file's origin.
+        stated_effort: what the format's definition says that an effort is, where the file does not.
     """
 
     title: ClassVar[str] = ""
     part: ClassVar[str] = "column"
     suffixes: ClassVar[tuple[str, ...]] = ()
     starts: ClassVar[tuple[bytes, ...]] = ()
+    stated_effort: ClassVar[str] = ""
     joints: Sequence[str] = ()
     exact: bool = False
     source: str
