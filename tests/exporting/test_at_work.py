@@ -26,7 +26,7 @@ def module(tmp_path_factory):
 def test_observer_of_the_module_is_that_of_armid(module):
     """Motion with reversals at which friction changes sides late, sample by sample: equal to 1e-9."""
     fit, functions = module
-    (part,) = stretches(fit, stand.recording("er16", 20.0, 4, [stand.Push(5.0, 0.5, 2, np.array([50.0, 80.0, 0.0]))]))
+    (part,) = stretches(fit, stand.recording("er16", 6.0, 4, [stand.Push(2.0, 0.5, 2, np.array([50.0, 80.0, 0.0]))]))
     wanted = armid.Observer(fit).run(part.dt, part.q, part.qd, part.tau).torque
     observer = functions["Observer"]()
     found = np.array([observer.step(*row) for row in zip(part.q, part.qd, part.tau, part.dt, strict=True)])
