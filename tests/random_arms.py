@@ -21,7 +21,7 @@ class RandomArm:
 
 
 def random_arm(seed, folder):
-    """The arm of a seed; its description is written to `folder`."""
+    """The arm of a seed; its description is written to `folder`. From 200 on also skew axes, springs and loads."""
     rng = np.random.default_rng(seed)
     n, reach = int(rng.integers(4, 8)), float(np.exp(rng.uniform(np.log(0.5), np.log(2.5))))
     alpha = np.array([0.0, *rng.choice([-0.5, 0.5], n - 1)]) * np.pi
@@ -66,9 +66,30 @@ def random_arm(seed, folder):
         "friction": {"law": "coulomb-viscous" if family == "none" else family},
         "virtual": virtual,
     }
+    if seed >= 200:
+        _harder(np.random.default_rng([seed, 1]), description, weight, float(mass[-1]))
     path = folder / f"random{seed}.yaml"
     path.write_text(yaml.safe_dump(description), "utf-8")
     return RandomArm(armid.load_robot(path), family, float(rng.uniform(5.0, 30.0)))
+
+
+def _harder(rng, description, weight, end_mass):
+    """Axes at odd angles as in many URDF files, a spring at the shoulder, a load at the flange."""
+    if rng.random() < 0.5:
+        for row in description["kinematics"]["rows"][1:]:
+            row[0] += float(rng.normal(0.0, 0.3))
+    if rng.random() < 0.4:
+        description["springs"] = [{"type": "linear", "along": {"joint2": 1}}]
+        stiffness = float(rng.uniform(0.1, 0.5) * weight[1])
+        description["virtual"]["springs"] = [{"k": stiffness, "l0": float(rng.normal(0.0, 0.3))}]
+    if rng.random() < 0.5:
+        mass = end_mass * float(rng.uniform(0.3, 2.0))
+        size = mass * 0.05**2
+        description["virtual"]["payload"] = {
+            "mass": mass,
+            "com": rng.normal(0.0, 0.04, 3).tolist(),
+            "inertia": {"xx": size, "xy": 0.0, "xz": 0.0, "yy": size, "yz": 0.0, "zz": size},
+        }
 
 
 def _link(rng, mass, end, least):
