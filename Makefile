@@ -12,7 +12,7 @@ UV ?= $(shell command -v uv || echo $(BIN)/uv)
 LOCK_FLAGS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all help install warm lint test coverage prove bench demo docs pictures lock wheel clean
+.PHONY: all help install warm lint test coverage prove bench demo docs papers pictures lock wheel clean
 
 all: install warm  ## Install into .venv and compile the kernels (plain `make`)
 
@@ -58,6 +58,10 @@ demo: install warm  ## The whole procedure on a virtual PA-10; ends with a repor
 docs: install  ## Build the documentation into build/docs
 	@$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
+
+papers: install  ## The papers with ten seeds (an hour), and their tables in docs/papers.md
+	-@$(BIN)/armid reproduce all --seeds 10 -o build/papers
+	@$(BIN)/python docs/papers_page.py build/papers
 
 pictures: install  ## Make the pictures of the README anew
 	@$(BIN)/python docs/pictures/make.py

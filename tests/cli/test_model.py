@@ -119,6 +119,13 @@ def test_published_view_without_rotors(armid):
     assert armid("model", "pa10", "--view", "appendix", "--no-rotors").code == 0
 
 
+def test_frames_of_any_arm_are_drawn(armid, tmp_path):
+    outcome = armid("model", "er16", "--pictures", tmp_path / "drawn")
+    assert outcome.code == 0
+    assert "er16-frames.png" in outcome.out
+    assert (tmp_path / "drawn" / "er16-frames.png").stat().st_size > 10_000
+
+
 def test_model_with_nothing_to_identify(armid, tmp_path):
     """A description that leaves no unknown is answered in words, not by a crash."""
     path = tmp_path / "arm.yaml"

@@ -148,6 +148,30 @@ def test_closed_form_agrees_with_the_rank_decision(seed, joints):
     assert np.allclose(matrix[np.ix_(rows_of, alive)], base.matrix[:, alive], atol=1e-7)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 3))
+def test_rules_for_each_kind_of_joint_name_the_base_parameters(seed, joints, parallel):
+    """Gautier and Khalil, case by case: what is left of a link follows from how its axis lies.
+
+    Axes parallel to the first: Izz, and mx and my unless it is the first and along gravity; others lose m, mz, Iyy.
+    """
+    rng = np.random.default_rng(seed)
+    parallel = min(parallel, joints)
+    alpha = [0.0] * parallel + [0.5 * np.pi * float(rng.choice([-1, 1])) for _ in range(joints - parallel)]
+    rows = [DHRow(one, *map(float, rng.uniform(0.1, 0.5, 3))) for one in alpha]
+    described, lengths = dh_joints(rows, modified=True, parents=range(joints), names=[f"j{i}" for i in range(joints)])
+    upright = bool(rng.integers(2))
+    gravity = np.array([0.0, 0.0, -9.81]) if upright else rng.normal(scale=5.0, size=3)
+    base = armid.Model(Robot(name="r", source="test", joints=described, lengths=lengths, gravity=gravity)).base
+    expected = set()
+    for j in range(1, joints + 1):
+        keys = ["Izz", *(["mx", "my"] if j > 1 or not upright else [])]
+        if j > parallel:
+            keys = ["Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my"]
+        expected |= {f"{key}{j}" for key in keys}
+    assert set(base.kept) == expected
+
+
 def test_the_printed_recursion_needs_tensor_signs():
     """With products read as +∫xy dm, as the paper's (7) says, recursion (15) would be wrong (erratum PA-4)."""
     rows = [DHRow(0, 0, 0.3, 0), DHRow(0.7, 0.2, 0.1, 0), DHRow(-1.1, 0.3, 0.25, 0)]

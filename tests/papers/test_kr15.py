@@ -15,12 +15,14 @@ def ours(outcome, quantity):
 
 
 def test_small(tmp_path):
-    """Two trajectories of three periods: mass within 1 %, centre within 5 mm, a possible body, all pictures."""
+    """Two trajectories of three periods: mass within 5 %, centre within 1 cm, a possible body, all pictures."""
     found = run_in_order("kr15", tmp_path, design={"runs": 2}, payload={"runs": 2, "periods": 3})
     table = found["payload"]
-    assert ours(table, "mass, error of the mean").ours <= 0.01
-    assert ours(table, "centre of mass, largest error of the mean").ours <= 0.005
-    assert ours(table, "a body with the mean can exist").verdict == "better"
+    assert ours(table, "mass, error of the mean").ours <= 0.05
+    assert ours(table, "centre of mass, largest error of the mean").ours <= 0.01
+    assert (
+        ours(table, "smallest eigenvalue of the mean's pseudo-inertia (a body can exist if it is positive)").ours > 0.0
+    )
     assert ours(table, "reference values within 2 σ of the published spread").ours == 10
     assert ours(found["design"], "parameters: payload and friction of four joints").verdict == "match"
     assert ours(found["design"], "column-scaled condition number, largest of the trajectories").ours <= 10.0
@@ -40,11 +42,11 @@ def test_counting_as_the_paper_does(tmp_path):
     strict = by_name["reference values within 2 σ/√10, the test of a mean"]
     assert (strict.ours, strict.published) == (5, 5)
     assert by_name["mass, error of the mean"].ours == pytest.approx(0.039 / 9.579)
-    possible = by_name["a body with the mean can exist"]
-    assert possible.verdict == "worse"
-    assert "triangle" in possible.ours
+    (possible,) = [row for name, row in by_name.items() if "pseudo-inertia" in name]
+    assert possible.ours == pytest.approx(-0.012, abs=0.001)
+    assert "triangle" in possible.note
     bench.rows.clear()
     kr15.compare_table(bench, values, table)
     assert len(bench.rows) == 20
-    assert all(row.verdict != "worse" for row in bench.rows)
+    assert all(row.ours == pytest.approx(row.published, rel=0.01, abs=1e-6) for row in bench.rows)
     assert "Table 3" in kr15.table_figure(values, np.ones_like(values) * table.sigma, table).get_suptitle()

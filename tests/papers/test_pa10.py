@@ -57,12 +57,12 @@ def test_friction_and_loss_of_one_joint(tmp_path):
     """
     first = run_experiment("pa10", "R6", tmp_path, joints=[4], speeds=12, seconds=2.0)
     rows = {row.quantity: row for row in first.rows}
-    assert [row.verdict for row in first.rows[:3]] == ["match"] * 3
+    assert [row.verdict for row in first.rows[:3]] == ["recovered"] * 3
     printed = rows["as printed: friction of joint 4 at −0.001 rad/s, motor axis"]
     assert printed.published == pytest.approx(1677, abs=1.0)
     assert printed.ours == pytest.approx(0.175, abs=1e-3)
     second = run_experiment("pa10", "R7", tmp_path, earlier={"R6": first}, joints=[4], seconds=6.0)
-    assert [row.verdict for row in second.rows] == ["match", "match"]
+    assert [row.verdict for row in second.rows] == ["recovered", "recovered"]
     assert second.data["loss"][3][0] == pytest.approx(0.1161, rel=0.03)
     assert not any(second.data["loss"][0])
 

@@ -209,6 +209,17 @@ def test_what_cannot_be_exported_does_not_cost_the_report(finished, tmp_path):
     assert not list((tmp_path / "copy" / "exports").glob("*.yaml"))  # of the run before
 
 
+def test_a_path_that_the_arm_cannot_follow_costs_no_report(finished, tmp_path):
+    """Ten metres away: the report is there and says so; numbers of tracking are missing, nothing else is."""
+    folder = shutil.copytree(finished[0], tmp_path / "far")
+    (tmp_path / "far.csv").write_text("time,x,y,z,qw,qx,qy,qz\n" + "".join(f"{t},10,0,0,1,0,0,0\n" for t in range(8)))
+    (folder / "report.html").unlink()
+    outcome = run(make_settings({**SMALL, "track": str(tmp_path / "far.csv")}), folder)
+    assert "could not follow a path" in (folder / "report.html").read_text()
+    assert outcome.numbers["tracking_error_m"] is None
+    assert json.loads((folder / "tracking.json").read_text())["runs"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

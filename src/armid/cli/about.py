@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import Argument, Parser, arg, commands_of, offered
 from armid.cli.display import Display, display
-from armid.cli.options import SEED, command, finish, output_folder
+from armid.cli.options import SEED, command, finish, output_folder, positive
 from armid.errors import ArmidError
 from armid.progress import watch_progress
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from armid.papers.bench import PaperRow
     from armid.papers.reproduce import News, Reproduction
 
-_MARKS = {"better": "+", "match": "=", "worse": "!", "not comparable": "·"}
+_MARKS = {"worse": "!", "better": "+", "match": "=", "recovered": "o", "no number": "·", "not comparable": "×"}
 
 
 @command(
@@ -37,24 +37,34 @@ _MARKS = {"better": "+", "match": "=", "worse": "!", "not comparable": "·"}
     SEED,
     arg("--as-printed", "also show what the uncorrected equations and tables give"),
     arg("--processes N", "papers at once", default=2),
+    arg("--seeds N", "this many seeds, each in a folder of its own; writes median and range of each row", default=1),
     resumes=True,
 )
 def reproduce(options: argparse.Namespace) -> int:
     """Run the command."""
+    from armid.files import write_text
     from armid.papers.bench import PAPERS
-    from armid.papers.reproduce import reproduce
+    from armid.papers.reproduce import reproduce, seeds_page
 
+    positive("--seeds", options.seeds)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
-    with watch_progress(None):  # what single experiments tell would stand in the way of the display of all
-        result = reproduce(
-            papers,
-            Path(options.output),
-            seed=options.seed,
-            as_printed=options.as_printed,
-            processes=options.processes,
-            progress=_Teller(papers, display(options, stay=False)),
-        )
-    return finish(options, result.to_data(), _describe_rows(result), good=result.good)
+    folder, results = Path(options.output), []
+    for seed in range(options.seed, options.seed + options.seeds):
+        with watch_progress(None):  # what single experiments tell would stand in the way of the display of all
+            one = reproduce(
+                papers,
+                folder / f"seed-{seed}" if options.seeds > 1 else folder,
+                seed=seed,
+                as_printed=options.as_printed,
+                processes=options.processes,
+                progress=_Teller(papers, display(options, stay=False)),
+            )
+        results.append(one)
+    files = [folder / "seeds.md"] if len(results) > 1 else []
+    for page in files:
+        write_text(page, seeds_page(results))
+    data, text = results[0].to_data(), _describe_rows(results[0])
+    return finish(options, data, text, files or None, good=all(one.good for one in results))
 
 
 class _Teller:
@@ -74,7 +84,7 @@ class _Teller:
         self._left.pop((news.paper, news.experiment), None)
         worse = sum(row.verdict == "worse" for row in news.outcome.rows)
         state = "kept from an earlier run" if news.kept else f"{news.seconds:.0f} s"
-        verdict = f"{worse} worse than it should be" if worse else "all as it should be"
+        verdict = f"{worse} worse" if worse else "none worse"
         self._shown.line(f"{news.paper} {news.experiment} {news.title}: {verdict}, {state}", timed=False)
 
 
@@ -88,7 +98,7 @@ def _describe_rows(result: Reproduction) -> Iterator[str]:
             yield from (f"    {note}" for note in result.notes.get(f"{paper} {experiment}", ()))
         yield ""
     counts = result.counts()
-    yield ", ".join(f"{count} {verdict} ({_MARKS[verdict]})" for verdict, count in counts.items() if count)
+    yield ", ".join(f"{count} {verdict} ({_MARKS[verdict]})" for verdict, count in counts.items())
     yield f"outcomes and pictures: {result.folder}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import arg
-from armid.cli.options import ARM_CHOICE, ROBOTS, arm_choice, command, finish, robot_arguments, robot_from
+from armid.cli.options import ARM_CHOICE, PICTURES, ROBOTS, arm_choice, command, finish, robot_arguments, robot_from
 from armid.errors import ArmidError
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def _vector(values: Iterable[float]) -> str:
         "another list of parameters: barycentric, modified-newton-euler, or a published set",
         values="armid.dynamics.views:GENERAL",
     ),
+    PICTURES,
 )
 def model(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -171,9 +172,18 @@ def model(options: argparse.Namespace) -> int:
     model = Model(robot)
     other = view(model, options.view) if options.view else None
     data = _model_data(model) if options.json else {}
+    files = [_draw_frames(model, options.pictures)] if options.pictures else None
     if other is not None:
-        return finish(options, {**data, "view": _view_data(other)}, _describe_view(other))
-    return finish(options, data, _describe_model(model))
+        return finish(options, {**data, "view": _view_data(other)}, _describe_view(other), files)
+    return finish(options, data, _describe_model(model), files)
+
+
+def _draw_frames(model: Model, folder: str) -> Path:
+    from armid import theme
+    from armid.escaping import file_name
+    from armid.papers.frames import frames_figure
+
+    return theme.save(frames_figure(model.robot), Path(folder) / f"{file_name(model.robot.name)}-frames.png")
 
 
 def _standard(model: Model) -> int:

@@ -14,7 +14,6 @@ numbers, the settings of the stand, the experiments with their options, and ever
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -37,10 +36,9 @@ if TYPE_CHECKING:
 
 #: The papers by the short name of their arm, in the order of the experiments R1 to R15.
 PAPERS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
-Verdict = Literal["better", "match", "worse", "not comparable"]
-Rule = Literal["at most", "at least", "near", "same", "not comparable"]
+Verdict = Literal["worse", "better", "match", "recovered", "no number", "not comparable"]
+Rule = Literal["at most", "at least", "near", "recovered", "no number", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-NOT: Literal["not comparable"] = "not comparable"
 
 
 class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -50,22 +48,26 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         quantity: in words, with the joint.
         rule: how the verdict is found; see `verdict`.
         published: the paper's number or text, or those of all joints.
-        bar: what ours is held against where that is not the published number; of all joints, too.
-        within: distance from the published number that is a match [same unit].
-        within_share: the same as a share of the published number.
+        bar: what ours is held against where the paper has no number; of all joints, too.
+        within: distance from the number aimed at that is a match [same unit].
+        within_share: the same as a share of that number.
         unit: of both.
-        note: why, or what to mind; names the erratum.
+        note: what to mind.
+        reason: why ours is worse, where it is.
+        erratum: which makes the published number wrong; without one, no number is "not comparable".
         digits: of the numbers where ours is a list.
     """
 
     quantity: str
-    rule: Rule = NOT
+    rule: Rule = "no number"
     published: float | str | list[float] | None = None
-    bar: float | list[float] | None = None
+    bar: float | str | list[float] | None = None
     within: float = 0.0
     within_share: float = 0.0
     unit: str = ""
     note: str = ""
+    reason: str = "the reason is not known"
+    erratum: str = ""
     digits: int = 4
 
 
@@ -142,8 +144,9 @@ class PaperRow:
         ours: the same, measured on the virtual robot.
         unit: of both; empty for pure numbers.
         verdict: one of `VERDICTS`.
-        note: why, or what to mind; names the erratum (such as RX-3) where the published number is wrong.
+        note: what to mind, and of a worse row the reason.
         bar: what ours was held against, where that is not the published number.
+        erratum: such as RX-3, which makes the published number wrong.
     """
 
     paper: str
@@ -154,36 +157,47 @@ class PaperRow:
     unit: str
     verdict: Verdict
     note: str = ""
-    bar: float | None = None
+    bar: float | str | None = None
+    erratum: str = ""
 
 
-def verdict(rule: Rule, ours: Any, published: Any, bar: float | None = None, within: float = 0.0) -> Verdict:
-    """The verdict of a row.
+def verdict(rule: Rule, ours: Any, published: Any, bar: Any = None, within: float = 0.0) -> Verdict:
+    """The verdict of a row; lists are held number by number, and the worst counts.
+
+    The published number decides. Where the paper has none, ours is held against the bar, and the verdict is "no number"
+    or, beyond the bar, "worse". Nothing else is an excuse: no seed, no noise, no search range.
 
     Args:
-        rule: "at most": worse above the bar (above the published number where there is no bar), else better below the
-            published number, else a match; "at least": the other way round; "near": a match within a distance of the
-            published number; "same": a match if equal.
+        rule: "at most": worse above the number, better below it, else a match; "at least": the other way round; "near":
+            a match within a distance, or if texts are equal; "recovered": the same for what was put into the virtual
+            arm, the bar where that is not the published number; "not comparable": an erratum makes the number wrong.
         ours: what was found.
         published: what the paper prints.
-        bar: see `rule`.
+        bar: see above.
         within: see `rule`.
     """
-    if rule == NOT:
-        return NOT
-    if rule == "same":
-        return "match" if ours == published else "worse"
+    if rule == "not comparable":
+        return rule
+    if rule == "recovered":
+        return "recovered" if _near(ours, published if bar is None else bar, within) else "worse"
+    if rule == "no number" and published is not None:
+        raise ValueError(f"{published} is published: the row needs a rule")
+    target: Any = bar if published is None else published
+    if target is None:
+        return "no number"
     if rule == "near":
-        return "match" if abs(ours - published) <= within else "worse"
-    if not math.isfinite(ours):
+        held, better = _near(ours, target, within), False
+    else:
+        sign = 1.0 if rule == "at most" else -1.0
+        away = sign * np.subtract(ours, target)
+        held, better = bool(np.all(away <= 0.0)), bool(np.all(away < 0.0))
+    if not held:
         return "worse"
-    if published is None and bar is None:
-        return NOT
-    sign = 1.0 if rule == "at most" else -1.0
-    limit = published if bar is None else bar
-    if sign * ours > sign * limit:
-        return "worse"
-    return "better" if published is not None and sign * ours < sign * published else "match"
+    return "no number" if published is None else "better" if better else "match"
+
+
+def _near(ours: Any, target: Any, within: float) -> bool:
+    return bool(ours == target if isinstance(ours, str) else np.all(np.abs(np.subtract(ours, target)) <= within))
 
 
 @dataclass(frozen=True)
@@ -236,26 +250,41 @@ class PaperBench:
         """Save a picture in the experiment's folder."""
         theme.save(figure, self.folder / name)
 
+    def table(self, name: str, columns: Mapping[str, Sequence[Any] | Array]) -> None:
+        """Save a table, such as an author would look for, as Markdown in the experiment's folder.
+
+        Args:
+            name: of the file, without its ending.
+            columns: cells from top to bottom, by what stands above them.
+        """
+        rows: list[Sequence[Any]] = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+        cells = [[one if isinstance(one, str) else f"{one:.5g}" for one in row] for row in rows]
+        write_text(self.folder / f"{name}.md", "\n".join(f"| {' | '.join(row)} |" for row in cells) + "\n")
+
     def compare(self, row: str | RowTemplate, ours: Any, **given: Any) -> PaperRow:
         """Add a row.
 
         Args:
             row: key in the paper's file (or in ``common.yaml``), or a template.
             ours: number, text, or numbers of all joints for one cell.
-            given: what fills the templates; `published`, `bar`, `within`, `unit`, `rule` and `verdict` are used
-                instead of the template's.
+            given: what fills the templates; `published`, `bar`, `within`, `unit` and `rule` are used instead of the
+                template's.
         """
         template = self._template(row) if isinstance(row, str) else row
         published, bar = given.pop("published", template.published), given.pop("bar", template.bar)
+        rule, within = given.get("rule", template.rule), given.get("within", template.within)
+        if template.within_share:
+            within = template.within_share * abs(published if bar is None else bar)
+        if rule == "not comparable" and not template.erratum:
+            raise ValueError(f"{template.quantity}: only an erratum makes a number not comparable")
+        found = verdict(rule, ours, published, bar, within)
         words = _words({**given, "ours": ours, "published": published, "bar": bar})
-        ours, published = (_cell(value, template.digits) for value in (ours, published))
-        within = given.get("within", template.within)
-        if template.within_share and isinstance(published, float):
-            within = template.within_share * abs(published)
-        found = given.get("verdict") or verdict(given.get("rule", template.rule), ours, published, bar, within)
-        quantity, note = (text.format(**words) for text in (template.quantity, template.note))
-        unit = given.get("unit", template.unit)
-        self.rows.append(PaperRow(self.paper, self.experiment, quantity, published, ours, unit, found, note, bar))
+        quantity, note, reason = (text.format(**words) for text in (template.quantity, template.note, template.reason))
+        if found == "worse":
+            note = f"{note}; worse: {reason}" if note else f"worse: {reason}"
+        ours, published, bar = (_cell(value, template.digits) for value in (ours, published, bar))
+        about = (given.get("unit", template.unit), found, note, bar, template.erratum)
+        self.rows.append(PaperRow(self.paper, self.experiment, quantity, published, ours, *about))
         return self.rows[-1]
 
     def by_joint(self, row: str, ours: Sequence[float] | Array, **given: Any) -> None:

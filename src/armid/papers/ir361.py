@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +23,21 @@ from armid.excitation.pictures import singular_value_figure
 from armid.excitation.plan import Plan, load_plan
 from armid.excitation.polynomial import random_points
 from armid.experiment.excite import point_to_point
-from armid.experiment.settings import DriveLoop, Presliding, Sensors
-from armid.experiment.virtual import VirtualRobot, truth_of
+from armid.experiment.settings import Sensors
+from armid.experiment.virtual import truth_of
 from armid.figures import Block, Figure, Panel, line
 from armid.logs.log import Log
-from armid.papers.bench import PaperBench, published_of, stand_of
+from armid.papers.bench import PaperBench, paper_file, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import estimates_figure, motion_figure, spectrum_figure, tool_path_figure
 from armid.papers.stand import (
+    Hardness,
+    StandRobot,
     TorqueCheck,
     against_random,
     base_groups,
     fit_statistics,
     statistics_rows,
-    stribeck_arm,
     torque_check,
     true_values,
 )
@@ -53,46 +54,22 @@ if TYPE_CHECKING:
 
 STAND = stand_of("ir361")
 PRINTED = published_of("ir361")
-LEVEL = {"simple": 1.1, "rich": 1.9}  # bars of RMS over noise on moving samples
+LEVEL = {"simple": 1.2, "rich": 1.9}  # bars of RMS over noise on moving samples, with drive loops of 8 Hz
 
 
-@dataclass(frozen=True)
-class FrictionCase:
-    """One arm on the stand.
-
-    Attributes:
-        rich: friction with Stribeck effect and presliding instead of Coulomb and viscous friction alone.
-        loop_hz: bandwidth of the position loops.
-        presliding: deflection [rad].
-    """
-
-    rich: bool = False
-    loop_hz: float = STAND.drive_loop_hz
-    presliding: float = STAND.presliding
-
-    @property
-    def words(self) -> str:
-        """The friction, in words."""
-        return str(STAND.friction.rich if self.rich else STAND.friction.simple)
-
-    def arm(self, seed: int, *, perfect: bool = False) -> VirtualRobot:
-        """The arm, with the paper's sample rate and the noise of Table 1."""
-        robot = ir361_arm()
-        return VirtualRobot(
-            stribeck_arm(robot, STAND.breakaway, STAND.stribeck_speed) if self.rich else robot,
-            rate_hz=STAND.rate_hz,
-            seed=seed,
-            loop=DriveLoop(bandwidth_hz=self.loop_hz),
-            sensors=Sensors.perfect() if perfect else Sensors(encoder_noise=STAND.encoder_noise),
-            presliding=Presliding(deflection=self.presliding) if self.rich else None,
-        )
-
-    def one_clean_period(self, plan: Plan) -> Log:
-        """A period without sensors' noise; the sensors are not in the loop, so that the motion is the same with it."""
-        return self.arm(0, perfect=True).run(plan, periods=1)
+FRICTION: dict[str, str] = paper_file("ir361").stand["friction"]  # in words, by case
+CASES = {name: Hardness(**settings) for name, settings in paper_file("ir361").stand["hardness"].items()}
 
 
-CASES = {"simple": FrictionCase(), "rich": FrictionCase(rich=True)}
+def virtual_arm(hard: Hardness, seed: int, *, perfect: bool = False) -> StandRobot:
+    """The arm, with the paper's sample rate and the noise of Table 1."""
+    sensors = Sensors.perfect() if perfect else Sensors(encoder_noise=STAND.encoder_noise)
+    return StandRobot(ir361_arm(), hard, rate_hz=STAND.rate_hz, seed=seed, sensors=sensors)
+
+
+def one_clean_period(hard: Hardness, plan: Plan) -> Log:
+    """A period without sensors' noise; the sensors are not in the loop, so that the motion is the same with it."""
+    return virtual_arm(hard, 0, perfect=True).run(plan, periods=1)
 
 
 @cache
@@ -176,8 +153,8 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
     found: dict[str, TorqueCheck] = {}
     data: dict[str, Any] = {}
     for number, (name, case) in enumerate(CASES.items()):
-        bench.say(f"{periods} periods, {case.words}")
-        log = case.arm(1000 * bench.seed + 10 * number).run(plan, periods=periods)
+        bench.say(f"{periods} periods, {FRICTION[name]}")
+        log = virtual_arm(case, 1000 * bench.seed + 10 * number).run(plan, periods=periods)
         processed = prepared(log, robot)
         fit = estimated(processed, robot)
         fit.save(bench.folder / f"fit-{name}.json")
@@ -193,10 +170,10 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
             "reversal_over_elsewhere": check.peaks,
             "statistics": judged,
         }
-        statistics_rows(bench, case.words, check.statistics(), judged)
-        check.draw(bench, f"torque-{name}.png", f"IR 361, excitation, {case.words}")
+        statistics_rows(bench, FRICTION[name], check.statistics(), judged)
+        check.draw(bench, f"torque-{name}.png", f"IR 361, excitation, {FRICTION[name]}")
         if name == "simple":
-            _compare_noise(bench, log, case.one_clean_period(plan), plan)
+            _compare_noise(bench, log, one_clean_period(case, plan), plan)
             _draw_spectrum(bench, log, plan)
             figure = estimates_figure(
                 fit.names, fit.values, fit.sigma, what="IR 361, excitation", truth=true_values(robot)
@@ -217,18 +194,10 @@ def _as_the_paper(log: Log, robot: Robot) -> TorqueCheck:
 
 
 def _compare_table_1(bench: PaperBench, name: str, check: TorqueCheck, five: TorqueCheck) -> None:
-    """RMS over noise on moving samples, on all samples, and with the paper's five harmonics."""
-    printed, friction = PRINTED.table_1, CASES[name].words
-    paper = np.array(printed.rms) / np.array(printed.noise)
-    about = {"bar": LEVEL[name], "friction": friction, "speed": STAND.moving, "paper": paper}
-    bench.by_joint("moving", check.ratio(STAND.moving), **about)
-    for what, values in (
-        ("RMS over noise, all samples", check.ratio()),
-        ("RMS over noise, all samples, five harmonics and all samples in the estimate", five.ratio()),
-        ("RMS over noise on moving samples, five harmonics", five.ratio(STAND.moving)),
-    ):
-        bench.compare("all_samples", values, published=paper, friction=friction, what=what)
-    bench.compare("rms_error", check.rms(), friction=friction)
+    """RMS over all samples as in Table 1, beside what the paper's five harmonics leave; and over noise while moving."""
+    friction = FRICTION[name]
+    bench.by_joint("table_1", check.rms(), friction=friction, noise=check.noise, five=five.rms())
+    bench.by_joint("moving", check.ratio(STAND.moving), bar=LEVEL[name], friction=friction, speed=STAND.moving)
 
 
 def _compare_noise(bench: PaperBench, log: Log, clean: Log, plan: Plan) -> None:
@@ -241,19 +210,16 @@ def _compare_noise(bench: PaperBench, log: Log, clean: Log, plan: Plan) -> None:
         printed = np.sqrt(torque.variance_as_printed)
         expected = np.sqrt(1.0 - 1.0 / torque.periods)
         bench.compare("noise_divisor", printed / np.sqrt(torque.variance), expected=expected)
-        bench.compare("noise_printed", printed, published=level)
+        bench.compare("noise_printed", printed)
     each = log["effort"] - np.tile(clean["effort"], (torque.periods, 1))
     gain = np.std(each, axis=0) / np.std(torque.mean - clean["effort"], axis=0)
-    bench.compare("averaging", gain.mean(), published=root, periods=torque.periods, gain=gain)
+    bench.compare("averaging", gain.mean(), bar=root, periods=torque.periods, gain=gain)
 
 
 def _compare_reversals(bench: PaperBench, found: Mapping[str, TorqueCheck]) -> None:
     """Peaks at reversals: RMS error within a tenth of a second of them over RMS error elsewhere."""
-    simple, rich = found["simple"], found["rich"]
-    grown = rich.rms(rich.reversal) / simple.rms(simple.reversal)
-    bench.compare("peaks", rich.peaks.min(), peaks=rich.peaks)
-    bench.compare("peaks_simple", simple.peaks)
-    bench.compare("peaks_grown", grown.min(), grown=grown)
+    bench.compare("peaks", found["rich"].peaks.min(), peaks=found["rich"].peaks)
+    bench.compare("peaks_simple", found["simple"].peaks)
 
 
 def differentiation_demo(seed: int) -> tuple[Array, Array, Array, Array, Array]:
@@ -323,13 +289,12 @@ def _draw_spectrum(bench: PaperBench, log: Log, plan: Plan) -> None:
 def _compare_beside(bench: PaperBench, plan: Plan, periods: int) -> list[dict[str, Any]]:
     """RMS over noise with softer drive loops and with other presliding."""
     robot, result = ir361_arm(), []
-    for number, changed in enumerate(STAND.beside):
-        case = FrictionCase(**changed)
-        log = repeated(case.one_clean_period(plan), periods, robot, np.random.default_rng([bench.seed, number]))
+    for number, (words, changed) in enumerate(paper_file("ir361").stand["beside"].items()):
+        log = one_clean_period(Hardness(**changed), plan)
+        log = repeated(log, periods, robot, np.random.default_rng([bench.seed, number]))
         data = prepared(log, robot)
         check, five = torque_check(estimated(data, robot), data), _as_the_paper(log, robot)
-        friction = f"{case.words}, presliding {1e3 * case.presliding:g} mrad" if case.rich else case.words
-        about = {"friction": friction, "loop_hz": case.loop_hz, "all_samples": check.ratio(), "five": five.ratio()}
+        about = {"words": words, "all_samples": check.ratio(), "five": five.ratio()}
         bench.compare("beside", check.ratio(STAND.moving), **about)
         result.append({**about, "moving": check.ratio(STAND.moving), "moving_five": five.ratio(STAND.moving)})
     return result
@@ -338,7 +303,7 @@ def _compare_beside(bench: PaperBench, plan: Plan, periods: int) -> list[dict[st
 def covariance(bench: PaperBench, *, draws: int, periods: int) -> dict[str, Any]:
     """Parameter accuracy: does the covariance (11) cover the truth, in repeated experiments?"""
     robot, plan = ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
-    clean, truth = CASES["simple"].one_clean_period(plan), true_values(robot)
+    clean, truth = one_clean_period(CASES["simple"], plan), true_values(robot)
     rng = np.random.default_rng(1000 * bench.seed + 90)
     by_11, own = [], []
     for draw in range(draws):
@@ -371,22 +336,22 @@ def validation(bench: PaperBench, *, points: int, repetitions: int) -> dict[str,
     data: dict[str, Any] = {"postures": postures}
     found: dict[str, TorqueCheck] = {}
     for number, (name, case) in enumerate(CASES.items()):
-        bench.say(f"{points} points, {repetitions} rounds, {case.words}")
+        bench.say(f"{points} points, {repetitions} rounds, {FRICTION[name]}")
         fit = load_fit(bench.folder_of("R3") / f"fit-{name}.json")
-        arm = case.arm(1000 * bench.seed + 200 + 10 * number)
+        arm = virtual_arm(case, 1000 * bench.seed + 200 + 10 * number)
         share = STAND.share_of_limits
         log = point_to_point(arm, robot, points=postures, repetitions=repetitions + 1, share=share)
         processed = prepared(log, robot, discard=1)
         found[name] = check = torque_check(fit, processed)
-        bench.by_joint("table_2", check.rms(), friction=case.words, noise=check.noise)
-        statistics_rows(bench, f"validation, {case.words}", check.statistics())
+        bench.by_joint("table_2", check.rms(), friction=FRICTION[name], noise=check.noise)
+        statistics_rows(bench, f"validation, {FRICTION[name]}", check.statistics())
         data[name] = {
             **check.statistics(),
             "noise": check.noise,
             "reversal_over_elsewhere": check.peaks,
             "torque_rms": np.sqrt(np.mean(check.measured**2, axis=0)),
         }
-        check.draw(bench, f"torque-{name}.png", f"IR 361, validation, {case.words}", validation=True)
+        check.draw(bench, f"torque-{name}.png", f"IR 361, validation, {FRICTION[name]}", validation=True)
         if name == "simple":
             shown = Motion(processed.q, processed.qd, processed.qdd)
             bench.draw(motion_figure(processed.time, shown, robot, what="IR 361, validation"), "motion.png")

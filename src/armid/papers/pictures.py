@@ -244,3 +244,25 @@ def estimates_figure(
         axis.set_yscale("symlog", linthresh=max(middle, 1e-6))
     axis.set_xticks(place, names, rotation=45 if len(names) > 8 else 0, ha="right" if len(names) > 8 else "center")
     return picture
+
+
+def flow_figure(steps: Mapping[str, tuple[str, Sequence[str]]], *, what: str) -> Picture:
+    """A flow chart: one box per step from top to bottom, an arrow from each that it needs (Swevers et al. Fig. 2).
+
+    Args:
+        steps: title and needs of each, by name, in the order in which they run.
+        what: whose steps they are.
+    """
+    figure = theme.new_figure(0.5 * len(steps) + 0.6)
+    axis = figure.add_subplot()
+    axis.set(xlim=(0.0, 1.0), ylim=(-len(steps), 0.0))
+    axis.axis("off")
+    row = {name: -k - 0.5 for k, name in enumerate(steps)}
+    for name, (title, needs) in steps.items():
+        box = {"boxstyle": "round", "facecolor": "white", "edgecolor": theme.NOMINAL}
+        axis.text(0.25, row[name], f"{name}: {title}", va="center", fontsize=8, bbox=box)
+        for need in needs:
+            arrow: dict[str, Any] = {"arrowstyle": "->", "color": theme.MEASURED, "connectionstyle": "arc3,rad=0.4"}
+            axis.annotate("", (0.235, row[name]), (0.235, row[need]), arrowprops=arrow)
+    theme.say(figure, f"{what}: {len(steps)} steps; arrows lead to what needs a result.")
+    return figure

@@ -13,6 +13,9 @@ from multiprocessing.managers import SyncManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from armid import theme
 from armid._version import __version__
 from armid.errors import ArmidError
 from armid.excitation.pool import end_with_parent, interruptions_held
@@ -27,6 +30,7 @@ from armid.papers.bench import (
     load_outcome,
     save_outcome,
 )
+from armid.papers.pictures import flow_figure
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,64 @@ class Reproduction:
             "notes": {name: list(notes) for name, notes in self.notes.items()},
             "pictures": sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*.png")),
         }
+
+
+@dataclass(frozen=True)
+class SeedsRow:
+    """A row of several reproductions that differ in their seed.
+
+    Attributes:
+        first: of the first seed.
+        ours: median and range, or the texts.
+        held: share of the seeds in which it is not worse.
+        note: of a seed in which it is worse, otherwise of the first.
+    """
+
+    first: PaperRow
+    ours: str
+    held: float
+    note: str
+
+
+def over_seeds(results: Sequence[Reproduction]) -> list[SeedsRow]:
+    """The rows of reproductions that differ in their seed, in the order of the first."""
+    each: dict[tuple[str, str, str], list[PaperRow]] = {}
+    for result in results:
+        for row in result.rows:
+            each.setdefault((row.paper, row.experiment, row.quantity), []).append(row)
+    return [_together(rows) for rows in each.values()]
+
+
+def _together(rows: Sequence[PaperRow]) -> SeedsRow:
+    worse = [row for row in rows if row.verdict == "worse"]
+    values = [row.ours for row in rows if not isinstance(row.ours, str)]
+    ours = "; ".join(dict.fromkeys(str(row.ours) for row in rows))
+    if values:
+        low, middle, high = np.min(values), np.median(values), np.max(values)
+        ours = f"{middle:.4g}" + (f" ({low:.3g} … {high:.3g})" if low < high else "")
+    return SeedsRow(rows[0], ours, 1.0 - len(worse) / len(rows), (worse or rows)[0].note)
+
+
+def seeds_page(results: Sequence[Reproduction]) -> str:
+    """Markdown: how many rows have each verdict, then all that were compared with the paper or worse."""
+    papers = list(dict.fromkeys(row.paper for row in results[0].rows))
+    lines = [f"| seeds {results[0].seed} to {results[-1].seed} | {' | '.join(VERDICTS)} |", f"|{'---|' * 7}"]
+    for paper in papers:
+        counts = [[sum(r.verdict == one and r.paper == paper for r in run.rows) for run in results] for one in VERDICTS]
+        ranges = [f"{min(c)}" if min(c) == max(c) else f"{np.median(c):g} ({min(c)} … {max(c)})" for c in counts]
+        lines.append(f"| {paper} | {' | '.join(ranges)} |")
+    for paper in papers:
+        lines += ["", f"### {paper}", "", "| | quantity | published | ours: median (range) | holds | remarks |"]
+        lines.append(f"|{'---|' * 6}")
+        for one in (one for one in over_seeds(results) if one.first.paper == paper):
+            row, held = one.first, one.held
+            if row.verdict not in ("no number", "recovered") or held < 1.0:
+                said = "–" if row.published is None else f"{row.published} {row.unit}".strip()
+                state = row.verdict if held in (0.0, 1.0) else "worse" if held <= 0.5 else "holds mostly"
+                remark = one.note if held < 1.0 or row.verdict == "not comparable" else ""
+                cells = (state, row.quantity, said, one.ours, f"{held:.0%}", remark)
+                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def reproduce(
@@ -187,6 +249,8 @@ def run_paper(
         save_outcome(outcome, place / "outcome.json", title=experiment.about.title, seconds=round(seconds, 1), **key)
         done[experiment.name] = outcome
         tell(News(experiment.name, paper, experiment.about.title, outcome=outcome, seconds=seconds))
+    steps = {one.name: (one.about.title, one.about.needs) for one in experiments_of(paper)}
+    theme.save(flow_figure(steps, what=paper), folder / paper / "flow.png")
     return done
 
 

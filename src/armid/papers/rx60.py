@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from armid.arrays import Array
@@ -17,34 +16,35 @@ from armid.dynamics.kinematics import tool_frame
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.dynamics.views import published
-from armid.estimation.fit import Fit
+from armid.estimation.fit import Fit, load_fit
 from armid.estimation.least_squares import OrdinaryLeastSquares
+from armid.estimation.mixed import MixedEffects
 from armid.excitation import tool_path as tool_path_shapes
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.profiles import rx60_verification
 from armid.excitation.tool_path import HarmonicPath, ToolPath
 from armid.excitation.trajectory import Trajectory
-from armid.experiment.drive import Recording
 from armid.experiment.settings import Sensors
-from armid.experiment.virtual import VirtualRobot, truth_of
-from armid.logs.log import Log, LogInfo
-from armid.papers.bench import NOT, PaperBench, paper_file, stand_of
+from armid.experiment.virtual import truth_of
+from armid.logs.log import Log
+from armid.papers.bench import PaperBench, paper_file, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import estimates_figure, motion_figure, tool_path_figure
 from armid.papers.rx60_equations import ERRATA, torque
-from armid.papers.stand import TorqueCheck, fit_statistics, statistics_rows, with_tool_of_link
+from armid.papers.stand import Hardness, StandRobot, TorqueCheck, fit_statistics, statistics_rows, with_tool_of_link
 from armid.robot.load import load_robot
+from armid.robot.parts import Friction
 from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import process
-from armid.signals.resample import fuse, interpolate
 from armid.torque.model import model_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STAND = stand_of("rx60")
+HARD = Hardness(**paper_file("rx60").stand["hardness"])
 PRINTED = paper_file("rx60").published
 SHEET = PRINTED["data_sheet"]
 KNOWN = {"m2": SHEET["m2"], "m3": SHEET["m3"], "mx2": SHEET["m2"] * SHEET["a2c"], "my3": -SHEET["m3"] * SHEET["d4c"]}
@@ -67,11 +67,8 @@ def model(bench: PaperBench, *, samples: int) -> None:
         bench.compare("length", lengths[name], published=value, name=name)
     known, errata = known_parts(robot), PRINTED["constant_errata"]
     for name, value in PRINTED["constants"].items():
-        # rounded to four digits, as is the data sheet: m2, m3 and the centres of mass are known to 5e-4 only
-        within = 1e-3 * abs(value) + 5e-5
-        about = {"name": name, "erratum": errata.get(name, "")}
-        unit = "N m" if name in ("alpha15", "alpha16") else "kg m²"
-        bench.compare("known_part", known[int(name[5:])], published=value, within=within, unit=unit, **about)
+        about = {"unit": "N m" if name in ("alpha15", "alpha16") else "kg m²", "erratum": errata.get(name, "")}
+        bench.compare("known_part", known[int(name[5:])], published=value, name=name, **about)
     motion = random_motion(robot, samples, np.random.default_rng(bench.seed))
     alpha, view = true_alpha(robot), published(model_of(robot), "alpha")
     inertia = dict(zip(view.model.names, truth_of(robot).inertia.ravel(), strict=True))
@@ -92,41 +89,50 @@ def model(bench: PaperBench, *, samples: int) -> None:
 
 
 def identification(bench: PaperBench, *, paths: Sequence[str], seconds: float) -> dict[str, Any]:
-    """IV.A: six tool paths, least squares (6) for thirteen alphas; Tables III, IV and V."""
-    robot = rx60_arm()
+    """IV.A: six tool paths, thirteen alphas from each; Tables III, IV and V.
+
+    The paper's least squares (6) knows no friction (RX-10); ours is the default estimator, whose friction is smooth.
+    """
+    robot, whole = rx60_arm(), with_friction()
     known, wanted = known_parts(robot), tool_paths()
     sets: dict[str, Dataset] = {}
     tools: dict[str, Array] = {}
     for number, name in enumerate(paths):
         bench.say(f"{name}, {number + 1} of {len(paths)}")
         motion = along(robot, wanted[name])
-        sets[name] = prepared(drive(robot, motion, 1000 * bench.seed + 10 * number, seconds=seconds), robot)
+        sets[name] = prepared(drive(whole, motion, 1000 * bench.seed + 10 * number, seconds=seconds), whole)
         tools[name] = tool_frame(robot, motion.at(np.linspace(0.0, motion.duration, 400)).q)[:, :3, 3]
     estimates = {name: estimate_alpha(data, known) for name, data in sets.items()}
-    plain = OrdinaryLeastSquares(slow_share=0.0, slow_floor=0.0)  # without friction, slow samples count as well
-    fits = {name: plain.fit(with_data_sheet(robot), data) for name, data in sets.items()}
-    alphas = np.array([one.alpha for one in estimates.values()])
-    together = plain.fit(with_data_sheet(robot), list(sets.values()))
+    plain = OrdinaryLeastSquares(slow_share=0.0, slow_floor=0.0)  # (6) counts slow samples as well
+    arm = with_data_sheet(whole)
+    for name, data in sets.items():
+        MixedEffects().fit(arm, data).save(bench.folder / f"fit-{name}.json")
+    alphas = np.array([_alpha_of_fit(load_fit(bench.folder / f"fit-{name}.json"), known) for name in sets])
+    together = plain.fit(arm, list(sets.values()))
 
     _compare_spread(bench, alphas, robot)
     _compare_inertias(bench, alphas, robot)
-    _compare_rank(bench, estimates, fits, robot)
+    _compare_rank(bench, estimates, {name: plain.fit(arm, data) for name, data in sets.items()}, robot)
     judged = fit_statistics(together)
     statistics_rows(bench, "all six paths", _own_check(together, sets).statistics(), judged)
     if bench.as_printed:
         _printed_identification(bench, sets, known, robot)
+    names, paper = [f"α{i}" for i in range(1, 17)], _table_3(robot)
+    bench.table("table-3", {"": names, **dict(zip(sets, alphas, strict=True))})
+    spreads = {"mean": alphas.mean(axis=0), "std": _spread(alphas)}
+    printed = {"published mean": paper.mean(axis=0), "published std": _spread(paper)}
+    bench.table("table-4", {"": names, **spreads, **printed, "truth": true_alpha(robot)})
     bench.draw(tool_path_figure(tools, what="RX-60, excitation"), "tool-paths.png")
     bench.draw(_combinations_figure(alphas, robot), "combinations.png")
-    together.save(bench.folder / "fit.json")
     return {
-        "table_3": {name: one.alpha for name, one in estimates.items()},
-        "table_4": {"mean": alphas.mean(axis=0), "std": _spread(alphas)},
+        "table_3": dict(zip(sets, alphas, strict=True)),
+        "table_4": spreads,
         "table_5": inertias(alphas.mean(axis=0), known),
-        "combinations": {name: combinations(one.alpha) for name, one in estimates.items()},
+        "combinations": {name: combinations(alpha) for name, alpha in zip(sets, alphas, strict=True)},
         "true_combinations": combinations(true_alpha(robot)),
         "condition_numbers": {name: one.condition for name, one in estimates.items()},
         "singular_values": {name: one.singular_values for name, one in estimates.items()},
-        "statistics": {"together": judged, **{name: fit_statistics(fit) for name, fit in fits.items()}},
+        "statistics": {"together": judged},
     }
 
 
@@ -137,9 +143,8 @@ def _compare_spread(bench: PaperBench, alphas: Array, robot: Robot) -> None:
     for name, values in ours.items():
         about = {"name": name, "mean": values.mean(), "spread": _spread(values), "truth": truth[name]}
         about |= {"paper_mean": theirs[name].mean(), "paper_spread": _spread(theirs[name])}
-        key = "variation" if name in WELL_DETERMINED else "variation_small"
         paper = about["paper_spread"] / abs(about["paper_mean"])
-        bench.compare(key, about["spread"] / abs(about["mean"]), published=paper, **about)
+        bench.compare("variation", about["spread"] / abs(about["mean"]), published=paper, **about)
         inside += abs(values.mean() - truth[name]) <= 2.0 * _spread(values)
     bench.compare("combinations_inside", inside)
 
@@ -149,14 +154,16 @@ def _compare_inertias(bench: PaperBench, alphas: Array, robot: Robot) -> None:
     known = known_parts(robot)
     truth, each = inertias(true_alpha(robot), known), [inertias(alpha, known) for alpha in alphas]
     paper = {row["name"]: row["value"] for row in robot.published["inertia"]["parameters"]}
-    for name, value in inertias(alphas.mean(axis=0), known).items():
+    ours = inertias(alphas.mean(axis=0), known)
+    beside = {"published": [paper[name] for name in ours], "truth": [truth[name] for name in ours]}
+    bench.table("table-5", {"kg m²": list(ours), "ours": list(ours.values()), **beside})
+    for name, value in ours.items():
         spread = _spread(np.array([one[name] for one in each]))
-        about = {"published": paper[name], "name": name, "truth": truth[name], "spread": spread}
+        about = {"published": paper[name], "name": name, "spread": spread}
         if name in STAND.told_by_torques:
-            verdict = "match" if abs(value - truth[name]) <= 2.0 * spread else "worse"
-            bench.compare("inertia", value, verdict=verdict, **about)
+            bench.compare("inertia", value, bar=truth[name], within=2.0 * spread, **about)
         else:
-            bench.compare("inertia_free", value, **about)
+            bench.compare("inertia_free", value, truth=truth[name], **about)
 
 
 def _compare_rank(bench: PaperBench, estimates: dict[str, AlphaEstimate], fits: dict[str, Fit], robot: Robot) -> None:
@@ -186,6 +193,15 @@ def _combinations_of_fit(fit: Fit, known: Mapping[int, float]) -> dict[str, floa
         name: added.get(name, 0.0) + sum(sign * v[one] for one, sign in parts.items())
         for name, parts in paper_file("rx60").stand["base_combinations"].items()
     }
+
+
+def _alpha_of_fit(fit: Fit, known: Mapping[int, float]) -> Array:
+    """Sixteen alphas with the combinations of a fit; of all solutions the smallest one."""
+    matrix = np.array([[parts.get(i, 0.0) for i in range(1, 17)] for parts in COMBINATIONS.values()])
+    values = np.array(list(_combinations_of_fit(fit, known).values()))
+    alpha: Array = np.linalg.lstsq(matrix, values, rcond=None)[0]
+    alpha[np.array(STAND.known) - 1] = [known[i] for i in STAND.known]
+    return alpha
 
 
 def _own_check(fit: Fit, sets: Mapping[str, Dataset]) -> TorqueCheck:
@@ -252,8 +268,9 @@ def _spread(values: Array) -> Any:
 
 def verification(bench: PaperBench, *, runs: int) -> dict[str, Any]:
     """IV.B: the motion (7)-(9), torques predicted with the mean alpha (Fig. 3 and 4), Table VI."""
-    robot, printed = rx60_arm(), np.array(PRINTED["table_6"])
+    robot, printed = with_friction(), np.array(PRINTED["table_6"])
     alpha = np.array(bench.earlier["R1"].data["table_4"]["mean"])
+    fits = [load_fit(path) for path in sorted(bench.folder_of("R1").glob("fit-*.json"))]
     up = rx60_verification()
     down = replace(up, gain_start=up.gain_end, gain_end=up.gain_start)
     steady = replace(up, gain_end=up.gain_start)
@@ -261,14 +278,11 @@ def verification(bench: PaperBench, *, runs: int) -> dict[str, Any]:
     for number, motion in enumerate((up, down, steady)[:runs]):
         bench.say(f"verification run {number + 1} of {runs}")
         data = prepared(drive(robot, motion, 1000 * bench.seed + 100 + 10 * number), robot, every=True)
-        run, states, mse_filtered = _checked_run(data, alpha, robot)
+        run, states, mse_filtered = _checked_run(data, fits, robot)
         statistics = run.statistics()
         found.append({**statistics, "mse_filtered": mse_filtered})
         for j, (ours, theirs) in enumerate(zip(statistics["mse"], printed[number], strict=True)):
-            floor = float(run.noise[j] ** 2)
-            about = {"run": number + 1, "joint": j + 1, "floor": floor, "filtered": mse_filtered[j], "remark": ""}
-            if theirs < floor:
-                about |= {"rule": NOT, "remark": "; the paper's sensor must have had less noise than ours"}
+            about = {"run": number + 1, "joint": j + 1, "floor": run.noise[j] ** 2, "filtered": mse_filtered[j]}
             bench.compare("run_error", ours, published=theirs, **about)
         for key in ("rms", "correlation", "noise_ratio"):
             bench.compare(f"run_{key}", statistics[key], run=number + 1)
@@ -281,22 +295,26 @@ def verification(bench: PaperBench, *, runs: int) -> dict[str, Any]:
             if bench.as_printed:
                 _printed_verification(bench, run, states, alpha)
     errors = np.array([one["mse"] for one in found])
+    joints = {f"joint {j + 1}": errors[:, j] for j in range(3)}
+    theirs = {f"joint {j + 1}, published": printed[: len(errors), j] for j in range(3)}
+    bench.table("table-6", {"(N m)²": [f"run {k + 1}" for k in range(len(errors))], **joints, **theirs})
     bench.by_joint("largest_error", errors.max(axis=0), published=printed.max(axis=0))
     bench.compare("error_range", f"{errors.min():.3g} … {errors.max():.3g}")
     return {"runs": found}
 
 
-def _checked_run(data: Dataset, alpha: Array, robot: Robot) -> tuple[TorqueCheck, Motion, Array]:
+def _checked_run(data: Dataset, fits: Sequence[Fit], robot: Robot) -> tuple[TorqueCheck, Motion, Array]:
     """Measured and predicted torque without the ends, their motion, and the squared error after the filter."""
     assert data.measured is not None
     trim = STAND.trimmed_s
     cut = (data.time > data.time[0] + trim) & (data.time < data.time[-1] - trim)
     motion = Motion(*(np.ascontiguousarray(part[cut]) for part in data.motion))
     times, noise = data.time[cut] - data.time[0], truth_of(robot).torque_noise
-    check = TorqueCheck(robot.joint_names, times, motion.qd, data.measured[cut], torque(*motion, alpha), noise)
-    kept = cut[data.rows]
-    smooth = torque(data.q[data.rows][kept], data.qd[data.rows][kept], data.qdd[data.rows][kept], alpha)
-    return check, motion, np.mean((data.torque[kept] - smooth) ** 2, axis=0)
+    # of the mean of the parameters, in which torque is linear
+    predicted = np.mean([fit.predict(data.motion, sigma=False).torque for fit in fits], axis=0)
+    check = TorqueCheck(robot.joint_names, times, motion.qd, data.measured[cut], predicted[cut], noise)
+    error = data.torque - data.at_rows(predicted)
+    return check, motion, np.mean(error[cut[data.rows]] ** 2, axis=0)
 
 
 def _printed_verification(bench: PaperBench, run: TorqueCheck, motion: Motion, alpha: Array) -> None:
@@ -305,35 +323,8 @@ def _printed_verification(bench: PaperBench, run: TorqueCheck, motion: Motion, a
     swapped[14] = PRINTED_ALPHA_15
     cases = [(words, torque(*motion, alpha, left_in)) for words, left_in in LEFT_IN]
     for words, predicted in (*cases, ("RX-6", torque(*motion, swapped))):
-        bench.compare("verification_printed", replace(run, predicted=predicted).statistics()["mse"], errata=words)
-
-
-class WatchedRobot(VirtualRobot):
-    """The virtual robot under cameras, which see accelerations.
-
-    Attributes:
-        seen: time [s] and accelerations of all that was driven.
-    """
-
-    seen: tuple[Array, Array] | None = None
-
-    def stream(self, commands: ArrayLike) -> Recording:
-        """Drive, and watch."""
-        recording = super().stream(commands)
-        assert self.truth is not None
-        before = self.seen or (np.zeros(0), np.zeros((0, self.robot.n_joints)))
-        self.seen = (np.concatenate([before[0], self.truth.time]), np.concatenate([before[1], self.truth.qdd]))
-        return recording
-
-    def camera_log(self, start: float, stop: float, seed: int) -> Log:
-        """Accelerations between two times [s] at the cameras' rate, with noise."""
-        assert self.seen is not None
-        rate_hz = STAND.camera_hz
-        times = start + np.arange(int(np.floor((stop - start) * rate_hz + 1e-9)) + 1) / rate_hz
-        values = interpolate(*self.seen, times)
-        values = values + STAND.camera_noise * np.random.default_rng(seed).normal(size=values.shape)
-        info = LogInfo(self.robot.joint_names, "none", rate_hz=rate_hz, source="cameras")
-        return Log(times, {"acceleration": values}, info)
+        wrong = replace(run, predicted=run.predicted + predicted - torque(*motion, alpha))
+        bench.compare("verification_printed", wrong.statistics()["mse"], errata=words)
 
 
 class AlphaEstimate(NamedTuple):
@@ -356,6 +347,14 @@ class AlphaEstimate(NamedTuple):
 def rx60_arm() -> Robot:
     """Three links with the paper's symmetries, without rotors; the tool is the centre of the wrist."""
     return with_tool_of_link(load_robot("rx60", rotors=False, simplify="alpha"), "rx60", 4)
+
+
+@cache
+def with_friction() -> Robot:
+    """The same arm with the stand's friction, whose Coulomb and viscous part is to be estimated."""
+    robot, law = rx60_arm(), (Friction("coulomb-viscous"),) * 3
+    sizes = tuple({"fc": fc, "fv": fv} for fc, fv in zip(STAND.coulomb, STAND.viscous, strict=True))
+    return replace(robot, friction=law, virtual=replace(truth_of(robot), friction=law, coefficients=sizes))
 
 
 def with_data_sheet(robot: Robot) -> Robot:
@@ -413,18 +412,19 @@ def along(robot: Robot, path: ToolPath) -> Trajectory:
 
 
 def drive(robot: Robot, motion: Trajectory, seed: int, *, seconds: float = 12.0) -> Log:
-    """Drive a motion, laps of about `seconds` where it is periodic; encoders at 1 kHz, cameras at 300 Hz, fused."""
-    start, rate_hz = motion.at(np.zeros(1)).q[0], STAND.rate_hz
-    sensors = Sensors(encoder_resolution=STAND.encoder_resolution)
-    arm = WatchedRobot(robot, rate_hz=rate_hz, seed=seed, posture=start, sensors=sensors)
-    log = arm.run(motion, periods=max(1, round(seconds / motion.duration)))
-    return fuse([log, arm.camera_log(float(log.time[0]), float(log.time[-1]), seed + 1)], rate_hz)
+    """Drive a motion, laps of about `seconds` where it is periodic; all signals at 1 kHz."""
+    start, sensors = motion.at(np.zeros(1)).q[0], Sensors(encoder_resolution=STAND.encoder_resolution)
+    arm = StandRobot(robot, HARD, rate_hz=STAND.rate_hz, seed=seed, posture=start, sensors=sensors)
+    return arm.run(motion, periods=max(1, round(seconds / motion.duration)))
 
 
 def prepared(log: Log, robot: Robot, *, every: bool = False) -> Dataset:
-    """Filter all signals alike; the ends, where the filter has no past or future, are cut off."""
+    """Filter all signals alike; the ends, where the filter has no past or future, are cut off.
+
+    Accelerations are those of the encoders: below the cutoff they have a thirtieth of the noise of the paper's cameras.
+    """
     cutoff, step = STAND.cutoff_hz, 1 if every else "auto"
-    strategy = LowPass(cutoff_hz=cutoff, motion_cutoff_hz=cutoff, measured=True, rest_speed=0.0, decimate=step)
+    strategy = LowPass(cutoff_hz=cutoff, motion_cutoff_hz=cutoff, rest_speed=0.0, decimate=step)
     return process(log, strategy, robot=robot)
 
 
@@ -436,15 +436,23 @@ def estimate_alpha(data: Dataset, known: Mapping[int, float], as_printed: Collec
         known: the known alphas.
         as_printed: errata to leave in the torque equations.
     """
-    columns = [data.at_rows(torque(*data.motion, one, as_printed)).ravel() for one in np.eye(16)]
-    matrix = np.stack(columns, axis=1)
+    columns = [torque(*data.motion, one, as_printed) for one in np.eye(16)]
+    columns += list(np.moveaxis(_friction_columns(data.qd), 2, 0))
+    matrix = np.stack([data.at_rows(column).ravel() for column in columns], axis=1)
     free = np.array(FREE) - 1
-    alpha = np.zeros(16)
-    alpha[np.array(STAND.known) - 1] = [known[i] for i in STAND.known]
-    target = data.torque.ravel() - matrix @ alpha
+    found = np.zeros(len(columns))
+    found[np.array(STAND.known) - 1] = [known[i] for i in STAND.known]
+    target = data.torque.ravel() - matrix @ found
+    unknown = np.append(free, np.arange(16, len(columns)))
     with one_blas_thread():
-        alpha[free] = np.linalg.lstsq(matrix[:, free], target, rcond=1e-9)[0]
+        found[unknown] = np.linalg.lstsq(matrix[:, unknown], target, rcond=1e-9)[0]
         scaled = matrix[:, free] / np.linalg.norm(matrix[:, free], axis=0)
         singular = np.linalg.svd(scaled, compute_uv=False)
     rank = int(np.sum(singular > 1e-9 * singular[0]))
-    return AlphaEstimate(alpha, singular, rank, float(singular[0] / singular[rank - 1]))
+    return AlphaEstimate(found[:16], singular, rank, float(singular[0] / singular[rank - 1]))
+
+
+def _friction_columns(velocity: Array) -> Array:
+    """Torque of unit Coulomb and unit viscous friction of each joint, (samples, joints, 2 joints)."""
+    each = np.stack([np.sign(velocity), velocity], axis=2)[:, :, None, :] * np.eye(velocity.shape[1])[:, :, None]
+    return each.reshape(*velocity.shape, -1)

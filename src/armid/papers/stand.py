@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from armid.arrays import Array
 from armid.dynamics.sensitivity import Sensitivity
@@ -19,8 +19,10 @@ from armid.excitation.constraints import prior_values
 from armid.excitation.criteria import Conditioning, conditioning
 from armid.excitation.pictures import random_like
 from armid.excitation.plan import Plan
+from armid.experiment.drive import Recording
 from armid.experiment.friction_runs import friction_sweep
 from armid.experiment.gravity_free import gravity_free
+from armid.experiment.settings import DriveLoop, PerJoint, Presliding, Thermal
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import plain
 from armid.papers.bench import PaperBench
@@ -49,23 +51,79 @@ def with_tool_of_link(robot: Robot, name: str, link: int) -> Robot:
     return replace(robot, tool=load_robot(name, links=link).joints[link - 1].placement)
 
 
-def stribeck_arm(robot: Robot, breakaway: float, speed: float, coulomb: float = 1.0, viscous: float = 1.0) -> Robot:
+def stribeck_arm(robot: Robot, breakaway: float, speed: float, coulomb: PerJoint = 1.0, viscous: float = 1.0) -> Robot:
     """The arm whose true friction is higher at low speed (Stribeck); what is to be estimated stays the same.
 
     Args:
         robot: with Coulomb and viscous friction as its truth.
         breakaway: static over Coulomb friction.
         speed: Stribeck velocity [rad/s].
-        coulomb: factor on the arm's own Coulomb friction.
+        coulomb: factor on the arm's own Coulomb friction, by joint or of all.
         viscous: factor on its viscous friction.
     """
     truth = truth_of(robot)
     coefficients = tuple(
-        {"fv": viscous * c["fv"], "fc": coulomb * c["fc"], "fs": breakaway * coulomb * c["fc"], "vs": speed}
-        for c in truth.coefficients
+        {"fv": viscous * c["fv"], "fc": k * c["fc"], "fs": breakaway * k * c["fc"], "vs": speed}
+        for c, k in zip(truth.coefficients, np.broadcast_to(coulomb, robot.n_joints).tolist(), strict=True)
     )
     laws = (Friction("stribeck"),) * robot.n_joints
     return replace(robot, virtual=replace(truth, friction=laws, coefficients=coefficients))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardness:
+    """What makes a stand as hard as a real arm, as a paper's file sets it.
+
+    Attributes:
+        loop_hz: bandwidth of the position loops.
+        coulomb: factor on the arm's own Coulomb friction, by joint or of all.
+        breakaway: static over Coulomb friction; 1 for the arm's own friction.
+        stribeck_speed: [rad/s].
+        presliding: deflection before a joint slides [rad]; 0 lets friction jump.
+        ripple: amplitude of the torque that gears add with the angle, by joint or of all [N m].
+        per_turn: waves of this ripple per turn of a joint.
+        warming: viscous friction of the cold over that of the warm arm, less 1; it falls while the arm moves.
+        gain_drift: how much the torque constants of the drives differ from one experiment to the next (temperature);
+            standard deviation, as a share.
+    """
+
+    loop_hz: float = 8.0
+    coulomb: float | Sequence[float] = 1.0
+    breakaway: float = 1.0
+    stribeck_speed: float = 0.05
+    presliding: float = 0.0
+    ripple: float | Sequence[float] = 0.0
+    per_turn: Sequence[int] = (2, 7)
+    warming: float = 0.0
+    gain_drift: float = 0.0
+
+
+class StandRobot(VirtualRobot):
+    """The virtual robot on a stand."""
+
+    def __init__(
+        self, robot: Robot, hard: Hardness, *, friction: tuple[float, float] = (1.0, 1.0), **more: Any
+    ) -> None:
+        """Make the arm for an experiment; `friction` are further factors on its Coulomb and viscous friction."""
+        self.hard = hard
+        drift = np.random.default_rng([more.get("seed", 0), 7]).normal(size=robot.n_joints)
+        self.gain = 1.0 + hard.gain_drift * drift
+        if hard.breakaway > 1.0:
+            factors = tuple(np.multiply(hard.coulomb, friction[0]) * np.ones(robot.n_joints)), friction[1]
+            robot = stribeck_arm(robot, hard.breakaway, hard.stribeck_speed, *factors)
+        super().__init__(
+            robot,
+            loop=DriveLoop(bandwidth_hz=hard.loop_hz),
+            presliding=Presliding(deflection=hard.presliding) if hard.presliding else None,
+            thermal=Thermal(excess=hard.warming) if hard.warming else None,
+            **more,
+        )
+
+    def stream(self, commands: ArrayLike) -> Recording:
+        """Drive; the drives give what the gears' ripple takes, too."""
+        recording = super().stream(commands)
+        waves = [np.sin(turns * recording.position + turns) for turns in self.hard.per_turn]
+        return replace(recording, effort=self.gain * recording.effort + np.multiply(self.hard.ripple, sum(waves)))
 
 
 def true_values(robot: Robot) -> Array:

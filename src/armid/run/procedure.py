@@ -14,6 +14,7 @@ from typing import Any
 from armid._version import __version__
 from armid.control.reference import tool_path
 from armid.control.track import compare_controllers
+from armid.control.tracking import FORMAT
 from armid.dynamics import Model
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, UnknownNameError
@@ -28,7 +29,7 @@ from armid.experiment.excite import excite
 from armid.experiment.settings import Thermal
 from armid.experiment.warm_up import warm_up
 from armid.exporting import export, exporters
-from armid.files import file_hash, plain, write_text
+from armid.files import file_hash, plain, write_result, write_text
 from armid.logs import Log, Recipe, read_logs, write_log
 from armid.logs.files import log_groups
 from armid.progress import Progress, report_progress
@@ -463,13 +464,18 @@ def _export(place: Workplace) -> None:
 
 
 def _track(place: Workplace) -> None:
-    """Follow a path on the virtual robot, with the identified model and without."""
+    """Follow a path on the virtual robot; one that the arm cannot follow is noted, and the report is written."""
     s = place.settings
     path = _path_to_track(s)
     assert path is not None
     options = {"files_sha256": {"fit.json": file_hash(place / "fit.json")}}
-    found = compare_controllers(load_fit(place / "fit.json"), robot_of(s), path, seed=s.seed, options=options)
-    found.save(place / "tracking.json")
+    try:
+        found = compare_controllers(load_fit(place / "fit.json"), robot_of(s), path, seed=s.seed, options=options)
+    except ArmidError as error:
+        empty = {"robot": s.robot, "path": path, "options": options, "runs": [], "notes": [str(error)]}
+        write_result(place / "tracking.json", FORMAT, empty)
+    else:
+        found.save(place / "tracking.json")
 
 
 def _report(place: Workplace) -> None:

@@ -179,7 +179,8 @@ def _tracking_sentence(data: TrackedEntries) -> str:
         ratios = [short(known[id(run)] / max(known[id(best)], 1e-300), 2) for run in others]
         against = [f"{measure.shown(run)} ({r}×) with {run.name}" for run, r in zip(others, ratios, strict=True)]
         return f"{words}, against {listed(against)}." if against else f"{words}."
-    return f"{len(data.runs)} controllers followed a path{path}; no errors were recorded."
+    followed = f"{len(data.runs)} controllers followed a path" if data.runs else "The arm could not follow a path"
+    return f"{followed}{path}; no errors were recorded."
 
 
 def _figure(runs: Sequence[TrackedRun]) -> Figure:
