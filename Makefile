@@ -63,7 +63,7 @@ papers: install  ## The papers with ten seeds (an hour), and their tables in doc
 	-@$(BIN)/armid reproduce all --seeds 10 -o build/papers
 	@$(BIN)/python docs/papers_page.py build/papers
 
-pictures: install  ## Make the pictures of the README anew
+pictures: install  ## Renew the pictures and figures of the README
 	@$(BIN)/python docs/pictures/make.py
 
 lock:  ## Renew requirements.lock (needs uv; LOCK_FLAGS=--upgrade for newer versions)

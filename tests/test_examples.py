@@ -65,13 +65,36 @@ def test_computed_torque():
     assert identified < pid / 5
 
 
-def test_notebook(tmp_path):
-    notebook = nbformat.read(EXAMPLES / "identify.ipynb", as_version=4)
+def executed(name, folder):
+    """A notebook after all its cells have run."""
+    notebook = nbformat.read(EXAMPLES / name, as_version=4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     assert len(code.splitlines()) < LONGEST
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
-    last = notebook.cells[-1].outputs[-1]
-    assert "image/png" in last.data
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+    return notebook
+
+
+def test_notebook(tmp_path):
+    assert "image/png" in executed("identify.ipynb", tmp_path).cells[-1].outputs[-1].data
+
+
+@pytest.mark.prove
+def test_notebook_on_a_real_robot(tmp_path, data):
+    """Robot, log, fit and validation show themselves; the picture is there, and the header has been proved."""
+    notebook = executed("real_robot.ipynb", tmp_path)
+    shown = [output.data for cell in notebook.cells for output in cell.get("outputs", ()) if "data" in output]
+    assert sum("text/html" in one for one in shown) >= 3
+    assert any("image/png" in one for one in shown)
+    assert (tmp_path / "model" / "ur10e_dynamics.h").is_file()
+
+
+def test_the_notebook_says_what_it_lacks(tmp_path, monkeypatch):
+    """Without the logs its first cell ends with a sentence that says how to fetch them; no cell hides that."""
+    monkeypatch.setenv("ARMID_DATA", str(tmp_path / "nowhere"))
+    notebook = nbformat.read(EXAMPLES / "real_robot.ipynb", as_version=4)
+    first = next(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    with pytest.raises(SystemExit, match="run armid datasets ur10e --fetch"):
+        exec(compile(first, "real_robot.ipynb", "exec"), {})
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

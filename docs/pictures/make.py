@@ -1,8 +1,12 @@
-"""Make the README's pictures from a real run: `make pictures`."""
+"""Make the README's pictures and figures from one run of the demo: `make pictures`."""
 
+import json
 import os
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import armid
 from armid import theme
@@ -14,6 +18,40 @@ from armid.validation.result import Validation, load_validation
 
 HERE = Path(__file__).parent
 RUN = HERE.parents[1] / "build" / "demo"
+README = HERE.parents[1] / "README.md"
+PLACE = re.compile(r"(<!-- demo: written by make pictures -->\n).*?(<!-- end of demo -->)", re.DOTALL)
+
+
+def demo_figures(run_folder: Path) -> dict[str, Any]:
+    """What the README says of the demo, from the files of its run; errors are fractions, distances in metres."""
+    check = load_validation(run_folder / "validation.json")
+    fit = armid.load_fit(run_folder / "fit.json")
+    runs = json.loads((run_folder / "tracking.json").read_text("utf-8"))["runs"]
+    distance = {run["title"]: run["mean_cartesian_error"] for run in runs}
+    worst = max(check.joints, key=lambda joint: joint.nrms_moving)
+    return {
+        "verdict": check.verdict,
+        "relative_error_moving": check.relative_error_moving,
+        "worst_joint": worst.name,
+        "worst_nrms_moving": worst.nrms_moving,
+        "determined": fit.identifiability.counts[0],
+        "parameters": fit.identifiability.counts[1],
+        "tracking_m": distance["computed torque, identified model"],
+        "tracking_pid_m": distance["PID"],
+    }
+
+
+def demo_words(figures: Mapping[str, Any]) -> str:
+    """The README's sentences about the demo."""
+    error, worst = (100 * figures[name] for name in ("relative_error_moving", "worst_nrms_moving"))
+    tool, pid = (1e3 * figures[name] for name in ("tracking_m", "tracking_pid_m"))
+    words = [
+        f"The demo's verdict is *{figures['verdict']}*. On a motion that the fit has not seen, the error is",
+        f"{error:.1f} % of the torque; the worst joint, {figures['worst_joint']}, is off by {worst:.1f} % of its",
+        f"torque's spread. The data determine {figures['determined']} of {figures['parameters']} parameters. With the",
+        f"model in the controller the tool stays {tool:.2f} mm from its path on average, with PID alone {pid:.1f} mm.",
+    ]
+    return textwrap.fill(" ".join(words), 120) + "\n"
 
 
 def torque_picture(check: Validation, name: str, shown: Sequence[int], seconds: float) -> None:
@@ -59,13 +97,17 @@ def report_picture(page: Path) -> None:
 
 
 def main() -> None:
-    """The demo's run, or what is left of it, then the pictures."""
+    """The demo's run, or what is left of it, then its figures and pictures."""
     run(Settings(robot="pa10"), RUN)
+    figures = demo_figures(RUN)
+    (HERE / "demo.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    told = PLACE.sub(lambda found: f"{found[1]}{demo_words(figures)}{found[2]}", README.read_text("utf-8"))
+    README.write_text(told, "utf-8")
     torque_picture(load_validation(RUN / "validation.json"), "torque", (0, 1, 3, 5), 10.0)
     report_picture(RUN / "report.html")
     if "ARMID_DATA" in os.environ:
         real_picture(Path(os.environ["ARMID_DATA"]))
-    print(f"armid {armid.__version__}: wrote {HERE / 'torque.png'}, {HERE / 'report.png'}")
+    print(f"armid {armid.__version__}: wrote torque.png, report.png and demo.json in {HERE}, and the README's figures")
 
 
 if __name__ == "__main__":

@@ -244,7 +244,7 @@ def test_nothing_and_less_than_nothing():
     empty = identify_payload(fit, dataset(draws.robot, draws.motion, bare))
     assert not empty.good
     assert "no payload is seen" in str(empty.reasons[0])
-    assert "not to be told" in empty.summary()
+    assert "not determined" in empty.summary()
     with_tool = replace(draws.robot, virtual=replace(draws.robot.virtual, payload=BODY))
     tool = Draws("kr15")
     tool.arm_torque = torque(with_tool, tool.arm_motion, BODY)

@@ -275,6 +275,14 @@ def test_first_screen_of_a_virtual_arm(simulated):
     assert "virtual arm</span>" in section(simulated, "verdict").body
 
 
+def test_what_a_description_neglects_is_named(simulated):
+    """A parameter that is taken as zero, but that the virtual arm has, is among what counts against the model."""
+    robot = replace(simulated.fit.robot, zero=frozenset({"Ixx2"}))
+    told = objections(replace(simulated, fit=replace(simulated.fit, robot=robot)))
+    assert any(words.startswith("The description takes Ixx2 as zero, but the virtual arm has them") for words in told)
+    assert not any("virtual arm has" in words for words in objections(simulated))
+
+
 def test_estimates_of_a_virtual_arm_stand_beside_the_truth(simulated):
     """The true base parameters are sums of the simulated links' own; a mark in each row shows where they lie."""
     rows = {row.name: row.reference for row in simulated.beside_truth}

@@ -121,8 +121,8 @@ def test_a_hostile_arm_in_two_tabs(person, tmp_path):
     page.locator("input[type=file]").first.set_input_files(path)
     person.wait(title="base parameters")
     page.get_by_text(f"{HOSTILE}", exact=False).first.wait_for()
-    other.get_by_text("Motion can show").wait_for(timeout=30_000)
-    page.get_by_text("Motion can show").wait_for(timeout=30_000)
+    other.get_by_text("Motion can show").wait_for(timeout=90_000)
+    page.get_by_text("Motion can show").wait_for(timeout=90_000)
     page.locator(".q-slider [tabindex]").press("ArrowRight")
     page.get_by_text("0.02 rad").wait_for()
     person.fits()
@@ -184,7 +184,7 @@ def test_the_whole_way_on_a_virtual_arm(person, tmp_path):
 
 @pytest.mark.prove
 def test_real_logs_whose_recipe_is_wrong_at_first(person, data):
-    """UR10e: the proposal takes currents for torque, two columns are wrong, gains are missing; clicking corrects it."""
+    """UR10e: armid asks what the effort is, two columns are wrong at first, gains are missing; clicking corrects it."""
     page = person.page
     page.locator("input[type=file]").first.set_input_files(data / "ur10e" / "ur10e.urdf")
     person.wait(title="base parameters")

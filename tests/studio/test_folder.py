@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
-from armid.robot import load_robot
 from armid.run.procedure import run_stages
 from armid.studio.folder import Studio, read_settings
-from armid.studio.recipes import load_draft, propose, say_effort
+from armid.studio.recipes import load_asked, load_draft, propose, say_effort
 from armid.studio.work import Work
 from tests.untrusted.names import names
 
@@ -54,6 +53,15 @@ def test_results_of_another_arm_are_out_of_date(studio):
     assert studio.finished() == {"model"}
 
 
+def test_a_preview_redraws_no_screen(studio):
+    """Signals are drawn while somebody chooses in a list, which must stay open; a new result draws the screen again."""
+    before = studio.stamp()
+    (studio.folder / ".studio" / "preview.html").write_text("x")
+    assert studio.stamp() == before
+    (studio.folder / ".studio" / "model.html").write_text("x")
+    assert studio.stamp() != before
+
+
 def test_a_job_reports_its_refusal_in_a_sentence(studio):
     """A process that cannot do its task says why, and the page has the words."""
     work = Work()
@@ -80,36 +88,38 @@ def _wait(work):
         time.sleep(0.05)
 
 
-def test_a_recipe_is_proposed_from_names():
-    """Columns that differ in a number alone belong together; set values are not measured ones."""
-    robot = load_robot("ir361")
-    families = ("actual_q_{}", "actual_qd_{}", "target_q_{}", "motor_torque{}")
-    header = ["timestamp", *(name.format(j) for name in families for j in range(3)), "status"]
-    made = propose(header, robot)
-    assert made["columns"] == {
-        "time": "timestamp",
-        "position": ["actual_q_0", "actual_q_1", "actual_q_2"],
-        "velocity": ["actual_qd_0", "actual_qd_1", "actual_qd_2"],
-        "effort": ["motor_torque0", "motor_torque1", "motor_torque2"],
-    }
-    numbered = propose([str(k) for k in range(1, 8)], robot)["columns"]
-    assert numbered == {"time": "1", "position": ["2", "3", "4"], "velocity": ["5", "6", "7"]}
-
-
-def test_a_recipe_follows_what_was_measured(studio):
-    """Torque or current: the same columns under the right name, and a file that `Recipe` takes."""
+def test_a_recipe_is_proposed_and_asks_what_cannot_be_told(studio):
+    """armid's own guesser fills the table; effort is asked for, and its likely columns come with the answer."""
     from armid.logs import read_log
 
     path = studio.place_for("log.csv")
-    table = np.column_stack([np.arange(5) / 10.0, *np.random.default_rng(0).normal(size=(9, 5))])
+    time, rng = np.arange(2000) / 100.0, np.random.default_rng(0)
+    w = 2.0 * np.pi * np.array([0.3, 0.5, 0.7])
+    q, qd = np.sin(np.outer(time, w)), w * np.cos(np.outer(time, w))
+    table = np.column_stack([time, q, qd, rng.normal(size=(2000, 3))])
     np.savetxt(path, table, delimiter=",", header="time,q1,q2,q3,qd1,qd2,qd3,tau1,tau2,tau3", comments="")
     studio.change(robot="ir361", log=(str(path),))
-    studio.write_recipe(propose(path.read_text().splitlines()[0].split(","), studio.robot()))
-    draft = load_draft(studio.folder / "recipe.yaml")
+    studio.write_recipe(*propose(str(path), studio.robot()))
+    draft, asked = load_draft(studio.folder / "recipe.yaml"), load_asked(studio.folder / ".studio" / "asked.json")
+    assert draft["columns"]["position"] == ["q1", "q2", "q3"]
+    assert draft["columns"]["velocity"] == ["qd1", "qd2", "qd3"]
+    assert draft["effort"] == "none"
+    assert any(words.startswith(("effort", "columns.effort")) for words in asked["open"])
+    say_effort(draft, "joint torque", ["tau1", "tau2", "tau3"])
+    studio.write_recipe(draft)
     assert np.array_equal(read_log(path, studio.settings.recipe)["effort"], table[:, 7:])
     say_effort(draft, "current")
     draft["sign"] = [1.0, -1.0, 1.0]
     studio.write_recipe(draft)
     log = read_log(path, studio.settings.recipe)
     assert log.info.effort == "current"
-    assert np.array_equal(log["position"], table[:, 1:4] * [1.0, -1.0, 1.0])
+    assert np.allclose(log["position"], table[:, 1:4] * [1.0, -1.0, 1.0])
+
+
+def test_a_file_that_nobody_understands_is_asked_about(studio):
+    """No traceback: an empty table to fill, and the sentence of the reader."""
+    path = studio.place_for("odd.csv")
+    path.write_text("a,b\nx,y\n")
+    studio.change(robot="ir361")
+    draft, asked = propose(str(path), studio.robot())
+    assert (draft["effort"], draft["columns"], len(asked["open"])) == ("none", {}, 1)

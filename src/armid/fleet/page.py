@@ -244,7 +244,7 @@ def provenance(numbers: FleetNumbers) -> Section:
         ("arm-days", f"{counts.arm_days}; {counts.used} used, {counts.kept} known from an earlier run"),
         ("left out", f"{counted(counts.misfit_days, 'day')} that fit nothing" if counts.misfit_days else ""),
         ("samples", f"{counts.samples}"),
-        ("changes are told", told_from(result)),
+        ("changes are reported", told_from(result)),
         ("false alarms", f"at most {exact(result.false_alarms)} per arm and day, all quantities together"),
         ("drawn", "" if numbers.together == 1 else f"means over {numbers.together} days"),
         ("made by", f"armid {__version__}, {FORMAT}"),

@@ -137,7 +137,7 @@ def watch(numbers: FleetNumbers) -> Section:
     sentence = f"{counted(len(kinds), 'reason')} to look, the most pressing first: {said}."
     said = (
         "Click on an arm to see its history. How sure: the change divided by its error (σ, one standard deviation); "
-        f"a change is told {told_from(result)}. {REMARKS['at_the_origin'] if PAYLOAD in kinds else ''}"
+        f"a change is reported {told_from(result)}. {REMARKS['at_the_origin'] if PAYLOAD in kinds else ''}"
     )
     body = table("watch", rows, "arms to look at", WATCHED_FOLD) + html.paragraph(said.rstrip(), "remark")
     return Section("watch", "Watch list", sentence, body)

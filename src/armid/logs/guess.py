@@ -48,12 +48,14 @@ class Guess:
         value: what is guessed; None where it stays open.
         confidence: from 0 to 1.
         evidence: what speaks for it, or why it is open.
+        likely: what it may be where it is open, for a person to look at.
     """
 
     entry: str
     value: Any
     confidence: float
     evidence: str
+    likely: Any = None
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ class _Guesser:
         for column in self.columns if self.named else []:
             read_name(column, self.robot.joint_names)
 
-    def say(self, entry: str, value: Any, confidence: float, evidence: str) -> None:
-        self.found.append(Guess(entry, value, confidence, evidence))
+    def say(self, entry: str, value: Any, confidence: float, evidence: str, likely: Any = None) -> None:
+        self.found.append(Guess(entry, value, confidence, evidence, likely))
 
     def guesses(self) -> Guesses:
         step = self._time()
@@ -227,13 +229,14 @@ class _Guesser:
         best = self._best_unit(tries, found)
         if best is None:
             why = f"may be in {' or '.join(tries) or 'no unit that is known'}, and the effort does not tell"
-            self.say("columns.position", None, 0.0, why)
+            self._leave_open(groups, why)
             return
         told = found.get(best)
         if not self.named and (told is None or not told.order_is_clear):
             pair = f"{self._place(position)} with derivatives {self._place(groups['velocity'])}"
             why = f"columns {pair}; which belongs to which joint does not show in the effort, so look at their order"
-            self.say("columns.position", None, 0.0, why)
+            self._leave_open(groups, why)
+            self.say("units.position", best, 0.9, "by range")
             return
         errors = "" if told is None else f"; dynamics leave {told.worst:.2f} of the effort unexplained"
         self.say(
@@ -242,6 +245,16 @@ class _Guesser:
         self.say("units.position", best, 0.9, "by name" if position[0].unit else "by range and balance of torques")
         self._velocity(groups, tries[best] * values, step)
         self._effort(groups, told)
+
+    def _leave_open(self, groups: Mapping[str, list[TableColumn]], why: str) -> None:
+        """Positions, and what depends on them, are for a person to look at."""
+        count = len(groups["position"])
+        self.say("columns.position", None, 0.0, why, self._place(groups["position"]))
+        for kind in ("velocity", "effort", "current", "rest"):
+            if len(columns := groups.get(kind, ())) >= count:
+                entry = f"columns.{'effort' if kind == 'rest' else kind}"
+                place = self._place(columns[:count])
+                self.say(entry, None, 0.0, f"columns {place}, to be judged with the positions", place)
 
     def _position_units(self, columns: Sequence[TableColumn], values: Array) -> dict[str, float]:
         """Units that the positions may have, with their values in SI."""
@@ -289,6 +302,7 @@ class _Guesser:
             columns = [groups["rest"][k] for k in told.columns]
             why = f"columns {self._place(columns)} balance the joints; say whether that is a torque or a current"
             self.say("effort", None, 0.0, why)
+            self.say("columns.effort", None, 0.0, "see effort", self._place(columns))
             return
         if kind not in ("current", "effort") or told is None:
             self.say(

@@ -27,7 +27,7 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
     """
     if tuple(fit.history.get("data_sha256", ())) != payload.fit_sha256 or len(payload.loaded_values) != len(fit.values):
         raise ArmidError(
-            "the payload was estimated with another fit of the arm; attach it to that one, or estimate it anew"
+            "the payload was estimated with another fit of the arm; attach it to that one, or estimate it again"
         )
     moved = {joint.name: joint for joint in payload.joints if joint.moved}
     rms = [

@@ -326,7 +326,7 @@ def load_payload(path: str | Path) -> PayloadEstimate:
 
 def _line(quantity: Quantity) -> str:
     if not np.isfinite(quantity.sigma):
-        return f"  {quantity.name:<4} not to be told"
+        return f"  {quantity.name:<4} not determined"
     interval = f"{quantity.lower:.4g} … {quantity.upper:.4g}"
     mark = "" if quantity.determined else "   not determined by these data"
     return f"  {quantity.name:<4} {quantity.value:>10.4g} {quantity.unit:<7} {interval:<20}{mark}"
@@ -336,7 +336,7 @@ def payload_figure(payload: PayloadEstimate) -> Picture:
     """Measured torque, predicted with payload, predicted for the arm alone; errors beside it at the same scale."""
     series = payload.series
     if series is None:
-        raise ArmidError("this payload was read from a file, which holds no series; estimate it anew to draw it")
+        raise ArmidError("this payload was read from a file, which holds no series; estimate it again to draw it")
     rows = [j for j, moved in enumerate(series.moving) if moved]
     breaks = np.flatnonzero(np.diff(series.time) <= 0.0) + 1
     time = np.insert(series.time - series.time[0], breaks, np.nan)

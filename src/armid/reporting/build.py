@@ -136,8 +136,8 @@ def _mapping(value: Any) -> Mapping[str, Any] | None:
         value = value[0] if value else None
     if value is None or isinstance(value, Mapping):
         return value
-    data = value.to_data()
-    return data if isinstance(data, Mapping) else None
+    data: Mapping[str, Any] = value.to_data()
+    return data
 
 
 def _exports(value: Any) -> tuple[Mapping[str, Any], ...]:

@@ -86,12 +86,12 @@ class Evidence:
     @cached_property
     def virtual(self) -> bool:
         """Whether training data were simulated."""
-        return any(entry.get("made_by") in ("virtual robot", "armid fleet simulate") for entry in self._origins)
+        return any(entry.get("made_by") in ("virtual robot", "armid fleet simulate") for entry in self.origins)
 
     @cached_property
     def truth(self) -> StatedTruth | None:
         """What the virtual robot states of itself, where it recorded all training data; None else."""
-        stated = [entry.get("truth") for entry in self._origins]
+        stated = [entry.get("truth") for entry in self.origins]
         same = bool(stated) and isinstance(stated[0], Mapping) and all(one == stated[0] for one in stated)
         return checked(stated[0], StatedTruth, "the fit's history") if same else None
 
@@ -104,7 +104,8 @@ class Evidence:
         return against_reference(self.fit, {n: v for n, v in self.truth.parameters.items() if n in known})
 
     @property
-    def _origins(self) -> list[Mapping[str, Any]]:
+    def origins(self) -> list[Mapping[str, Any]]:
+        """Where the training data come from, as the fit notes it."""
         data = self.fit.history.get("data") or ()
         return [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, Sequence) else []
 
@@ -181,7 +182,7 @@ def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidenc
     if extras.get("tracking") and own not in file_hashes(extras["tracking"]).values():
         del extras["tracking"]
         files.remove("tracking.json")
-        left_out.append("tracking.json is of another fit and is not shown: make it anew (armid track).")
+        left_out.append("tracking.json is of another fit and is not shown: repeat armid track.")
     exports, stale = exports_in(home / "exports", fit)
     return Evidence(
         fit=fit,
@@ -218,7 +219,7 @@ def exports_in(folder: Path, fit: Fit) -> tuple[list[dict[str, Any]], list[str]]
     data = load_mapping(sidecar)
     history = data.get("history")
     if not isinstance(history, Mapping) or history.get("fit_sha256") != fit_digest(fit):
-        return [], ["The files in exports are of another fit and are not shown: make them anew (armid export)."]
+        return [], ["The files in exports are of another fit and are not shown: repeat armid export."]
     lists = [data.get(name) for name in ("files", "refused")]
     return [dict(entry) for part in lists if isinstance(part, list) for entry in part if isinstance(entry, Mapping)], []
 
@@ -261,9 +262,9 @@ def load_mapping(path: Path) -> dict[str, Any]:
     try:
         data = parse_json(read_text(path))
     except ValueError as error:
-        raise ArmidError(f"{path}: is not JSON ({error}); write it anew") from None
+        raise ArmidError(f"{path}: is not JSON ({error}); repeat the command that wrote it") from None
     if not isinstance(data, dict):
-        raise ArmidError(f"{path}: holds no JSON object; write it anew")
+        raise ArmidError(f"{path}: holds no JSON object; repeat the command that wrote it")
     return data
 
 

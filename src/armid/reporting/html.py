@@ -208,8 +208,8 @@ def _cell(column: Column, cell: Cell) -> str:
         bar = f'<span class="bar" style="width:{100.0 * min(max(cell.bar, 0.0), 1.0):.1f}%"></span>'
     if cell.beside is not None:
         bar = (
-            '<svg class="beside" viewBox="-3 -1 6 2" aria-hidden="true"><path d="M-1 0H1"/><circle r=".28"/>'
-            f'<path class="truth" d="M{min(max(cell.beside, -2.8), 2.8):.2f} -.9v1.8"/></svg>'
+            '<svg class="beside" viewBox="-3 -.6 6 1.2" aria-hidden="true"><path d="M-1 0H1"/><circle r=".22"/>'
+            f'<path class="truth" d="M{min(max(cell.beside, -2.8), 2.8):.2f} -.5v1"/></svg>'
         )
     words = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
     words = f'<a href="{text(cell.link)}">{words}</a>' if cell.link else words

@@ -56,7 +56,7 @@ def spaced(words: str) -> str:
 def plus_minus(value: float, half: float) -> str:
     """A value with its interval, to the digits that the interval leaves: 1.23 ± 0.04."""
     if not math.isfinite(half):
-        return f"{short(value)} (not to be told)"
+        return f"{short(value)} (not determined)"
     if half <= 0.0:
         return short(value)
     place = math.floor(math.log10(half))

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from armid.errors import ArmidError
 from armid.reporting.evidence import load_mapping
+from armid.reporting.numbers import pretty
 from armid.robot import Robot, library_names, load_robot
 from armid.studio.page import Page, facts, grid
 from armid.studio.scene import ArmScene, posture_sliders
@@ -84,5 +85,5 @@ def _parameters(page: Page) -> None:
         f"Motion can show {len(groups)} parameters or combinations of them, and no others: the base parameters. "
         f"No effect on any torque: {', '.join(map(str, data.get('unidentifiable', ()))) or 'none'}."
     ).classes("lead")
-    rows = [[str(g.get(key, "")) for key in ("name", "expression", "unit")] for g in groups]
+    rows = [[pretty(str(g.get(key, ""))) for key in ("name", "expression", "unit")] for g in groups]
     grid(["base parameter", "is", "unit"], rows, "base parameters")

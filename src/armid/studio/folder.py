@@ -15,9 +15,9 @@ from armid.run.procedure import finished_stages, robot_of
 from armid.run.settings import SETTINGS, Settings, load_settings, make_settings, save_settings
 from armid.studio.work import Work
 
-UPLOADS, VIEWS = "uploads", ".studio"
+UPLOADS, VIEWS, PREVIEW = "uploads", ".studio", "preview.html"
 LARGEST_UPLOAD = 4_000_000_000  # bytes of a file
-RECIPE = "recipe.yaml"
+RECIPE, ASKED = "recipe.yaml", ".studio/asked.json"
 
 
 def read_settings(folder: Path) -> Settings:
@@ -102,7 +102,8 @@ class Studio:
             *self._within(UPLOADS),
             *self._within("exports"),
         ]
-        times = sorted((path.name, path.stat().st_mtime_ns) for path in files if path.is_file())
+        files = [path for path in files if path.is_file() and path.name != PREVIEW]  # that follows, it leads nowhere
+        times = sorted((path.name, path.stat().st_mtime_ns) for path in files)
         return (tuple(times), self.work.state)
 
     def _within(self, name: str) -> list[Path]:
@@ -121,10 +122,14 @@ class Studio:
         """Dropped files with one of these suffixes; all without any."""
         return sorted(path for path in self._within(UPLOADS) if not suffixes or path.suffix in suffixes)
 
-    def write_recipe(self, recipe: dict[str, Any]) -> None:
-        """Keep what the columns mean."""
+    def write_recipe(self, recipe: dict[str, Any], asked: dict[str, Any] | None = None) -> None:
+        """Keep what the columns mean, and what a person is asked about them."""
         import yaml
 
+        if asked is not None:
+            write_text(self.folder / ASKED, json.dumps(asked))
+        there = {name: place for name, place in recipe["columns"].items() if place and any(place)}
+        recipe = {**recipe, "columns": there}
         write_text(self.folder / RECIPE, yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))
         self.change(recipe=str(self.folder / RECIPE))
 

@@ -12,6 +12,7 @@ from nicegui import ui
 
 from armid.errors import ArmidError
 from armid.escaping import lines, one_line
+from armid.reporting import html
 from armid.reporting.page import LIGHT
 from armid.studio.folder import LARGEST_UPLOAD, Studio
 from armid.studio.views import view_file
@@ -166,28 +167,15 @@ def heading(words: str) -> None:
 
 def facts(pairs: Mapping[str, str]) -> None:
     """Names and what they stand for."""
-    with ui.element("dl").classes("facts"):
-        for name, words in pairs.items():
-            with ui.element("dt"):
-                ui.label(name)
-            with ui.element("dd"):
-                ui.label(lines(words))
+    ui.html(html.facts(pairs.items()), sanitize=False)  # escaped there
 
 
 def grid(headers: list[str], rows: list[list[str]], caption: str) -> None:
     """A small table of words."""
-    with ui.element("div").classes("table").props("tabindex=0 role=region") as box, ui.element("table"):
-        box.props["aria-label"] = caption
-        with ui.element("thead"), ui.element("tr"):
-            for header in headers:
-                with ui.element("th"):
-                    ui.label(header)
-        with ui.element("tbody"):
-            for row in rows:
-                with ui.element("tr"):
-                    for cell in row:
-                        with ui.element("td"):
-                            ui.label(lines(cell))
+    head, *body = ("".join(f"<td>{html.text(cell)}</td>" for cell in row) for row in (headers, *rows))
+    inside = f"<thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in body)}"
+    box = ui.html(f"<table>{inside}</tbody></table>", sanitize=False).classes("table").props("tabindex=0 role=region")
+    box.props["aria-label"] = caption
 
 
 def _asset(name: str) -> str:

@@ -15,9 +15,9 @@ from armid.logs.files import column_names, open_log
 from armid.logs.log import EFFORTS
 from armid.logs.table import units_for
 from armid.run.settings import Settings
-from armid.studio.folder import RECIPE, VIEWS
+from armid.studio.folder import ASKED, PREVIEW, RECIPE, VIEWS
 from armid.studio.page import Page, heading
-from armid.studio.recipes import CHANNELS, load_draft, propose, say_effort
+from armid.studio.recipes import CHANNELS, load_asked, load_draft, propose, say_effort
 from armid.studio.views import preview, write_view
 
 _NONE = "–"
@@ -49,6 +49,7 @@ def _virtual(page: Page, settings: Settings) -> None:
     with ui.element("div").classes("row"):
         periods = ui.number("recorded periods", value=settings.periods, min=1, max=1000, precision=0)
         warm = ui.checkbox("warm the arm up first", value=not settings.no_warmup)
+        warm.props["aria-label"] = "warm the arm up first"
 
         def record() -> None:
             nothing = dict.fromkeys(("log", "validation", "train", "validate", "recipe", "effort"))
@@ -67,7 +68,7 @@ def _add(page: Page, name: str) -> None:
     role = "validation" if settings.log and name not in settings.log else "log"
     studio.change(**{role: tuple(dict.fromkeys((*getattr(settings, role), name)))})
     if settings.recipe is None and not _speaks_for_itself(name):
-        studio.write_recipe(propose(column_names(name), studio.robot()))
+        studio.write_recipe(*propose(name, studio.robot()))
     page.refresh()
 
 
@@ -109,8 +110,7 @@ def _logs(page: Page, settings: Settings) -> None:
             return
         signals.clear()
         with signals:
-            page.frame("preview", studio.folder / VIEWS / "preview.html")
-        page.keep()
+            page.frame("preview", studio.folder / VIEWS / PREVIEW)
 
     def read() -> None:
         studio.carry_out("reading and inspecting the logs", "inspection", "recording")
@@ -143,47 +143,40 @@ def _assign(page: Page, name: str, role: str) -> None:
 def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
     """The recipe as a table: a row for each joint, a column for each channel."""
     ui.label("What the columns mean. Correct what is wrong; the signals below follow.").classes("lead")
-    joints, columns = draft["joints"], draft["columns"]
-    wanted = ("position", "velocity", "current" if draft["effort"] == "current" else "effort")
+    asked = load_asked(page.studio.folder / ASKED)
+    if questions := asked.get("open"):
+        words = "\n".join(f"• {lines(str(one))}" for one in questions)
+        ui.label(f"armid cannot tell, so look at it:\n{words}").classes("asked")
+    joints, columns, units = draft["joints"], draft["columns"], draft.setdefault("units", {})
+    current = draft["effort"] == "current"
+    wanted = ("position", "velocity", "current" if current else "effort")
     shown = [channel for channel in CHANNELS if channel in columns or channel in wanted]
+
+    def put(where: Any, key: Any, value: Any) -> None:
+        where[key] = None if value == _NONE else value
+        changed()
 
     def changed() -> None:
         page.studio.write_recipe(draft)
         page.refresh()
 
-    def column(channel: str, j: int, value: str) -> None:
-        places = columns.setdefault(channel, [None] * len(joints))
-        places[j] = None if value == _NONE else value
-        if not any(places):
-            del columns[channel]
-        changed()
-
-    def entry(key: str, j: int, value: Any) -> None:
-        draft.setdefault(key, [1.0] * len(joints))[j] = float(value)
-        changed()
-
     def measured(value: str) -> None:
-        say_effort(draft, value)
-        changed()
-
-    def put(where: dict[str, Any], key: str, value: Any) -> None:
-        where[key] = value
+        say_effort(draft, value, asked.get("effort"))
         changed()
 
     with ui.element("div").classes("row"):
         _choice([_NONE, *names], str(columns.get("time", _NONE)), "time", partial(put, columns, "time"))
         _choice(list(EFFORTS), draft["effort"], "what was measured as effort", measured)
-        units = draft.setdefault("units", {})
         for channel in ("time", *(channel for channel in shown if channel in columns)):
             options = list(units_for(channel, "position"))
-            value = units.get(channel, options[0])
-            _choice(options, value, f"unit of {channel}", partial(put, units, channel))
-    with (
-        ui.element("div").classes("table recipe").props('tabindex=0 role=region aria-label="recipe"'),
-        ui.element("table"),
-    ):
+            _choice(options, units.get(channel, options[0]), f"unit of {channel}", partial(put, units, channel))
+    places = {channel: columns.setdefault(channel, [None] * len(joints)) for channel in shown}
+    sign = draft.setdefault("sign", [1.0] * len(joints))
+    gain = draft.setdefault("current_gain", [1.0] * len(joints)) if current else []
+    box = ui.element("div").classes("table recipe").props('tabindex=0 role=region aria-label="recipe"')
+    with box, ui.element("table"):
         with ui.element("thead"), ui.element("tr"):
-            for head in ("joint", *shown, "sign", *(("N m/A",) if draft["effort"] == "current" else ())):
+            for head in ("joint", *shown, "sign", *(("N m/A",) if current else ())):
                 with ui.element("th"):
                     ui.label(head)
         with ui.element("tbody"):
@@ -191,20 +184,11 @@ def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
                 with ui.element("tr"):
                     with ui.element("td"):
                         ui.label(lines(joint))
-                    for channel in shown:
-                        places = columns.get(channel) or [None] * len(joints)
-                        _cell(
-                            [_NONE, *names],
-                            str(places[j] or _NONE),
-                            f"{channel} of {joint}",
-                            partial(column, channel, j),
-                        )
-                    sign = draft.get("sign", [1.0] * len(joints))[j]
-                    _cell({1.0: "+", -1.0: "−"}, float(sign), f"sign of {joint}", partial(entry, "sign", j))
-                    if draft["effort"] == "current":
-                        _gain(
-                            draft.get("current_gain", [1.0] * len(joints))[j], joint, partial(entry, "current_gain", j)
-                        )
+                    for channel, own in places.items():
+                        _cell([_NONE, *names], str(own[j] or _NONE), f"{channel} of {joint}", partial(put, own, j))
+                    _cell({1.0: "+", -1.0: "−"}, float(sign[j]), f"sign of {joint}", partial(put, sign, j))
+                    if current:
+                        _gain(gain[j], joint, partial(put, gain, j))
 
 
 def _choice(options: Any, value: Any, what: str, does: Any) -> None:

@@ -88,14 +88,12 @@ class ArmScene:
             return
         down = self.robot.gravity / size
         start = np.array([0.6 * self.reach, 0.0, 0.0]) - 0.5 * self.reach * down
-        length, turned = 0.3 * self.reach, along(down)[:, [1, 2, 0]].tolist()
+        length, turned = 0.3 * self.reach, along(down)[:, [1, 2, 0]]
         shaft = self.scene.cylinder(0.008 * self.reach, 0.008 * self.reach, length, 12)
-        shaft.material(theme.RESIDUAL).rotate_R(turned).move(*(start + 0.5 * length * down).tolist())
-        tip = self.scene.cylinder(0.03 * self.reach, 0.0, 0.08 * self.reach, 16)
+        shaft.material(theme.RESIDUAL).rotate_R(turned.tolist()).move(*(start + 0.5 * length * down).tolist())
         # The tip's narrow end is at its bottom, -y: turned upside down it points along gravity.
-        over = along(down)[:, [1, 2, 0]] @ np.diag([1.0, -1.0, -1.0])
-        tip = tip.material(theme.RESIDUAL).rotate_R(over.tolist())
-        tip.move(*(start + length * down).tolist())
+        tip = self.scene.cylinder(0.03 * self.reach, 0.0, 0.08 * self.reach, 16).material(theme.RESIDUAL)
+        tip.rotate_R((turned @ np.diag([1.0, -1.0, -1.0])).tolist()).move(*(start + length * down).tolist())
 
 
 def posture_sliders(scene: ArmScene) -> None:

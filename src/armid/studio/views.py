@@ -27,7 +27,7 @@ from armid.signals.doctor.finding import Examination
 from armid.studio.folder import VIEWS, read_settings
 from armid.validation import validate
 
-PREVIEW = 20_000  # rows of a log that are looked at while its recipe is being corrected
+ROWS = 20_000  # rows of a log that are looked at while its recipe is being corrected
 POINTS = 1500  # of a curve
 _STYLE = """
 body>header,body>nav,body>footer{display:none}
@@ -72,7 +72,7 @@ def _motion(folder: Path) -> list[Section]:
     first = planned(plan, robot)
     open_points = [*plan.unchecked, *(str(note) for note in plan.notes if not note.code.startswith("excitation.unch"))]
     said = ["<h3>Not checked, or assumed</h3>", bullets(open_points, "warnings")] if open_points else []
-    return [replace(first, parts=[*said, *first.parts]), replayed(robot, *planned_motion(plan))]
+    return [replace(first, parts=[*said, *first.parts], folded=False), replayed(robot, *planned_motion(plan))]
 
 
 def _recording(folder: Path) -> list[Section]:
@@ -86,7 +86,7 @@ def preview(paths: Sequence[str], recipe: str | None, effort: str | None, robot:
     """The first rows of logs as they are read with a recipe, and what the doctor says of them."""
     sections = []
     for number, path in enumerate(paths, start=1):
-        log = next(iter(open_log(path, recipe, effort=effort).blocks(PREVIEW)))
+        log = next(iter(open_log(path, recipe, effort=effort).blocks(ROWS)))
         sections.append(recorded(f"log{number}", log, examine(log, robot)))
     return sections
 

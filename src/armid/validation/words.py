@@ -45,11 +45,11 @@ def _delay(joint: str, share: float, delay_s: float) -> str:
 def _payload(joint: str, share: float, mass: float | None) -> str:
     what = "" if mass is None else f" of {mass:+.2g} kg"
     cause = f"{share:.0%} of the error is what another payload{what} at the flange would cause"
-    return f"{joint}: {cause}: check what the arm carried in both records (armid payload FIT LOG tells it)."
+    return f"{joint}: {cause}: check what the arm carried in both records (armid payload FIT LOG estimates it)."
 
 
 def _unexplained(joint: str, memory_s: float) -> str:
-    slow = f"lasts {memory_s:.2g} s" if memory_s > 0.0 else "is white"
+    slow = f"is correlated over {memory_s:.2g} s" if memory_s > 0.0 else "is white"
     return (
         f"{joint}: the error {slow} and follows neither velocity, load, time nor delay: check kinematics, gravity and "
         "springs of the description, or record a trajectory that moves this joint more."

@@ -184,7 +184,7 @@ def _edges(law: FrictionLaw, shapes: Array, ranges: tuple[Range, ...]) -> tuple[
     for name, value, (low, high) in zip(law.shapes, shapes, ranges, strict=True):
         if value < 1.001 * low or value > 0.999 * high:
             edge.add(name)
-            notes.append(f"{name} is {'at most' if value < 1.001 * low else 'at least'} {value:.3g}: not to be told")
+            notes.append(f"{name} is {'at most' if value < 1.001 * low else 'at least'} {value:.3g}: not determined")
     return edge, notes
 
 

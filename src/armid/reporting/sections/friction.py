@@ -111,14 +111,7 @@ def _block(evidence: Evidence, c: FrictionCurve, j: int) -> Block:
         traces.append(line("nominal", c.velocity, law.torque(c.velocity, coefficients), name="true friction"))
     unit, speed = units_of(fit.robot, j)
     panel = Panel(
-        unit, traces, corner=_law(fit, j), y_range=span(np.concatenate(shown)), x_range=span(c.velocity, 0.02),
+        unit, traces, y_range=span(np.concatenate(shown)), x_range=span(c.velocity, 0.02),
         x_title=f"velocity [{speed}]",
     )  # fmt: skip
     return Block(fit.robot.joint_names[j], [[panel]], (HEIGHT,))
-
-
-def _law(fit: Fit, j: int) -> str:
-    """Friction coefficients of a joint by name."""
-    columns = fit.friction_columns()
-    seen = [fit.names[k] for k in fit.torque_model.joint_columns[j] if columns[k]]
-    return " ".join(seen) if len(seen) <= 5 else f"{len(seen)} coefficients"

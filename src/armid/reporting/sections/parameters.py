@@ -156,19 +156,11 @@ def links(evidence: Evidence) -> Section:
     return Section("links", "Links", _links_sentence(fit, bodies), body)
 
 
-def _ten(values: Mapping[str, float], link: int) -> Array:
-    return np.array([float(values.get(name, 0.0)) for name in inertial_names(link)])
-
-
-def _determined(fit: Fit, link: int) -> list[str]:
-    """Parameters of a link that the data determine."""
-    return [name for name in inertial_names(link) if name in fit.determined]
-
-
 def link_bodies(fit: Fit) -> list[Array]:
     """Ten inertial parameters of each link of a physically consistent fit."""
-    assert fit.standard_parameters is not None
-    return [_ten(fit.standard_parameters, link) for link in range(1, len(fit.robot.links) + 1)]
+    values = fit.standard_parameters or {}
+    names = [inertial_names(link) for link in range(1, len(fit.robot.links) + 1)]
+    return [np.array([float(values.get(name, 0.0)) for name in own]) for own in names]
 
 
 def _links_sentence(fit: Fit, bodies: list[Array]) -> str:
@@ -208,7 +200,7 @@ def _link_rows(fit: Fit, bodies: list[Array]) -> list[Row]:
             cells.append(Cell(short(float(nominal[index, 0])), float(nominal[index, 0])))
         cells += [Cell(_millimetres(float(c)) if mass > 0.0 else "–", float(c)) for c in centre]
         cells.append(Cell(" · ".join(short(1e3 * float(value), 2) for value in moments), float(moments[-1])))
-        determined = _determined(fit, index + 1)
+        determined = [name for name in inertial_names(index + 1) if name in fit.determined]
         cells.append(Cell(", ".join(determined) or "none", code=bool(determined)))
         rows.append(Row(tuple(cells), odd.get(fit.robot.links[index].link_name, "")))
     return rows
@@ -227,13 +219,10 @@ def _pictures(fit: Fit, bodies: list[Array]) -> str:
         reach = max(_reach(body), 0.0 if other is None else _reach(other))
         if reach > 0.0:
             views = "".join(_view(plane, body, other, reach) for plane in PLANES)
-            name = f"{text(fit.robot.links[index].link_name)} <small>±{text(_length(reach))}</small>"
+            far = f"{short(reach, 2)} m" if reach >= 1.0 else f"{1e3 * reach:.0f} mm"
+            name = f"{text(fit.robot.links[index].link_name)} <small>±{text(far)}</small>"
             parts.append(f'<div class="link"><h3>{name}</h3><div class="views">{views}</div></div>')
     return f'<div class="links">{"".join(parts)}</div>'
-
-
-def _length(metres: float) -> str:
-    return f"{short(metres, 2)} m" if metres >= 1.0 else f"{1e3 * metres:.0f} mm"
 
 
 def ellipsoid(body: Array) -> tuple[Array, Array] | None:

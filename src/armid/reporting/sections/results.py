@@ -34,7 +34,6 @@ class LoadQuantity:
 class LoadEntries:
     """What a report reads of a payload's file."""
 
-    mass: float | None = None
     verdict: str | None = None
     reasons: tuple[Any, ...] = ()
     quantities: tuple[LoadQuantity, ...] = ()
@@ -117,12 +116,9 @@ def payload(evidence: Evidence) -> Section | None:
 def _payload_sentence(data: LoadEntries) -> str:
     known = next((one for one in data.quantities if one.name in ("m", "mass")), None)
     if known is not None and known.value is not None and known.sigma is not None:
-        mass = f"{plus_minus(known.value, 1.96 * known.sigma)} kg"
-    elif data.mass is not None:
-        mass = f"{short(data.mass)} kg"
-    else:
-        return "A load was identified; its mass is not stated."
-    return f"The arm carries {mass}{f'; the estimate is {data.verdict}' if data.verdict else ''}."
+        judged = f"; the estimate is {data.verdict}" if data.verdict else ""
+        return f"The arm carries {plus_minus(known.value, 1.96 * known.sigma)} kg{judged}."
+    return "A load was identified; its mass is not stated."
 
 
 def _payload_row(one: LoadQuantity, value: float) -> Row:

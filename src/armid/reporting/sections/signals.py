@@ -36,7 +36,7 @@ def signals(evidence: Evidence) -> Section:
         parts = [_spectra(log, data)]
     words.append(_delay_words(fit))
     parts.append(_steps(fit))
-    if evidence.warmup and (joints := checked(evidence.warmup, WarmUpEntries, "warmup.json").joints):
+    if joints := checked((evidence.warmup or {}).get("joints", ()), tuple[WarmUpJoint, ...], "warmup.json"):
         words.append(_warmup_words(joints))
         parts += ["<h3>Warm-up</h3>", _warmup(joints)]
     sentence = "; ".join(words)
@@ -143,25 +143,13 @@ def _enough(size: Array) -> int:
 
 
 def _steps(fit: Fit) -> str:
-    """The pipeline, and each joint's delay."""
+    """The pipeline."""
     rows = []
     for step in fit.pipeline:
         options = ", ".join(f"{key} = {value}" for key, value in step.items() if key != "step" and value is not None)
         rows.append(Row((Cell(str(step.get("step", "?")), code=True), Cell(options or "no options"))))
     columns = [Column("step", words=True), Column("options", words=True)]
-    text = "<h3>Processing</h3>" + table(columns, rows, caption="signal processing, in order") if rows else ""
-    if np.any(fit.delay_s):
-        delays = [
-            Row((Cell(name), Cell(short(1e3 * float(value)), float(value), abs(float(value)) / _most(fit.delay_s))))
-            for name, value in zip(fit.robot.joint_names, fit.delay_s, strict=True)
-        ]
-        columns = [Column("joint", words=True), Column("torque lags by", "ms")]
-        text += "<h3>Delay</h3>" + table(columns, delays, caption="delay of torque against motion")
-    return text
-
-
-def _most(values: Array) -> float:
-    return float(np.max(np.abs(values))) or 1.0
+    return "<h3>Processing</h3>" + table(columns, rows, caption="signal processing, in order") if rows else ""
 
 
 @dataclass(frozen=True)
@@ -182,13 +170,6 @@ class WarmUpJoint:
     time_constant_s: float | None = None
     significant: bool = False
     fit: WarmUpCurve = field(default_factory=WarmUpCurve)
-
-
-@dataclass(frozen=True, eq=False)
-class WarmUpEntries:
-    """What a report reads of a warm-up's file."""
-
-    joints: tuple[WarmUpJoint, ...] = ()
 
 
 def _warmup(joints: Sequence[WarmUpJoint]) -> Figure:

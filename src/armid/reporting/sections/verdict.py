@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -123,15 +124,16 @@ def _provenance(evidence: Evidence) -> str:
     fit, check, plan = evidence.fit, evidence.check, evidence.plan
     command = fit.options.get("command") or {}
     logs = command.get("logs") if isinstance(command, dict) else None
-    trained = ", ".join(Path(str(log)).name for log in logs or ()) or ", ".join(_origins(fit))
-    robot = fit.robot
+    trained = ", ".join(Path(str(log)).name for log in logs or ()) or ", ".join(map(_origin, evidence.origins))
+    given = () if check is None else check.options.get("logs") or check.sources
+    robot, checked = fit.robot, ", ".join(Path(str(log)).name for log in given) or "a data set"
     pairs = [
         ("robot", f"{robot.name}, {robot.n_joints} joints{f' ({robot.title})' if robot.title else ''}"),
         ("description", Path(robot.source).name),
         ("method", f"{fit.method}, friction {fit.options.get('friction', 'as described')}"),
         ("signals", " → ".join(str(step.get("step", "?")) for step in fit.pipeline)),
         ("trained on", _with_hashes(trained, fit.history.get("data_sha256", ()))),
-        ("validated on", "" if check is None else _with_hashes(_checked_on(check), check.data_sha256)),
+        ("validated on", "" if check is None else _with_hashes(checked, check.data_sha256)),
         ("plan", "" if plan is None else f"{plan.criterion}, seed {plan.options.get('seed', 'unknown')}"),
         ("read from", ", ".join(evidence.files)),
         ("armid", f"{__version__}; fit made by {fit.history.get('armid', 'an unknown version')}"),
@@ -139,19 +141,9 @@ def _provenance(evidence: Evidence) -> str:
     return folded("Provenance", facts(pairs))
 
 
-def _checked_on(check: Validation) -> str:
-    logs = check.options.get("logs") if check.options else None
-    return ", ".join(Path(str(log)).name for log in logs or check.sources) or "a data set"
-
-
-def _origins(fit: Fit) -> list[str]:
-    data = fit.history.get("data") or ()
-    words = []
-    for entry in data if isinstance(data, Sequence) else ():
-        if isinstance(entry, dict):
-            seed = f", seed {entry['seed']}" if "seed" in entry else ""
-            words.append(f"{Path(str(entry.get('source') or '')).name or entry.get('made_by') or 'a data set'}{seed}")
-    return words or ["a data set"]
+def _origin(entry: Mapping[str, Any]) -> str:
+    seed = f", seed {entry['seed']}" if "seed" in entry else ""
+    return f"{Path(str(entry.get('source') or '')).name or entry.get('made_by') or 'a data set'}{seed}"
 
 
 def _with_hashes(words: str, hashes: Sequence[str]) -> str:
@@ -177,9 +169,12 @@ def objections(evidence: Evidence) -> list[str]:
     if check is None:
         found.append("The model is not validated: nothing is known about motion other than that of the training data.")
         found += [str(objection.note) for objection in implausible_links(fit)]
-    elif not check.good:
-        found += [str(one) for one in check.reasons]
-    found += [words for _, words in _findings(evidence)]
+    reasons = [str(one) for one in check.reasons] if check is not None and not check.good else []
+    found += [*reasons[:1], *(words for _, words in _findings(evidence)), *reasons[1:]]  # faulty logs explain the rest
+    stated = {} if evidence.truth is None else evidence.truth.parameters
+    if absorbed := sorted(name for name in fit.robot.zero if abs(stated.get(name, 0.0)) > 1e-12):
+        taken = f"The description takes {listed(absorbed)} as zero, but the virtual arm has them"
+        found.append(f"{taken}: other parameters absorb them and miss their true values.")
     if fit.identifiability.poor:
         count, total = fit.identifiability.counts
         found.append(f"Only {count} of {total} parameters are determined to 30 %: use them together, not one by one.")
