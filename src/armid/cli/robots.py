@@ -96,7 +96,7 @@ def _as_data(robot: Robot) -> dict[str, Any]:
 
 def _describe(robot: Robot) -> Iterable[str]:
     yield f"{robot.name}: {robot.title}" if robot.title else robot.name
-    yield f"gravity {_vector(robot.gravity)} m/s²"
+    yield f"gravity {' '.join(map('{:g}'.format, robot.gravity))} m/s²"
     yield ""
     sliding = any(joint.prismatic for joint in robot.joints)
     units = "position, rad/m   per s    per s²     N m/N" if sliding else "position, rad      rad/s    rad/s²      N m"
@@ -145,10 +145,6 @@ def _describe(robot: Robot) -> Iterable[str]:
 
 def _plain(value: float) -> str:
     return "-" if value != value else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _vector(values: Iterable[float]) -> str:
-    return " ".join(f"{value:g}" for value in values)
 
 
 @command(

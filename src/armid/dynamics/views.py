@@ -122,7 +122,7 @@ def published(model: Model, name: str) -> View:
     matrix = np.zeros((len(rows), len(model.names)))
     for i, row in enumerate(rows):
         try:
-            terms = linear_terms(str(row["formula"]), _is_parameter, constants)
+            terms = linear_terms(str(row["formula"]), constants)
         except FormulaError as error:
             raise DescriptionError(robot.source, f"published.{name}: {row['name']}: formula", str(error)) from None
         for parameter, value in terms.items():
@@ -161,10 +161,6 @@ def view(model: Model, name: str) -> View:
     return GENERAL[name](model) if name in GENERAL else published(model, name)
 
 
-def _is_parameter(name: str) -> bool:
-    return parameter_number(name) > 0
-
-
 def _constants(robot: Robot, published_set: Mapping[str, Any]) -> dict[str, float]:
     lengths = {length.name: length.value for length in robot.lengths}
     own = published_set.get("gear_ratio")
@@ -194,17 +190,16 @@ def _carried_masses(robot: Robot) -> dict[int, tuple[int, ...]]:
     }
 
 
-def linear_terms(formula: str, parameters: Callable[[str], bool], constants: Mapping[str, float]) -> Terms:
+def linear_terms(formula: str, constants: Mapping[str, float]) -> Terms:
     """Coefficients of the parameters in a formula that is linear in them.
 
     Args:
         formula: sums, products, powers and brackets of names and numbers, in Python's notation.
-        parameters: tells whether a name is a parameter.
         constants: values of all other names.
     """
     try:
         tree = ast.parse(formula, mode="eval")
-        terms = _evaluate(tree.body, formula, parameters, constants)
+        terms = _evaluate(tree.body, formula, constants)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(f"formula {reprlib.repr(formula)} cannot be read") from None
     if not all(math.isfinite(value) for value in terms.values()):
@@ -214,14 +209,14 @@ def linear_terms(formula: str, parameters: Callable[[str], bool], constants: Map
     return {name: value for name, value in terms.items() if value != 0.0}
 
 
-def _evaluate(node: ast.expr, formula: str, parameters: Callable[[str], bool], constants: Mapping[str, float]) -> Terms:
+def _evaluate(node: ast.expr, formula: str, constants: Mapping[str, float]) -> Terms:
     def value(part: ast.expr) -> Terms:
-        return _evaluate(part, formula, parameters, constants)
+        return _evaluate(part, formula, constants)
 
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return {_ONE: float(number)}
-        case ast.Name(id=name) if parameters(name):
+        case ast.Name(id=name) if parameter_number(name) > 0:
             return {name: 1.0}
         case ast.Name(id=name) if name in constants:
             return {_ONE: constants[name]}

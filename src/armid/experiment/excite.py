@@ -11,16 +11,7 @@ from armid.excitation.plan import Plan
 from armid.excitation.polynomial import random_points, trapezoidal
 from armid.excitation.sequence import paces, programme
 from armid.excitation.trajectory import Trajectory, whole
-from armid.experiment.drive import (
-    Arm,
-    ExperimentError,
-    check_arm,
-    joined,
-    move_to,
-    rate_of,
-    stream,
-    to_log,
-)
+from armid.experiment.drive import Arm, ExperimentError, check_arm, joined, move_to, rate_of, stream, to_log
 from armid.logs.log import Log
 from armid.progress import progress_part
 from armid.robot.robot import Limits, Robot

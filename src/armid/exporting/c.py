@@ -198,7 +198,8 @@ def _friction(numbers: Numbers) -> tuple[str, str]:
 def _curve(curve: Curve) -> list[str]:
     """A law written out for both directions; `v` is the speed."""
     load = f"@X@_size_(load[{curve.joint}])"
-    up, down = (_own_root(curve.law.c_text(values, load)) for values in (curve.up, curve.down))
+    texts = (curve.law.c_text(values, load) for values in (curve.up, curve.down))
+    up, down = (re.sub(r"\bsqrt\(", "@X@_root_(", text) for text in texts)  # not the library's
     at, back = f"qd[{curve.joint}]", "" if curve.law.even else "-"
     speed = [f"    v = @X@_size_({at});\n"] if re.search(r"\bv\b", f"{up} {down}") else []
     once, up, down = _once(up, down)
@@ -218,11 +219,6 @@ def _once(up: str, down: str) -> tuple[list[str], str, str]:
     if start < 0 or up.count(term) < 2 or "log(" in f"{up} {down}".replace(term, ""):
         return [], up, down
     return [f"    u = {term};\n"], up.replace(term, "u"), down.replace(term, "u")
-
-
-def _own_root(text: str) -> str:
-    """The header's own square root in place of the library's."""
-    return re.sub(r"\bsqrt\(", "@X@_root_(", text)
 
 
 def _springs(numbers: Numbers) -> str:

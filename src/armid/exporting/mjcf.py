@@ -172,7 +172,8 @@ def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index:
     joint = robot.joints[index]
     place = joint.placement @ joint.link_frame
     inertia = " ".join(f'{name}="{value}"' for name, value in inertial(arm.links[index]).items())
-    lines = [f"{pad}<body name={xml_attribute(names[index])} {_pose(place)}>", f"{pad}  <inertial {inertia}/>"]
+    pose = f'pos="{text_of(*place[:3, 3])}" quat="{text_of(*quaternion(place[:3, :3]))}"'
+    lines = [f"{pad}<body name={xml_attribute(names[index])} {pose}>", f"{pad}  <inertial {inertia}/>"]
     lines.append(f"{pad}  {_joint(arm, friction, index)}")
     ends = [other.placement[:3, 3] for other in robot.joints if other.parent == index + 1]
     if index + 1 == robot.n_joints:
@@ -278,10 +279,6 @@ def springs_held(arm: IdentifiedArm) -> bool:
     count = len(arm.robot.springs)
     numbers = range(1, count + len(arm.robot.linear_springs) + 1)
     return all(arm.by_name[f"ks{n}"] > 0.0 and (arm.by_name[f"kl{n}"] >= 0.0 or n > count) for n in numbers)
-
-
-def _pose(place: Array) -> str:
-    return f'pos="{text_of(*place[:3, 3])}" quat="{text_of(*quaternion(place[:3, :3]))}"'
 
 
 def quaternion(rotation: Array) -> Array:

@@ -61,7 +61,7 @@ def compile_mjcf(path: Path, home: Path | None = None) -> tuple[Any, bool]:
                 raise
             return spec.compile(), False
     except ValueError as error:
-        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({_one_line(error)})") from None
+        raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({' '.join(str(error).split())})") from None
 
 
 def _drop_meshes(spec: Any) -> bool:
@@ -76,10 +76,6 @@ def _drop_meshes(spec: Any) -> bool:
     for mesh in list(spec.meshes):
         spec.delete(mesh)
     return True
-
-
-def _one_line(error: Exception) -> str:
-    return re.sub(r"\s+", " ", str(error)).strip()
 
 
 def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:

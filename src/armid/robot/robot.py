@@ -181,7 +181,7 @@ class Robot:
             "joints": self.joints[:count],
             "tool": np.eye(4),
             "lengths": tuple(length for length in self.lengths if length.joint < count),
-            "limits": _cut_limits(self.limits, count),
+            "limits": replace(self.limits, **{name: getattr(self.limits, name)[:count] for name in _PER_JOINT}),
             "drives": self.drives[:count],
             "passive": self.passive[:count],
             "coupling": None if self.coupling is None else self.coupling[:count, :count],
@@ -272,10 +272,6 @@ def parameter_number(name: str) -> int:
     """Number of the link, joint or spring that a parameter's name ends in; 0 if it is no parameter's name."""
     match = _PARAMETER.fullmatch(name)
     return int(match.group(1)) if match and (not match.group(2) or name[:2] in ("fv", "fc")) else 0
-
-
-def _cut_limits(limits: Limits, count: int) -> Limits:
-    return replace(limits, **{name: getattr(limits, name)[:count] for name in _PER_JOINT})
 
 
 def _locked_capsules(robot: Robot, count: int) -> tuple[Capsule, ...]:

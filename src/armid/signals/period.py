@@ -11,21 +11,8 @@ from armid.arrays import Array, Mask
 from armid.logs.log import Log, LogError
 from armid.notes import Note, note
 from armid.signals.repair import over_holes
-from armid.signals.repetition import (
-    filled_from_other_periods,
-    mismatch,
-    refined_lag,
-    repeated_span,
-    search_lag,
-)
-from armid.signals.resample import (
-    bridged,
-    grid_of,
-    interpolate,
-    interpolate_band_limited,
-    on_grid,
-    resample_at,
-)
+from armid.signals.repetition import filled_from_other_periods, mismatch, refined_lag, repeated_span, search_lag
+from armid.signals.resample import bridged, grid_of, interpolate, interpolate_band_limited, on_grid, resample_at
 
 SPARSE = 100_000  # samples from which on a log is long
 LONG_HOLE = 3  # samples up to which a hole is bridged by a line as if it were motion

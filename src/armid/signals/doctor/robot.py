@@ -16,15 +16,7 @@ from armid.logs.log import Log
 from armid.robot.robot import Robot
 from armid.signals.doctor.channels import noise_level
 from armid.signals.doctor.finding import Finding, found
-from armid.signals.doctor.fit import (
-    EffortFit,
-    FitRows,
-    fit,
-    friction_columns,
-    known_torque,
-    model_columns,
-    rows_of,
-)
+from armid.signals.doctor.fit import EffortFit, FitRows, fit, friction_columns, known_torque, model_columns, rows_of
 from armid.signals.doctor.mistakes import examine_mistakes, stated_inertia
 from armid.signals.doctor.motion import Track, Travel
 
