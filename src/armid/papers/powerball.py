@@ -72,7 +72,7 @@ def model(bench: PaperBench) -> dict[str, Any]:
         bench.compare("parameters", count, bar=exact, what=what)
     judged = audit(robot, name="table-3", seed=bench.seed)[0]
     why = judged.certificates[0] if judged.certificates else "possible"
-    bench.compare("possible", judged.distance_parameters, why=why, torque=judged.distance_torque or 0.0)
+    bench.compare("possible", judged.distance_torque or 0.0, why=why, parameters=judged.distance_parameters)
     return {"counts": {what: count for what, (count, _) in counts.items()}, "groups": base_groups(bare)}
 
 
