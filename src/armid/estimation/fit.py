@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -224,17 +224,12 @@ class Fit:
 
     def summary(self) -> str:
         """A table for people."""
-        judged = self.identifiability
-        lines = [f"{self.robot.name}: {judged.counts[1]} parameters, {self.method}", self.verdict]
-        lower, upper = self.interval()
+        count = self.identifiability.counts[1]
+        lines = [f"{self.robot.name}: {count} parameters, {self.method}", self.verdict]
         width = max(len(name) for name in self.names)
-        units = self.torque_model.units
-        for i, name in enumerate(self.names):
-            if judged.classes[i] == "curve":
-                continue
-            mark = "" if judged.classes[i] == "determined" else f"  {judged.classes[i]}"
-            half = 0.5 * (upper[i] - lower[i])
-            lines.append(f"  {name:<{width}} {self.values[i]:>12.5g} ± {half:<9.2g} {units[i]}{mark}")
+        for name, _, value, half, unit, kind in self._rows():
+            mark = "" if kind == "determined" else f"  {kind}"
+            lines.append(f"  {name:<{width}} {value:>12.5g} ± {half:<9.2g} {unit}{mark}")
         noise = "" if self.noise is None else f"; noise {_list(self.noise)}"
         lines.append(f"residual rms per joint [N m]: {_list(self.residual_rms)}{noise}")
         if np.any(self.delay_s):
@@ -243,6 +238,13 @@ class Fit:
             lines.append(f"friction changes sides {_list(1e3 * self.friction_lag_s)} ms after the motion")
         return "\n".join([*lines, *map(str, self.notes)])
 
+    def _rows(self) -> Iterator[tuple[str, str, float, float, str, str]]:
+        """Name, meaning, value, half of its 95 % interval, unit and class of each parameter that means something."""
+        half, units = 0.5 * np.subtract(*reversed(self.interval())), self.torque_model.units
+        for row in zip(self.names, self.values, half, units, self.identifiability.classes, strict=True):
+            if row[-1] != "curve":
+                yield row[0], self.expression(row[0]), *row[1:]
+
     def __repr__(self) -> str:
         """One line."""
         rms = f"residual rms {_list(self.residual_rms)} N m"
@@ -250,12 +252,8 @@ class Fit:
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        units, classes = self.torque_model.units, self.identifiability.classes
-        half = 0.5 * np.subtract(*reversed(self.interval()))
         rows = (
-            (name, self.expression(name), f"{self.values[i]:.5g}", f"± {half[i]:.2g}", units[i], classes[i])
-            for i, name in enumerate(self.names)
-            if classes[i] != "curve"
+            (name, words, f"{value:.5g}", f"± {half:.2g}", *rest) for name, words, value, half, *rest in self._rows()
         )
         header = ("parameter", "meaning", "value", "95 %", "unit", "")
         return html_table(f"{self.robot.name}, {self.method}", header, rows, [self.verdict])
@@ -281,20 +279,11 @@ class Fit:
 
     def to_data(self) -> dict[str, Any]:
         """Everything, for JSON."""
-        lower, upper = self.interval()
-        units = self.torque_model.units
-        parameters = [
-            {
-                "name": name,
-                "expression": self.expression(name),
-                "value": self.values[i],
-                "sigma": self.sigma[i],
-                "interval_95": [lower[i], upper[i]],
-                "class": self.identifiability.classes[i],
-                "unit": units[i],
-            }
-            for i, name in enumerate(self.names)
-        ]
+        keys = ("name", "expression", "value", "sigma", "interval_95", "class", "unit")
+        words, intervals = map(self.expression, self.names), zip(*self.interval(), strict=True)
+        columns = (self.values, self.sigma, intervals, self.identifiability.classes, self.torque_model.units)
+        rows = zip(self.names, words, *columns, strict=True)
+        parameters = [dict(zip(keys, row, strict=True)) for row in rows]
         judged = {**plain(self.identifiability), "verdict": self.verdict}
         more = {"parameters": parameters, "condition_number": self.identifiability.condition, "identifiability": judged}
         return {**plain(self), **plain(more)}

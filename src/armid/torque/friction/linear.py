@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 from armid.arrays import Array
 from armid.registry import friction_laws
@@ -28,5 +27,7 @@ friction_laws.add("coulomb-viscous")(
 
 def nearest_linear(speed: Array, torque: Array) -> tuple[float, float]:
     """Viscous and Coulomb friction, neither negative, that come nearest to a torque over speeds (least squares)."""
+    from scipy.optimize import nnls  # which names of laws alone should not have to load
+
     viscous, coulomb = nnls(np.column_stack([speed, np.ones_like(speed)]), torque)[0].tolist()
     return viscous, coulomb
