@@ -176,7 +176,7 @@ class Fit:
         variance = np.einsum("...p,pq,...q->...", regressor, self.covariance, regressor, optimize=True)
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
-    def predict_at_rest(self, motion: Motion) -> Prediction:
+    def predict_at_rest(self, motion: Motion, *, sigma: bool = True) -> Prediction:
         """`predict`, but with a band where a joint stands still: friction there is anything up to its level.
 
         A joint stands still below a tenth of the speed below which the data say nothing of its friction. Its friction
@@ -184,7 +184,7 @@ class Fit:
         """
         limit, level = self.standstill
         still = np.abs(motion.qd) < limit
-        found = self.predict(Motion(motion.q, np.where(still, 0.0, motion.qd), motion.qdd))
+        found = self.predict(Motion(motion.q, np.where(still, 0.0, motion.qd), motion.qdd), sigma=sigma)
         return replace(found, sigma=np.where(still, np.hypot(found.sigma, level / np.sqrt(3.0)), found.sigma))
 
     @cached_property
