@@ -75,14 +75,14 @@ def test_distance_in_parameters_depends_on_the_groups():
     from armid.validation.auditing import groups_of, nearest, relative
 
     (claim,) = claims_of_published(armid.load_robot("powerball"))
-    groups = groups_of(claim)
+    _, rows, values = groups_of(claim)
     names = list(claim.unknowns.names)
     kept: list[int] = []
     for column in reversed(range(len(names))):
-        if np.linalg.matrix_rank(groups.rows[:, [*kept, column]], tol=1e-8) > len(kept):
+        if np.linalg.matrix_rank(rows[:, [*kept, column]], tol=1e-8) > len(kept):
             kept.append(column)
-    change = np.linalg.inv(groups.rows[:, kept])
-    rows, values = change @ groups.rows, change @ groups.values
+    change = np.linalg.inv(rows[:, kept])
+    rows, values = change @ rows, change @ values
     found = nearest(rows, values, claim.unknowns, typical_sizes(claim), 1e-6)
     assert relative(rows, values, found) == pytest.approx(0.40, rel=0.1)
 

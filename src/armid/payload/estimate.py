@@ -360,9 +360,8 @@ def payload_figure(payload: PayloadEstimate) -> Picture:
         ]
         blocks.append(Block(joint.name.replace("_", " "), [panels], (130.0,)))
     mass = payload.quantity("m")
-    half_mass = 0.5 * (mass.upper - mass.lower)
     taken = [1.0 - payload.joints[j].rms_with / payload.joints[j].rms_without for j in rows]
     return Figure("payload", blocks).draw(
-        f"A payload of {mass.value:.4g} ± {half_mass:.2g} kg explains {100 * min(taken):.0f} to "
+        f"A payload of {mass.value:.4g} ± {mass.half:.2g} kg explains {100 * min(taken):.0f} to "
         f"{100 * max(taken):.0f} % of what the model of the arm alone (grey) misses; measured black, with payload blue."
     )

@@ -103,8 +103,8 @@ def audit_claim(claim: Claim, *, seed: int = 0) -> Audit:
     unknowns = claim.unknowns
     with one_blas_thread():
         groups, scale = groups_of(claim), typical_sizes(claim)
-        x = nearest(groups.rows, groups.values, unknowns, scale, TINY)
-        distance = relative(groups.rows, groups.values, x)
+        x = nearest(*groups[1:], unknowns, scale, TINY)
+        distance = relative(*groups[1:], x)
         length = lengths(claim.matrix)
         stated = np.asarray(np.linalg.lstsq(claim.matrix / length, claim.values / length[:, 0])[0], dtype=np.float64)
         torque = torque_rows(claim, seed)
@@ -112,7 +112,7 @@ def audit_claim(claim: Claim, *, seed: int = 0) -> Audit:
         in_torque = relative(torque, target, nearest(torque, target, unknowns, scale, TINY))
         near = nearest(torque, target, unknowns, scale, SMALL, INSIDE)
         printed = None
-        if claim.printed and len(groups.rows) != len(claim.matrix):
+        if claim.printed and len(groups[0]) != len(claim.matrix):
             literal = nearest(claim.matrix, claim.values, unknowns, scale, TINY)
             printed = relative(claim.matrix, claim.values, literal)
     reasons = [*_links(claim), *certificates(claim, unknowns.matrix), *_friction(claim)]
@@ -190,19 +190,9 @@ STATES = 1000  # random states of the torque distance
 POSTURES = 500  # random postures at which the mass matrix is looked at
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Combinations that show in torque and that a claim determines.
-
-    Attributes:
-        names: of the groups.
-        rows: over the unknowns, (groups, unknowns); rotors count on the joint side.
-        values: as claimed.
-    """
-
-    names: tuple[str, ...]
-    rows: Array
-    values: Array
+#: Combinations that show in torque and that a claim determines: names, rows over the unknowns (rotors count on the
+#: joint side) and values as claimed.
+Groups = tuple[tuple[str, ...], Array, Array]
 
 
 def groups_of(claim: Claim) -> Groups:
@@ -224,7 +214,7 @@ def groups_of(claim: Claim) -> Groups:
         kept = tuple(name for name, one in zip(names, told, strict=True) if one)
     ratio = {f"Im{i + 1}": drive.gear_ratio**2 for i, drive in enumerate(unknowns.model.robot.drives)}
     rotor = np.array([ratio.get(name, 1.0) for name in kept])
-    return Groups(kept, rows * rotor[:, None], weights @ claim.values * rotor)
+    return kept, rows * rotor[:, None], weights @ claim.values * rotor
 
 
 def lengths(matrix: Array) -> Array:
@@ -269,14 +259,15 @@ def torque_rows(claim: Claim, seed: int) -> Array:
 
 def separation(groups: Groups, x: Array) -> str:
     """A combination that is not negative for any arm: the direction to the nearest possible values."""
-    away = groups.rows @ x - groups.values
+    names, rows, values = groups
+    away = rows @ x - values
     order = np.argsort(-np.abs(away))
     count = int(np.sum(np.abs(away[order]) > 0.02 * np.abs(away).max()))
-    parts = [f"{away[i] / away[order[0]]:+.3g} {groups.names[i]}" for i in order[:count]]
+    parts = [f"{away[i] / away[order[0]]:+.3g} {names[i]}" for i in order[:count]]
     size = abs(float(away[order[0]]))
     sign = "≥ 0" if away[order[0]] > 0.0 else "≤ 0"
     return (
-        f"{' '.join(parts).removeprefix('+')} = {np.sign(away[order[0]]) * float(away @ groups.values) / size:.3g} (in "
+        f"{' '.join(parts).removeprefix('+')} = {np.sign(away[order[0]]) * float(away @ values) / size:.3g} (in "
         f"groups of base parameters, parts below 2 % left out), but must be {sign} for every consistent arm"
     )
 
