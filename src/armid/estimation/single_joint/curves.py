@@ -83,9 +83,9 @@ class CurveFit:
         """Standard deviation of each coefficient; NaN where the points do not tell it."""
         return dict(zip(self.coefficients, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
 
-    def interval(self, name: str) -> tuple[float, float]:
-        """95 % interval of one coefficient."""
-        half = self._quantile(0.95) * self.sigma[name]
+    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
+        """Interval of one coefficient."""
+        half = self._quantile(level) * self.sigma[name]
         return self.coefficients[name] - half, self.coefficients[name] + half
 
     def curve(self, x: ArrayLike) -> Array:
