@@ -1,11 +1,14 @@
 """Arms of one type whose logs cost next to nothing: torque by the model itself, noise, no simulator."""
 
 import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import armid
+from armid.estimation.consistent.feasible import ConsistentLeastSquares
 from armid.logs import write_log
 from armid.logs.log import Log, LogInfo
 from armid.torque.model import model_of
@@ -13,6 +16,7 @@ from armid.torque.model import model_of
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINK = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 NOISE = 0.2  # [N m]
+_FOLDER = TemporaryDirectory(prefix="armid-type-")
 
 
 def arm_file(folder):
@@ -20,6 +24,17 @@ def arm_file(folder):
     for name in ("arm.urdf", "arm.yaml"):
         shutil.copy(EXAMPLES / name, folder / name)
     return folder / "arm.yaml"
+
+
+def rough_arm_file(folder):
+    """The same with the friction of rougher gears: Stribeck's, and a part of it in proportion to the load."""
+    path = arm_file(folder)
+    law = "{law: stribeck, coefficients: {fv: [2.4, 2.9, 1.1, 0.35], fc: [3.1, 3.6, 1.4, 0.5], "
+    law += "fs: [4.6, 5.6, 2.3, 0.8], vs: [0.15, 0.1, 0.2, 0.2]}}"
+    load = "  load_loss: {slope: [0.08, 0.08, 0.08, 0.0], offset: [0, 0, 0, 0]}"
+    before, rest = path.read_text().split("  friction: {law: coulomb-viscous", 1)
+    path.write_text(f"{before}  friction: {law}\n{load}\n{rest.split(chr(10), 1)[1]}")
+    return path
 
 
 def true_parameters(virtual):
@@ -77,6 +92,16 @@ def log_of(robot, parameters, *, seconds=15.0, rate_hz=100.0, seed=0, payload=No
     return Log(t, channels, info)
 
 
+@cache
+def known_type():
+    """File of a fit that says what the example arm is like; made once, where each fleet would learn it again."""
+    robot = armid.load_robot(EXAMPLES / "arm.yaml")
+    log = log_of(robot, true_parameters(robot.virtual), seconds=20.0)
+    path = Path(_FOLDER.name) / "type.json"
+    ConsistentLeastSquares().fit(robot, armid.process(log, robot=robot)).save(path)
+    return path
+
+
 def write_fleet(folder, arms, days, *, seconds=15.0, rate_hz=100.0, change=None):
     """A fleet of logs and its file; `change(parameters, arm, day)` may alter an arm's parameters on a day."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,5 +115,5 @@ def write_fleet(folder, arms, days, *, seconds=15.0, rate_hz=100.0, change=None)
             place.mkdir(parents=True, exist_ok=True)
             log = log_of(robot, values, seconds=seconds, rate_hz=rate_hz, seed=1000 * arm + day)
             write_log(log, place / "log.parquet")
-    (folder / "fleet.yaml").write_text("robot: arm.yaml\nlogs: logs\n")
+    (folder / "fleet.yaml").write_text(f"robot: arm.yaml\nlogs: logs\nfriction: {known_type()}\n")
     return folder / "fleet.yaml"

@@ -7,9 +7,12 @@ import numpy as np
 
 from armid.files import checked
 from armid.files import plain as plain_data
+from armid.fleet.promise import Promise
 from armid.fleet.result import FleetResult, WatchEntry
 from armid.fleet.watch import ordered, runs
 
+PROMISE = Promise(1e-3, True, "promised", threshold=4.9, freedom=30.0, scores=4000)
+WITHDRAWN = Promise(1e-3, False, "too-few-scores", freedom=7.0, scores=26)
 FIRST = datetime.date(2026, 1, 5)
 JOINTS = 7
 LINK = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
@@ -166,7 +169,7 @@ class _Fleet:
             )
         if count > 1:
             self.used[-1] = False
-            self.watch = [one for one in self.watch if one.arm != self.names[-1]]
+            self.watch = [one for one in self.watch if one.robot != self.names[-1]]
 
     def _arm(self, index):
         known = self.used[index].any()
@@ -180,7 +183,7 @@ class _Fleet:
             "deviation": {w["name"]: plain(self.deviation[index, days, k], 4) for k, w in enumerate(self.watched)},
             "deviation_sigma": {w["name"]: plain(self.sigma[index, days, k], 3) for k, w in enumerate(self.watched)},
         }
-        looked = any(one.arm == self.names[index] for one in self.watch)
+        looked = any(one.robot == self.names[index] for one in self.watch)
         return {
             "name": self.names[index],
             "state": "look" if looked else "good" if known else "no data",
@@ -227,8 +230,7 @@ class _Fleet:
             "arms": arms,
             "watch": [plain_data(one) for one in ordered(self.watch)],
             "problems": tuple(sorted(self.problems, key=lambda p: (p["robot"], p["date"], p["file"]))),
-            "false_alarms": 1e-3,
-            "threshold": 4.9,
+            "promise": plain_data(PROMISE),
             "summary": {
                 "arms": len(arms),
                 "arm_days": len(arms) * len(self.dates),

@@ -98,6 +98,7 @@ def survives(folder, arms, days, kills, kill_client):
         np.testing.assert_allclose(other.values, one.values, rtol=1e-10)
 
 
+@pytest.mark.prove
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 def test_a_killed_worker(tmp_path):
     """One of two workers."""

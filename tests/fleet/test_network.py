@@ -1,6 +1,7 @@
-"""Workers of a fleet listen to nobody but this machine."""
+"""Workers of a fleet listen to nobody but this machine, and one that dies, at work or while it starts, is replaced."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,42 @@ def test_only_loopback():
         found = listening([os.getpid(), *descendants(os.getpid())])
         assert len(found) >= 4
         assert set(found) == {LOOPBACK}
+
+
+class Known:
+    """In the place of a fleet."""
+
+    def key(self):
+        return "key"
+
+
+def twice(_, item):
+    return 2 * item
+
+
+def fatal_once(_, item):
+    """The first worker that is given 1 dies of it."""
+    marker, number = item
+    if number == 1 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_worker_that_dies_at_work(tmp_path):
+    """What it was just doing is done again; nothing is lost (whole fleets and clients: test_kill, among the proofs)."""
+    with engine(1) as place:
+        items = [(tmp_path / "died", number) for number in range(4)]
+        assert sorted(place.each(fatal_once, Known(), items)) == [(k, k) for k in range(4)]
+    assert (tmp_path / "died").exists()
+
+
+def test_a_worker_that_dies_while_it_starts(tmp_path, monkeypatch):
+    """The first process that is started dies at once; the work is done all the same."""
+    import dask
+
+    monkeypatch.setenv("ARMID_DIE_ONCE", str(tmp_path / "died"))
+    preload = {"distributed.worker.preload": [str(Path(__file__).with_name("die_once.py"))]}
+    with dask.config.set(preload), engine(1) as place:
+        assert sorted(result for _, result in place.each(twice, Known(), range(4))) == [0, 2, 4, 6]
+    assert (tmp_path / "died").exists()

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import fsspec
 import numpy as np
@@ -72,15 +74,16 @@ def test_another_file_system(known, tmp_path):
 
 
 @contextmanager
-def running(folder, workers=1):
-    """A Dask scheduler and its workers, each a process of its own; gives the address."""
+def running(folder, *tls, workers=1):
+    """A Dask scheduler and its workers, each a process in a group of its own; gives the address."""
     place = folder / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     dask = [sys.executable, "-m", "dask"]
     commands = [[*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", place]]
     commands += [[*dask, "worker", "--scheduler-file", place, "--nthreads", "1", "--no-dashboard"]] * workers
-    processes = [subprocess.Popen(list(map(str, one)), cwd=folder, env=environment, **quiet) for one in commands]
+    quiet |= {"cwd": folder, "env": environment, "start_new_session": True}
+    processes = [subprocess.Popen([*map(str, one), *tls], **quiet) for one in commands]
     try:
         from distributed import Client
 
@@ -107,6 +110,36 @@ def test_a_scheduler_that_is_running(known, tmp_path, monkeypatch):
         monkeypatch.setattr("armid.fleet.engine.__version__", "0.0")
         with pytest.raises(ArmidError, match=r"workers have armid .*; install armid\[fleet\] 0\.0 where they run"):
             identify_fleet(fleet, tmp_path / "other", scheduler=address)
+
+
+@pytest.mark.prove
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_encrypted_workers_and_an_object_store(known, tmp_path, monkeypatch):
+    """Workers behind TLS that read logs from an S3-compatible store give the same; without a certificate, nothing."""
+    import dask
+
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    pytest.importorskip("s3fs")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run(["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    server.start()
+    try:
+        storage = {"endpoint_url": "http://{}:{}".format(*server.get_host_and_port()), "key": "k", "secret": "s"}
+        store = fsspec.filesystem("s3", **storage)
+        store.mkdir("hall")
+        for path in (known[0].parent / "logs").rglob("*.parquet"):
+            store.pipe(f"hall/{path.relative_to(known[0].parent / 'logs')}", path.read_bytes())
+        fleet = replace(with_logs(known, tmp_path, "s3://hall"), storage=storage)
+        said = ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
+        settings = {"ca-file": str(certificate), "client": {"key": str(key), "cert": str(certificate)}}
+        with dask.config.set({"distributed.comm.tls": settings}), running(tmp_path, *map(str, said)) as address:
+            assert address.startswith("tls://")
+            assert_same(known[1], identify_fleet(fleet, tmp_path / "result", scheduler=address), 1e-10)
+            with dask.config.set({"distributed.comm.tls": {}}), pytest.raises(ArmidError, match="cannot be reached"):
+                identify_fleet(fleet, tmp_path / "other", scheduler=address)
+    finally:
+        server.stop()
 
 
 class Answering:

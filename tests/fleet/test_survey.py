@@ -1,5 +1,7 @@
 """Arms that are wrong in many ways at once: each is named for what it is, and the others are as without it."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from armid.logs.log import Log
 from armid.robot.inertia import change_of_frame
 from tests.fleet.arms import EXAMPLES, LINK, write_fleet
 
-ARMS, DAYS = 10, 6
+ARMS, DAYS = 9, 6
 REVERSED, HALF, EXCHANGED, ODD_DAYS, CARRIER, UNFIT, SOUND = (
     "arm001",
     "arm002",
@@ -24,6 +26,9 @@ REVERSED, HALF, EXCHANGED, ODD_DAYS, CARRIER, UNFIT, SOUND = (
 )
 MASS, CENTRE = 0.4, (0.02, -0.01, 0.06)
 DATES = [f"2026-03-{day + 1:02d}" for day in range(DAYS)]
+#: Days without a recording: the log doctor takes its time over each that is wrong.
+NO_LOG = [*((REVERSED, day) for day in range(2, DAYS)), (HALF, 5)]
+TOTAL = ARMS * DAYS - len(NO_LOG)
 
 
 def changed(values, arm, day):
@@ -59,15 +64,17 @@ def home(tmp_path_factory):
     """The fleet, and its result."""
     folder = tmp_path_factory.mktemp("survey")
     fleet = load_fleet(write_fleet(folder, ARMS, DAYS, change=changed))
-    retouched(folder, REVERSED, range(DAYS), lambda time, effort: effort * [-1.0, 1.0, 1.0, 1.0])
-    retouched(folder, HALF, range(2, DAYS), lambda time, effort: effort * [1.0, -1.0, 1.0, 1.0])
+    for name, day in NO_LOG:
+        shutil.rmtree(folder / "logs" / f"robot={name}" / f"date={DATES[day]}")
+    retouched(folder, REVERSED, range(2), lambda time, effort: effort * [-1.0, 1.0, 1.0, 1.0])
+    retouched(folder, HALF, range(2, 5), lambda time, effort: effort * [1.0, -1.0, 1.0, 1.0])
     retouched(folder, EXCHANGED, (3, 4), lambda time, effort: effort[:, [1, 0, 2, 3]])
     retouched(folder, ODD_DAYS, (1, 2), junk)
     return folder, fleet, identify_fleet(fleet, folder / "result")
 
 
 def told(result, arm):
-    return [one.sentence for one in result.watch if one.arm == arm]
+    return [one.sentence for one in result.watch if one.robot == arm]
 
 
 def data_of(result, arm):
@@ -89,10 +96,10 @@ def test_an_arm_without_any_day_that_counts_is_named(home):
 
 
 def test_noise_is_that_of_the_days_that_count(home):
-    """Two thirds of an arm's days reversed: noise and intervals are those of an arm with two days."""
+    """Most of an arm's days reversed: noise and intervals are those of an arm with two days."""
     _, _, result = home
     assert told(result, HALF) == [f"torque of joint 2 has the wrong sign since {DATES[2]}"]
-    half, sound = data_of(result, HALF), data_of(result, "arm010")
+    half, sound = data_of(result, HALF), data_of(result, "arm009")
     np.testing.assert_allclose(half.noise, sound.noise, rtol=0.25)
     ratio = np.array(half.sigma) / np.array(sound.sigma)
     assert np.median(ratio) < 1.3 * np.sqrt(DAYS / 2)
@@ -108,27 +115,27 @@ def test_exchanged_torques_are_named(home):
 def test_days_that_fit_nothing_are_told_once_and_counted(home):
     """Two days in a row: one entry, left out, counted apart, and so the result is not all good."""
     _, _, result = home
-    (one,) = (one for one in result.watch if one.arm == ODD_DAYS)
+    (one,) = (one for one in result.watch if one.robot == ODD_DAYS)
     assert (one.code, one.joint, one.since, one.until) == ("misfit", 3, DATES[1], DATES[2])
     assert one.values["days"] == 2
     assert one.size > 3.0
     assert data_of(result, ODD_DAYS).days == DAYS - 2
     assert result.counts.misfit_days == 2
-    assert result.counts.used == ARMS * DAYS - DAYS - 4 - 2 - 2
+    assert result.counts.used == TOTAL - 2 - 3 - 2 - 2
     named = [(one.date, one.file) for one in result.problems if one.robot == ODD_DAYS]
     assert named == [(DATES[1], "all"), (DATES[2], "all")]
     assert not result.good
     first, *lines = result.summary().splitlines()
-    assert f"{result.counts.used} of {ARMS * DAYS} arm-days used" in first
+    assert f"{result.counts.used} of {TOTAL} arm-days used" in first
     assert first.endswith("; 2 left out because they fit nothing")
-    whole = f"  {HALF} {DATES[2]} to {DATES[5]}, whole days: torque of joint 2 has the wrong sign"
+    whole = f"  {HALF} {DATES[2]} to {DATES[4]}, whole days: torque of joint 2 has the wrong sign"
     assert whole in lines
 
 
 def test_an_arm_that_no_model_fits_is_one_sentence(home):
     """All days differ: one entry about the arm; the days still count."""
     _, _, result = home
-    entries = [one for one in result.watch if one.arm == UNFIT and one.kind == "misfit"]
+    entries = [one for one in result.watch if one.robot == UNFIT and one.kind == "misfit"]
     assert len(entries) == 1
     assert (entries[0].code, entries[0].since) == ("unfit", None)
     assert entries[0].size > 3.0
@@ -139,7 +146,7 @@ def test_an_arm_that_no_model_fits_is_one_sentence(home):
 def test_a_payload_that_is_put_down_again(home):
     """Mass and both dates in one sentence; the series of that arm shows the same mass on the same days, else none."""
     _, _, result = home
-    (one,) = (one for one in result.watch if one.arm == CARRIER)
+    (one,) = (one for one in result.watch if one.robot == CARRIER)
     assert (one.kind, one.since, one.until) == ("payload", DATES[2], DATES[3])
     assert one.size == pytest.approx(MASS, rel=0.08)
     assert one.sentence == f"carried about {one.size:.2g} kg that nobody told of from {DATES[2]} to {DATES[3]}"
@@ -165,7 +172,7 @@ def test_fits_of_arms_that_are_gone_are_removed(home):
 
 def test_a_joint_that_never_moves_in_the_whole_fleet(tmp_path):
     """What no arm shows is unknown, without a warning; the rest and the page are there."""
-    file = write_fleet(tmp_path, 5, 2)
+    file = write_fleet(tmp_path, 5, 1)
     for path in (tmp_path / "logs").rglob("*.parquet"):
         log = read_log(path)
         position = log["position"].copy()

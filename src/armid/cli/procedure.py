@@ -180,11 +180,15 @@ _WORKERS = arg("--workers N", "processes to start", default=0)
     "Reduce the logs of each arm and day to a factor of some tens of kilobytes, add them up, estimate. Factors are "
     "kept in DIR: the next run reads only what is new, and an interrupted run goes on where it stopped. Exit code 1 if "
     "recordings could not be used.",
-    arg("fleet FILE", "fleet file (YAML): robot, where the logs are, signals"),
+    arg("fleet FILE", "fleet file (YAML): robot, where the logs are, signals; or the folder that holds fleet.yaml"),
     output_folder("folder of the results", required=True),
     _WORKERS,
     arg("--scheduler ADDRESS", "Dask scheduler to use, such as tcp://host:8786"),
-    arg("--false-alarms RATE", "promised rate per arm and day for all tests together", default=1e-3),
+    arg(
+        "--false-alarms RATE",
+        "per arm and day, for all tests together; withdrawn where it cannot be kept",
+        default=1e-3,
+    ),
     resumes=True,
 )
 def _identify(options: argparse.Namespace) -> int:
@@ -216,7 +220,7 @@ def _identify(options: argparse.Namespace) -> int:
     arg("--robots N", "how many arms", int, required=True),
     arg("--days M", "how many days", int, required=True),
     output_folder("folder to write to", required=True),
-    arg("--faults K", "faults to plant", default=0),
+    arg("--faults K", "faults to plant; 0 for none", default=0),
     arg("--poor SHARE", "share of arms that move little", default=0.0),
     arg("--points P", "postures per recording", default=8),
     arg("--rate HZ", "sample rate", default=100.0),

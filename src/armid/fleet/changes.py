@@ -1,35 +1,27 @@
 """Change detection: did something about an arm begin to differ, when, by how much, and how sure is that.
 
 An arm's parameters are x before a change and x + g f(d) D after it, D the direction of a watched quantity and f a step
-or a ramp that begins on a day. The generalised likelihood ratio of all quantities, shapes and first days is compared
-with a threshold that simulation of the case without any change gives for a stated rate of false alarms.
+or a ramp that begins on a day: generalised likelihood ratios of all quantities, shapes and first days.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 
 import numpy as np
 
 from armid.arrays import Array
 from armid.fleet.day import ArmDay
-from armid.fleet.hierarchy import History, Information, median_over_days
+from armid.fleet.hierarchy import History, Information
 from armid.fleet.usual import PAYLOAD, Watched, directions
 
 ROUNDS = 3  # changes that are looked for in one arm
 ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart
 RECENT = 14  # of those, the last days, each of which is tried
 VISIBLE = 0.02  # share of a change's information that is left when the arm's own parameters are unknown
-SIMULATED = 100_000
-RESERVE = 0.4  # share of the promised false alarms that the threshold is set for; the rest is for what Gauss forgot
-MOST = 0.05  # largest chance of a false alarm for one arm, however long it is watched
-SEED = 8
-MAD = 1.4826
-ENOUGH = 20  # values of the whole fleet from which their usual scatter at reversals is known
-LEAST_GROWTH = 0.2  # rise of the logarithm of residuals at reversals that is worth reporting
+LEAST_DAYS = 4  # on which residuals at reversals are known
 CENTRE = 0.15  # prior standard deviation of a payload's centre about the tool's origin [m]
 
 
@@ -86,7 +78,7 @@ class Shapes:
     onsets: tuple[int, ...]
 
 
-def shapes_of(dates: tuple[str, ...]) -> Shapes:
+def shapes_of(dates: tuple[str, ...], *, ramps: bool = True) -> Shapes:
     """Steps and ramps from each day but the first; a ramp has the value 1 on its first day and grows by 1 a day."""
     days = np.array([date.fromisoformat(one).toordinal() for one in dates], dtype=float)
     count = len(days)
@@ -98,7 +90,7 @@ def shapes_of(dates: tuple[str, ...]) -> Shapes:
     for onset in onsets.tolist():
         after = np.arange(count) >= onset
         made.append((after.astype(float), "step", onset))
-        if after.sum() >= 3:  # with fewer days a ramp is a step
+        if ramps and after.sum() >= 3:  # with fewer days a ramp is a step
             made.append((np.where(after, days - days[onset] + 1.0, 0.0), "ramp", onset))
     courses, names, first = zip(*made, strict=True) if made else ((), (), ())
     return Shapes(np.array(courses).reshape(len(names), count), names, first)
@@ -128,6 +120,7 @@ class ArmChanges:
         prior: precision and values of a wide prior, for what the arm's data leave open.
         payload: (parameters, 10) what a payload adds, for the part of it that is no mass.
         shift: what temperature did to the parameters on each day, (days, parameters).
+        ramps: whether ramps are looked for, too.
     """
 
     def __init__(
@@ -138,13 +131,15 @@ class ArmChanges:
         prior: Information,
         payload: Array,
         shift: Array,
+        *,
+        ramps: bool = True,
     ) -> None:
         self.history, self.watched, self.scale, self._payload, self.shift = history, watched, scale, payload, shift
         self._D = directions(watched) * scale
         self._AD = history.matrix @ self._D
         self._own = np.einsum("pk,dpk->dk", self._D, self._AD)
         self._prior = prior
-        self.shapes = shapes_of(tuple(day.date for day in history.days))
+        self.shapes = shapes_of(tuple(day.date for day in history.days), ramps=ramps)
         self._nuisance: list[tuple[Array, Array]] = []  # course (days,), direction (parameters,)
         self.changes: list[Change] = []
 
@@ -258,75 +253,15 @@ class ArmChanges:
         return [CarriedMass(float(row[0]), float(error), row[1:]) for row, error in zip(found, sigma, strict=True)]
 
 
-def threshold_for(days: int, watched: int, false_alarms: float) -> float:
-    """Score that one arm without changes exceeds on some day, in any quantity, as rarely as promised.
+def reversal_search(days: Sequence[ArmDay]) -> ArmChanges:
+    """The search for joints whose residuals at reversals have grown, in steps of the logarithm of `ArmDay.reversal`.
 
-    Args:
-        days: how long it is watched.
-        watched: how many quantities.
-        false_alarms: promised rate per arm and day.
+    Its error is not known beforehand: scores are to be compared with those of other arms.
     """
-    chance = min(RESERVE * false_alarms * days, MOST) / max(watched, 1)
-    largest = _null(min(days, 4 * ONSETS))
-    return float(np.quantile(largest, 1.0 - chance)) if len(largest) else float("inf")
-
-
-@lru_cache(maxsize=64)
-def _null(days: int) -> Array:
-    """Largest score over all first days and shapes, of many histories in which nothing changes; one quantity."""
-    if days < 2:
-        return np.zeros(0)
-    first = date(2026, 1, 1).toordinal()
-    F = shapes_of(tuple(str(date.fromordinal(first + d)) for d in range(days))).courses
-    F = F - F.mean(axis=1, keepdims=True)  # the arm's own level is unknown
-    F = F / np.linalg.norm(F, axis=1, keepdims=True)
-    rng = np.random.default_rng(SEED)
-    largest = [np.abs(rng.standard_normal((size, days)) @ F.T).max(axis=1) for size in [SIMULATED // 20] * 20]
-    return np.concatenate(largest)
-
-
-def reversal_scatter(arms: Mapping[str, Sequence[ArmDay]]) -> Array:
-    """Usual standard deviation of the logarithm of the ratio from day to day, per joint; NaN where it is not known."""
-    parts = []
-    for name in sorted(arms):
-        values = _logarithms(arms[name])
-        if len(values) > 1:
-            with np.errstate(invalid="ignore"):
-                parts.append(values - median_over_days(values))
-    if not parts:
-        return np.full(0, np.nan)
-    pooled = np.concatenate(parts)
-    known = np.isfinite(pooled).sum(axis=0)
-    return np.where(known >= ENOUGH, MAD * median_over_days(np.abs(pooled)), np.nan)
-
-
-def reversal_changes(days: Sequence[ArmDay], scatter: Array, threshold: float) -> list[Change]:
-    """Joints whose residuals at reversals have grown: `Change.watched` is the joint, `size` a factor less 1."""
-    if not days or not len(scatter):
-        return []
-    values = _logarithms(days)
-    found = []
-    for joint in range(values.shape[1]):
-        known = np.isfinite(values[:, joint])
-        if known.sum() < 4 or not scatter[joint] > 0.0:
-            continue
-        index = np.flatnonzero(known)
-        shapes = shapes_of(tuple(days[i].date for i in index.tolist()))
-        steps = np.array([name == "step" for name in shapes.names])
-        courses = shapes.courses[steps] - shapes.courses[steps].mean(axis=1, keepdims=True)
-        length = np.linalg.norm(courses, axis=1)
-        score = courses @ values[index, joint] / length / scatter[joint]
-        best = int(np.argmax(score))
-        size = float(score[best] * scatter[joint] / length[best])
-        if score[best] > threshold and size > LEAST_GROWTH:
-            onset = int(index[np.array(shapes.onsets)[steps][best]])
-            sigma = float(scatter[joint] / length[best])
-            growth = float(np.expm1(size))
-            error = (1.0 + growth) * sigma
-            found.append(Change(joint, "step", onset, growth, error, float(score[best]), days[onset].date))
-    return found
-
-
-def _logarithms(days: Sequence[ArmDay]) -> Array:
-    values = np.array([day.reversal for day in days], dtype=float)
-    return np.log(np.where(values > 0.0, values, np.nan))
+    ratio = np.array([day.reversal for day in days], dtype=float)
+    known = (ratio > 0.0) & ((ratio > 0.0).sum(axis=0) >= LEAST_DAYS)
+    (count, n), values = known.shape, np.log(np.where(known, ratio, 1.0))
+    history = History("", tuple(days), known[:, :, None] * np.eye(n), values, np.ones(n), np.ones(n))
+    joints = tuple(Watched(f"reversal{j + 1}", "reversal", "", j, "1", True, row) for j, row in enumerate(np.eye(n)))
+    loose = Information(1e-9 * np.eye(n), np.zeros(n))
+    return ArmChanges(history, joints, np.ones(n), loose, np.zeros((n, 10)), np.zeros((count, n)), ramps=False)

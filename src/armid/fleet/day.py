@@ -24,7 +24,6 @@ FORMAT = "armid arm-day 2"
 ALL = "all"  # file of a day that was not used as a whole
 #: What reading a damaged archive may raise, beside the usual.
 DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
-NO_NOISE = 1e-150  # [N m] of a joint that has no row on any day: where nothing is known, weights do not matter
 HELD = 5000  # arm-days that are kept in memory; of larger fleets they are read again when they are needed
 
 
@@ -233,7 +232,7 @@ class Days:
 
     def _read(self, name: str) -> tuple[ArmDay, ...]:
         if name not in self._held:
-            days = _with_noise([self._store.get(key) for key in self.keys[name]])
+            days = tuple(self._store.get(key) for key in self.keys[name])
             if self.total > HELD:
                 return days
             self._held[name] = days
@@ -246,15 +245,3 @@ class Days:
     def usable(self, name: str) -> bool:
         """Whether anything can be estimated."""
         return any(fact.usable and fact.key not in self._left_out for fact in self.facts[name])
-
-
-def _with_noise(days: Sequence[ArmDay]) -> tuple[ArmDay, ...]:
-    """The days, where a joint has no rows with the usual residual of the other days: it says nothing about noise."""
-    rms = np.array([day.rms for day in days if day.usable])
-    if not len(rms) or np.isfinite(rms).all():
-        return tuple(days)
-    known = np.isfinite(rms).any(axis=0)
-    usual = np.nanmedian(np.where(known, rms, NO_NOISE), axis=0)
-    return tuple(
-        replace(day, rms=np.where(np.isfinite(day.rms), day.rms, usual)) if day.usable else day for day in days
-    )

@@ -16,7 +16,8 @@ import msgspec
 from armid._version import __version__
 from armid.errors import ArmidError, DescriptionError
 from armid.estimation.fit import Fit, load_fit
-from armid.files import checked, code_hash, is_file, parse_yaml, read_text, shown
+from armid.files import checked, code_hash, is_file, parse_yaml, plain, read_text, shown
+from armid.fleet.type_model import TypeModel
 from armid.logs.log import EFFORTS
 from armid.logs.recipe import Recipe
 from armid.robot import load_robot
@@ -24,6 +25,7 @@ from armid.robot.robot import Robot
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import Pipeline
 
+FLEET_FILE = "fleet.yaml"
 SLOW_FLOOR = 0.03  # [rad/s] rows slower than this are left out, the same for every piece of a log
 MOST_SLOW = 1.0  # [rad/s] what slow_floor may be at most: arms that work are hardly faster
 
@@ -40,7 +42,8 @@ class Fleet:
         recipe: what the columns mean, for logs that do not say it; None for armid's own files.
         effort: what was measured, for logs that do not say it.
         pipeline: preparations and a low-pass; the same for every log, else their factors could not be added.
-        fit: friction terms, delays and the load's parameters are taken from it; None for the description's friction.
+        friction: a fit that says what friction is like, ``linear`` for the description's alone, or None to learn it.
+        type: the torque model of the type, once it is known.
         slow_floor: rows at which a joint is slower are left out [rad/s].
     """
 
@@ -51,8 +54,14 @@ class Fleet:
     recipe: Recipe | None = None
     effort: str | None = None
     pipeline: Pipeline = field(default_factory=lambda: Pipeline((LowPass(),)))
-    fit: Fit | None = None
+    friction: Fit | str | None = None
     slow_floor: float = SLOW_FLOOR
+    type: TypeModel | None = None
+
+    @property
+    def model(self) -> TypeModel:
+        """The torque model of the type; the description's where none is known."""
+        return TypeModel.of(self.robot, None) if self.type is None else self.type
 
     @property
     def low_pass(self) -> LowPass:
@@ -63,9 +72,7 @@ class Fleet:
 
     def options(self) -> dict[str, Any]:
         """All that decides what an arm-day is, beside its data: what files say, not where they lie."""
-        from armid.files import plain
-
-        fit = self.fit
+        known = self.type
         robot = {key: value for key, value in plain(self.robot).items() if key != "source"}
         return {
             "armid": __version__,
@@ -74,8 +81,9 @@ class Fleet:
             "recipe": None if self.recipe is None else repr(_placeless(self.recipe)),
             "effort": self.effort,
             "pipeline": self.pipeline.to_data(),
-            "friction": None if fit is None else {"terms": repr(fit.terms), "delay_s": fit.delay_s.tolist()},
-            "load": None if fit is None or fit.load_values is None else dict(fit.load_values),
+            "friction": None if known is None else [repr(known.terms), known.delay_s.tolist(), known.curve.tolist()],
+            "load": None if known is None else known.load_values,
+            "linear": self.friction == "linear",
             "slow_floor": self.slow_floor,
         }
 
@@ -108,12 +116,12 @@ class FleetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_fleet(path: str | Path) -> Fleet:
-    """Read a fleet file.
+    """Read a fleet file, or the ``fleet.yaml`` in a folder.
 
     Raises:
         DescriptionError: a key is missing, unknown or wrong; the message says which and what to do.
     """
-    path = Path(path)
+    path = Path(path) / FLEET_FILE if Path(path).is_dir() else Path(path)
     said = checked(parse_yaml(read_text(path), str(path)), FleetFile, str(path))
     options = said.robot_options
 
@@ -133,7 +141,8 @@ def load_fleet(path: str | Path) -> Fleet:
     with _about(path, "recipe"):
         recipe = None if said.recipe is None else Recipe.load(_beside(path, said.recipe))
     with _about(path, "friction"):
-        fit = None if said.friction in (None, "linear") else load_fit(_beside(path, str(said.friction)))
+        linear = said.friction == "linear"
+        friction = said.friction if linear or said.friction is None else load_fit(_beside(path, said.friction))
     with _about(path, "signals"):
         pipeline = Pipeline((LowPass(),)) if said.signals is None else Pipeline.of(said.signals)
     if not isinstance(pipeline.strategy, LowPass) or isinstance(pipeline.strategy.cutoff_hz, str):
@@ -141,7 +150,7 @@ def load_fleet(path: str | Path) -> Fleet:
     if "\0" in said.logs:
         refuse("logs", f"is {shown(said.logs)}, which no file can be called")
     logs = said.logs if "://" in said.logs else str((path.parent / said.logs).resolve())
-    return Fleet(str(path), robot, logs, dict(said.storage), recipe, said.effort, pipeline, fit, said.slow_floor)
+    return Fleet(str(path), robot, logs, dict(said.storage), recipe, said.effort, pipeline, friction, said.slow_floor)
 
 
 @contextmanager

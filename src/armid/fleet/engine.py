@@ -22,6 +22,7 @@ from armid.progress import report_progress, watch_progress
 FAILURES = 20  # times a task may lose its worker before it is given up
 MISSING_S = 20.0  # how long a worker may be missing before another is started
 WAIT_S = 0.02  # between looks for results
+STARTS = 4  # attempts to start workers
 CONNECT_S = 10.0
 HERE = "127.0.0.1"  # nothing listens to the network; pages of Dask come with a scheduler of your own
 MEMORY = "1.5GB"  # limit per worker process at which Dask starts it anew; the work itself needs far less
@@ -134,19 +135,30 @@ def engine(workers: int = 0, scheduler: str | None = None) -> Iterator[Engine]:
             with _connected(Client, scheduler) as client:
                 yield Engine(client)
             return
-        with interruptions_held():
-            cluster = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                memory_limit=MEMORY,
-                silence_logs=50,
-                host=HERE,
-                dashboard_address=f"{HERE}:0",
-                worker_dashboard_address=f"{HERE}:0",
-                scheduler_kwargs={"dashboard": False},
-            )
-        with cluster, Client(cluster) as client:
+        with _started(LocalCluster, workers) as cluster, Client(cluster) as client:
             yield Engine(client, cluster)
+
+
+def _started(kind: Any, workers: int) -> Any:
+    """Processes of our own; where one dies while it is started, Dask gives all of them up; they are started again."""
+    for attempt in range(STARTS):
+        try:
+            with interruptions_held():
+                return kind(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    memory_limit=MEMORY,
+                    silence_logs=50,
+                    host=HERE,
+                    dashboard_address=f"{HERE}:0",
+                    worker_dashboard_address=f"{HERE}:0",
+                    scheduler_kwargs={"dashboard": False},
+                )
+        except RuntimeError as error:
+            if attempt == STARTS - 1:
+                reason = f"workers die while they are started ({error})"
+                raise ArmidError(f"--workers {workers}: {reason}; try fewer, or look at the machine's memory") from None
+    raise AssertionError
 
 
 def arm_days(fleet: Fleet, partitions: Sequence[Partition], store: Store, place: Engine) -> tuple[list[str], int]:

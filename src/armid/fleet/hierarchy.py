@@ -8,7 +8,9 @@ motion does not show, with an interval as wide as the fleet's spread.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from scipy.stats import t as student
@@ -16,7 +18,9 @@ from scipy.stats import t as student
 from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
+from armid.estimation.linear import solve
 from armid.fleet.day import ArmDay
+from armid.fleet.type_model import TypeModel
 
 SPARE_ROWS = 20  # beyond the number of parameters, without which a day does not tell a joint's noise
 LOUD = 1.5  # times its arm's usual residual from which on a day counts by its own
@@ -42,6 +46,17 @@ class Information:
     matrix: Array
     vector: Array
 
+    def __add__(self, other: Information) -> Information:
+        """Both together."""
+        return Information(self.matrix + other.matrix, self.vector + other.vector)
+
+    def solved(self) -> tuple[Array, Array]:
+        """Values and their covariance."""
+        scale = 1.0 / np.sqrt(np.diag(self.matrix))
+        back = np.outer(scale, scale)
+        covariance = np.linalg.inv(self.matrix * back) * back
+        return covariance @ self.vector, 0.5 * (covariance + covariance.T)
+
 
 @dataclass(frozen=True, eq=False)
 class History:
@@ -54,6 +69,7 @@ class History:
         vector: b of each day, (days, parameters).
         noise: usual rms of the residuals per joint [N m].
         inflation: by how much their correlation in time enlarges variances, per joint.
+        curve: the arm's own coefficients of the type's friction curve, which is taken off.
     """
 
     name: str
@@ -62,6 +78,7 @@ class History:
     vector: Array
     noise: Array
     inflation: Array
+    curve: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def total(self) -> Information:
@@ -81,12 +98,12 @@ class History:
         )
 
 
-def told_noise(days: Sequence[ArmDay]) -> Array:
+def told_noise(days: Sequence[ArmDay], model: TypeModel) -> Array:
     """Residuals' rms of each day and joint, (days, joints) [N m]; NaN where so few rows fit whatever they are."""
     result = []
     for day in days:
         assert day.factor is not None
-        rows = np.array(day.factor.counts) - [len(columns) for columns in day.factor.columns]
+        rows = np.array(day.factor.counts) - [len(columns) for columns in model.followed.joint_columns]
         result.append(np.where((rows >= SPARE_ROWS) & (day.rms > 0.0), day.rms, np.nan))
     return np.array(result)
 
@@ -97,7 +114,9 @@ def median_over_days(values: Array) -> Array:
     return np.where(known, np.nanmedian(np.where(known, values, 0.0), axis=0), np.nan)
 
 
-def history_of(name: str, days: Sequence[ArmDay], counted: Mask | None = None, typical: Array | None = None) -> History:
+def history_of(
+    name: str, days: Sequence[ArmDay], model: TypeModel, counted: Mask | None = None, typical: Array | None = None
+) -> History:
     """An arm's usable days as information.
 
     Noise and inflation are medians over the arm's days: one day tells them too badly, and a bad day does not move them.
@@ -105,6 +124,7 @@ def history_of(name: str, days: Sequence[ArmDay], counted: Mask | None = None, t
     Args:
         name: of the arm.
         days: its arm-days.
+        model: of the type.
         counted: which of the usable ones, by date, tell the noise; all, if it is None or none of them does.
         typical: noise of other arms, for joints that have moved too little to tell theirs.
     """
@@ -112,21 +132,32 @@ def history_of(name: str, days: Sequence[ArmDay], counted: Mask | None = None, t
     if not kept:
         raise ArmidError(f"{name}: no day is usable")
     quiet = [day for day, yes in zip(kept, counted, strict=True) if yes] if counted is not None else []
-    noise = median_over_days(told_noise(quiet or kept))
+    noise = median_over_days(told_noise(quiet or kept, model))
     if typical is not None:
         noise = np.where(np.isfinite(noise), noise, typical)
     plain = median_over_days(np.array([np.where(day.rms > 0.0, day.rms, np.nan) for day in quiet or kept]))
     noise = np.where(np.isfinite(noise), noise, plain)
+    noise = np.where(np.isfinite(noise), noise, 1.0)  # of a joint without any row, whose weight does not matter
     inflation = np.median([day.inflation for day in quiet or kept], axis=0)
     matrices, vectors = [], []
     with one_blas_thread():
+        curve = own_curve(quiet or kept, model, 1.0 / (noise**2 * inflation))
         for day in kept:
             assert day.factor is not None
             own = np.where(day.rms > LOUD * noise, day.rms, noise)
-            matrix, vector, _ = day.factor.normal_equations(1.0 / (own**2 * inflation))
+            factor = model.without_curve(day.factor, curve)
+            matrix, vector, _ = factor.normal_equations(1.0 / (own**2 * inflation))
             matrices.append(matrix)
             vectors.append(vector)
-    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation)
+    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation, curve)
+
+
+def own_curve(days: Sequence[ArmDay], model: TypeModel, weights: Array) -> Array:
+    """Coefficients of an arm's friction curve: what its days say, in the light of the type's."""
+    if not len(model.curve):
+        return model.curve
+    total = reduce(add, [day.factor for day in days if day.factor is not None])
+    return solve(model.with_prior(total, weights), weights, rank_tolerance=1e-9).values[-len(model.curve) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,26 +205,12 @@ class FleetEstimate:
     told: bool
     arms: Mapping[str, ArmEstimate]
 
-    def widened(self, times: float) -> Array:
-        """Covariance of an arm that is not known yet, with a wide berth."""
-        return times**2 * (self.spread + self.mean_covariance)
-
     def as_prior(self, times: float) -> Information:
-        """The same as information."""
-        spread = self.widened(times)
+        """What is known about an arm before its data, with a spread that many times wider."""
+        spread = times**2 * (self.spread + self.mean_covariance)
         size = np.sqrt(np.diag(spread))
         matrix = np.linalg.inv(spread / np.outer(size, size)) / np.outer(size, size)
         return Information(matrix, matrix @ self.mean)
-
-    def posterior(self, information: Information, times: float) -> tuple[Array, Array]:
-        """Values and covariance of one arm; what its data leave open is taken from the fleet, with a wide berth."""
-        spread = self.widened(times)
-        size = np.sqrt(np.diag(spread))
-        A, S = information.matrix * np.outer(size, size), spread / np.outer(size, size)
-        covariance = np.linalg.solve(np.eye(len(size)) + S @ A, S)
-        covariance = 0.5 * (covariance + covariance.T)
-        moved = covariance @ ((information.vector - information.matrix @ self.mean) * size)
-        return self.mean + size * moved, covariance * np.outer(size, size)
 
 
 def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: bool = True) -> FleetEstimate:
@@ -221,19 +238,19 @@ def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: boo
             if change < CONVERGED * (1.0 + np.abs(mean).max()):
                 break
         mean_covariance = _mean_covariance(A[chosen], spread, weight)
-        count = len(keys) if told else 0
-        found = {
-            key: _arm(tuple(names), A[k], b[k], mean, mean_covariance, spread, count) for k, key in enumerate(keys)
-        }
-        if told and compare and len(keys) <= ONE_BY_ONE:
-            found = {
-                key: _against_others(tuple(names), A, b, k, mean, spread, found[key]) for k, key in enumerate(keys)
-            }
-    back = np.outer(scale, scale)
-    arms_found = {
-        key: replace(one, values=one.values * scale, covariance=one.covariance * back) for key, one in found.items()
-    }
-    return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, arms_found)
+        # The spread is known from as many arms only, so that Student's tails count.
+        limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 1)) if told else np.inf
+        back, found = np.outer(scale, scale), {}
+        for k, key in enumerate(keys):
+            own = one = _arm(A[k], b[k], mean, mean_covariance, spread)
+            if told and compare and len(keys) <= ONE_BY_ONE:
+                one = _arm(A[k], b[k], *_others(A, b, k, mean, spread))
+                limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 2))
+            far = np.abs(one.deviation)
+            unusual = tuple(names[i] for i in np.argsort(-far) if far[i] > limit)
+            values, covariance = own.values * scale, own.covariance * back
+            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual)
+    return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, found)
 
 
 def _scale(information: Sequence[Information]) -> Array:
@@ -284,38 +301,26 @@ def _mean_covariance(A: Array, spread: Array, weight: Array) -> Array:
     return np.asarray(np.linalg.pinv(0.5 * (total + total.T), rcond=1e-12))
 
 
-def _arm(
-    names: tuple[str, ...], A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array, arms: int
-) -> ArmEstimate:
+def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array) -> ArmEstimate:
     """One arm's posterior, the mean's own uncertainty included, and how it differs from the rest."""
-    p = len(mean)
     values, covariance = (one[0] for one in _posteriors(A[None], b[None], mean, spread))
-    pull = np.linalg.solve(np.eye(p) + spread @ A, np.eye(p))  # how the mean's error reaches the arm
-    covariance = covariance + pull @ mean_covariance @ pull.T
-    prior = np.diag(spread)
-    own = np.clip(1.0 - np.diag(covariance) / prior, 0.0, 1.0)
+    gain, prior = covariance @ A, np.diag(spread)
+    kept = np.eye(len(mean)) - gain  # how the mean's error reaches the arm
     # What the data alone would move: under the model values - mean has the covariance spread - posterior.
-    moved = np.sqrt(np.maximum(prior - np.diag(covariance) + np.diag(pull @ mean_covariance @ pull.T), 1e-300))
-    deviation = np.where(own > 0.05, (values - mean) / moved, 0.0)
-    # The spread is known from as many arms only, so that Student's tails count.
-    limit = float(student.isf(0.5 * ODD / (p * arms), arms - 1)) if arms else np.inf
-    return ArmEstimate(values, covariance, own, deviation, _odd(names, deviation, limit))
+    moved = prior - np.diag(covariance) + np.diag(gain @ mean_covariance @ gain.T)
+    covariance = covariance + kept @ mean_covariance @ kept.T
+    own = np.clip(1.0 - np.diag(covariance) / prior, 0.0, 1.0)
+    deviation = np.where(own > 0.05, (values - mean) / np.sqrt(np.maximum(moved, 1e-300)), 0.0)
+    return ArmEstimate(values, covariance, own, deviation, ())
 
 
-def _odd(names: tuple[str, ...], deviation: Array, limit: float) -> tuple[str, ...]:
-    """Parameters beyond a limit, the worst first."""
-    return tuple(names[i] for i in np.argsort(-np.abs(deviation)) if abs(deviation[i]) > limit)
-
-
-def _against_others(
-    names: tuple[str, ...], A: Array, b: Array, k: int, mean: Array, spread: Array, own: ArmEstimate
-) -> ArmEstimate:
-    """The same arm, compared with mean and spread of the others: it cannot hide in a spread that it made itself.
+def _others(A: Array, b: Array, k: int, mean: Array, spread: Array) -> tuple[Array, Array, Array]:
+    """Mean, its covariance and spread of all arms but one, which cannot hide in a spread that it made itself.
 
     Against n - 1 others, a sound arm's distance follows Student's t with n - 2 degrees of freedom.
     """
     others = np.arange(len(A)) != k
-    count, p = int(others.sum()), len(mean)
+    count = int(others.sum())
     weight = np.ones(count)
     for _ in range(RELEARN):
         before = np.diag(spread)
@@ -323,11 +328,4 @@ def _against_others(
         if np.abs(np.diag(spread) / before - 1.0).max() < RELEARNT:
             break
     spread = spread * count / (count - 1.0)  # the maximum of the likelihood is too narrow
-    mean_covariance = _mean_covariance(A[others], spread, weight)
-    values, covariance = (one[0] for one in _posteriors(A[k : k + 1], b[k : k + 1], mean, spread))
-    gain = covariance @ A[k]
-    moved = np.diag(spread) - np.diag(covariance) + np.diag(gain @ mean_covariance @ gain.T)
-    seen = np.diag(covariance) < 0.95 * np.diag(spread)
-    deviation = np.where(seen, (values - mean) / np.sqrt(np.maximum(moved, 1e-300)), 0.0)
-    limit = float(student.isf(0.5 * ODD / (p * len(A)), count - 1))
-    return replace(own, deviation=deviation, unusual=_odd(names, deviation, limit))
+    return mean, _mean_covariance(A[others], spread, weight), spread

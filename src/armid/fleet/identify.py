@@ -18,17 +18,19 @@ import numpy as np
 
 from armid._version import __version__
 from armid.arrays import Array
+from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.fit import Fit
-from armid.estimation.identifiability import identifiability
-from armid.estimation.linear import residual_squares, solve
+from armid.estimation.identifiability import identifiability, judged_again
+from armid.estimation.linear import Solution, residual_squares, solve
 from armid.fleet.day import Days, Store
 from armid.fleet.description import Fleet
 from armid.fleet.engine import Engine, arm_days, engine, tell_part
-from armid.fleet.hierarchy import UNSEEN, History
+from armid.fleet.first_days import with_type
+from armid.fleet.hierarchy import UNSEEN
 from armid.fleet.page import save_fleet_page
 from armid.fleet.partitions import find_partitions
 from armid.fleet.result import (
@@ -45,7 +47,7 @@ from armid.fleet.result import (
 from armid.fleet.survey import ArmSurvey, Survey, Surveyor
 from armid.fleet.watch import entries_of, ordered, unused_days
 from armid.notes import Note, note
-from armid.torque.model import TorqueModel, model_of
+from armid.torque.model import TorqueModel
 from armid.validation.auditing import audit
 
 FALSE_ALARMS = 1e-3  # per arm and day
@@ -53,7 +55,6 @@ RESULT, PAGE, ROBOTS, FACTORS = "fleet.json", "fleet.html", "robots", "factors"
 RANK = 1e-9
 METHOD = "fleet"
 SAME = 1e-3  # growth of the weighted squares, whose noise is 1, up to which two fits are the same
-SILENT = 1e-100  # [N m] noise of a joint that never moved is not known
 
 
 class SavedFit(NamedTuple):
@@ -101,6 +102,7 @@ def identify_fleet(
         Store(folder / ROBOTS)  # found out now whether it can be written, not after the work
         partitions = find_partitions(fleet)
         with engine(workers, scheduler) as place:
+            fleet = with_type(fleet, partitions, folder)
             keys, kept = arm_days(fleet, partitions, store, place)
             arms: dict[str, list[str]] = {}
             for partition, key in zip(partitions, keys, strict=True):
@@ -113,7 +115,7 @@ def identify_fleet(
             with suppress(OSError):  # what is not empty stays
                 path.rmdir()
         raise
-    result = result_of(fleet, surveyor.model, days, survey, fits, false_alarms)
+    result = result_of(fleet, surveyor.model, days, survey, fits)
     counts = msgspec.structs.replace(result.counts, kept=kept, work_s=round(time.monotonic() - began, 2))
     result = msgspec.structs.replace(result, counts=counts)
     result.save(folder / RESULT)
@@ -138,10 +140,7 @@ def _surveyed(fleet: Fleet, days: Days, false_alarms: float) -> tuple[Surveyor, 
     if not names:
         reasons = (one.reason for name in days.keys for day in days(name) for one in day.problems)
         raise ArmidError(f"no recording of the fleet can be used; the first problem is: {next(reasons, 'no data')}")
-    fit = fleet.fit
-    terms, load = ((), None) if fit is None else (fit.terms, fit.load_values)
-    model = TorqueModel(fleet.robot, terms=terms, load_values=load, model=model_of(fleet.robot))
-    surveyor = Surveyor(model, names, days, days.total, false_alarms)
+    surveyor = Surveyor(fleet.model, names, days, days.total, false_alarms)
     return surveyor, surveyor.survey()
 
 
@@ -160,8 +159,8 @@ def _fits(
         else:
             todo.append((name, key))
     total = len(done) + len(todo)
-    free = (_free_fit(fleet, surveyor, survey, name) for name, _ in todo)  # made when they are handed out
-    for count, (index, (fit, reasons)) in enumerate(place.each(_consistent, fleet, free), start=1):
+    sums = (_sums(surveyor, survey, name) for name, _ in todo)  # made when they are handed out
+    for count, (index, (fit, reasons)) in enumerate(place.each(arm_fit, fleet, sums), start=1):
         name, key = todo[index]
         file = f"{ROBOTS}/{name}/fit.json"
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -189,64 +188,105 @@ def _healthy_days(surveyor: Surveyor, arm: ArmSurvey) -> tuple[str, list[Note]]:
     return since, [note("fleet.left-out", since=since, what=what)]
 
 
-def _free_fit(fleet: Fleet, surveyor: Surveyor, survey: Survey, name: str) -> Fit:
+class ArmSums(NamedTuple):
+    """All that an arm's own fit is made from: name, the days that count, their sum, and what it is worth.
+
+    `daily` is D' A T A D of usual changes from day to day, summed over days, in the columns before the curve.
+    """
+
+    name: str
+    dates: list[str]
+    hashes: list[str]
+    factor: CompactFactor
+    weights: Array
+    daily: Array
+    notes: Sequence[Note]
+
+
+def _sums(surveyor: Surveyor, survey: Survey, name: str) -> ArmSums:
     arm, history = survey.arms[name], surveyor.used(name)
     since, notes = _healthy_days(surveyor, arm)
     if since:
         history = history.only(np.array([day.date < since for day in history.days]))
-    return arm_fit(fleet, history, surveyor.day_to_day(name, survey), notes)
-
-
-def arm_fit(fleet: Fleet, history: History, extra: Array, notes: Sequence[Note] = ()) -> Fit:
-    """Weighted least squares on the sum of an arm's factors: the object that `armid identify` writes, without any data.
-
-    Args:
-        fleet: what all arms share.
-        history: the days that count.
-        extra: covariance of the parameters' usual changes from day to day, (parameters, parameters).
-        notes: what was left out and why.
-    """
-    factor = reduce(add, [day.factor for day in history.days if day.factor is not None])
-    weights = 1.0 / (history.noise**2 * history.inflation)
-    solution = solve(factor, weights, rank_tolerance=RANK)
     with one_blas_thread():
-        half = history.matrix @ extra
-        middle = np.einsum("dpq,dqr->pr", half, history.matrix)
-        covariance = solution.inverse + solution.inverse @ middle @ solution.inverse
-    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    known = fleet.fit
-    terms = () if known is None else known.terms
-    dates = [day.date for day in history.days]
-    hashes = [sha for day in history.days for sha in day.files_sha256.values()]
-    return Fit(
-        robot=fleet.robot,
-        columns=factor.names,
-        values=solution.values,
-        covariance=covariance,
-        terms=terms,
-        load_values=None if known is None else known.load_values,
-        known_torque=None,
-        delay_s=np.zeros(fleet.robot.n_joints) if known is None else known.delay_s,
-        residual_rms=np.sqrt(solution.squares / np.maximum(solution.counts, 1)),
-        noise=None,
-        standard_parameters=None,
-        factor=factor,
-        weights=weights,
-        identifiability=identifiability(TorqueModel(fleet.robot, terms=terms).labels, solution, sigma, terms),
-        method=METHOD,
-        options={"arm": history.name, "dates": dates, "slow_floor": fleet.slow_floor},
-        pipeline=tuple(fleet.pipeline.to_data()),
-        notes=(note("fleet.days", days=len(dates), first=dates[0], last=dates[-1]), *notes),
-        history={"armid": __version__, "data_sha256": hashes, "data": []},
+        half = history.matrix @ surveyor.day_to_day(name, survey)
+        daily = np.einsum("dpq,dqr->pr", half, history.matrix)
+    return ArmSums(
+        name,
+        [day.date for day in history.days],
+        [sha for day in history.days for sha in day.files_sha256.values()],
+        reduce(add, [day.factor for day in history.days if day.factor is not None]),
+        1.0 / (history.noise**2 * history.inflation),
+        daily,
+        notes,
     )
 
 
-def _consistent(fleet: Fleet, fit: Fit) -> tuple[Fit, tuple[str, ...]]:
+def arm_fit(fleet: Fleet, sums: ArmSums) -> tuple[Fit, tuple[str, ...]]:
+    """An arm's own physically consistent fit, the object that `armid identify` writes, and why its free one is not.
+
+    The arm's friction curve is estimated in the light of the type's; given that, all else is as without a curve.
+    """
+    model, weights = fleet.model, sums.weights
+    believed = model.with_prior(sums.factor, weights)
+    solution = solve(believed, weights, rank_tolerance=RANK)
+    count = len(sums.daily)
+    wide = solution.inverse[:, :count]
+    covariance = solution.inverse + wide @ sums.daily @ wide.T
+    factor = model.without_curve(sums.factor, solution.values[count:])
+    found, reasons = _consistent(_free_fit(fleet, sums, model.followed, factor, solution, covariance))
+    if not len(model.curve):
+        return found, reasons
+    information = believed.normal_equations(weights)[0]
+    rest, own = np.linalg.inv(information[count:, count:]), found.covariance
+    gain = -rest @ information[count:, :count]  # how the curve follows the other parameters
+    whole = np.block([[own, own @ gain.T], [gain @ own, rest + gain @ own @ gain.T]])
+    curve = solution.values[count:] + gain @ (found.values - solution.values[:count])
+    free = _free_fit(fleet, sums, model.torque, sums.factor, solution, covariance)
+    values = np.concatenate([found.values, curve])
+    judged = judged_again(free.identifiability, values, np.sqrt(np.maximum(np.diag(whole), 0.0)))
+    whole_fit = replace(free, values=values, covariance=whole, identifiability=judged)
+    kept = ("residual_rms", "standard_parameters", "method", "options", "notes")
+    return replace(whole_fit, **{name: getattr(found, name) for name in kept}), reasons
+
+
+def _free_fit(
+    fleet: Fleet, sums: ArmSums, model: TorqueModel, factor: CompactFactor, solution: Solution, covariance: Array
+) -> Fit:
+    """Weighted least squares on the sum of an arm's factors, without any data, in the columns of `model`."""
+    count, dates = len(model.names), sums.dates
+    values, covariance = solution.values[:count], covariance[:count, :count]
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if count < len(solution.values):
+        solution = solve(factor, sums.weights, rank_tolerance=RANK)
+    return Fit(
+        robot=fleet.robot,
+        columns=model.names,
+        values=values,
+        covariance=covariance,
+        terms=model.terms,
+        load_values=model.load_values,
+        known_torque=None,
+        delay_s=fleet.model.delay_s,
+        residual_rms=np.sqrt(residual_squares(factor, values) / np.maximum(solution.counts, 1)),
+        noise=None,
+        standard_parameters=None,
+        factor=factor,
+        weights=sums.weights,
+        identifiability=identifiability(model.labels, solution, sigma, model.terms),
+        method=METHOD,
+        options={"arm": sums.name, "dates": dates, "slow_floor": fleet.slow_floor},
+        pipeline=tuple(fleet.pipeline.to_data()),
+        notes=(note("fleet.days", days=len(dates), first=dates[0], last=dates[-1]), *sums.notes),
+        history={"armid": __version__, "data_sha256": sums.hashes, "data": []},
+    )
+
+
+def _consistent(fit: Fit) -> tuple[Fit, tuple[str, ...]]:
     """The physically consistent fit to the same factors, and the audit's reasons why the free one is not.
 
     An arm whose consistent fit is the free one needs no audit.
     """
-    fit = replace(fit, robot=fleet.robot)
     try:
         found = consistent_fit(fit)
     except NotConsistentError as error:
@@ -281,7 +321,6 @@ def result_of(
     days: Days,
     survey: Survey,
     fits: Mapping[str, SavedFit],
-    false_alarms: float,
 ) -> FleetResult:
     """All that was found, for the file."""
     robot, joints = fleet.robot, fleet.robot.joint_names
@@ -296,7 +335,7 @@ def result_of(
         arms=len(arms),
         arm_days=days.total,
         used=sum(arm.days for arm in arms),
-        misfit_days=sum(len(arm.misfits) for arm in survey.arms.values()),
+        misfit_days=sum(one.code == "misfit" for arm in survey.arms.values() for one in arm.excluded),
         samples=sum(arm.samples for arm in arms),
         seconds=rounded(sum(fact.seconds for some in days.facts.values() for fact in some)),
         problems=len(problems),
@@ -308,8 +347,7 @@ def result_of(
         counts=counts,
         watch=tuple(ordered(watch)),
         problems=tuple(sorted(problems, key=lambda one: (one.robot, one.date, one.file))),
-        false_alarms=false_alarms,
-        threshold=rounded(survey.threshold),
+        promise=survey.promise,
         parameters=_parameters(model, survey),
         watched=_watched(survey),
         arms=arms,
@@ -353,7 +391,7 @@ def _arm_result(
 ) -> ArmResult:
     arm, facts = survey.arms.get(name), days.facts[name]
     known = arm is not None and bool(arm.used.any())
-    look = any(one.arm == name for one in watch)
+    look = any(one.robot == name for one in watch)
     result = ArmResult(
         name=name,
         state="look" if look else "good" if known else "no data",
@@ -371,7 +409,7 @@ def _arm_result(
     shown = own.sigma <= 0.5 * UNSEEN
     return msgspec.structs.replace(
         result,
-        noise=rounded(np.where(arm.noise > SILENT, arm.noise, np.nan)),
+        noise=rounded(arm.noise),
         values=rounded(np.where(shown, own.values, np.nan)),
         sigma=rounded(np.where(shown, own.sigma, np.nan)),
         own=rounded(own.own_share),

@@ -21,7 +21,6 @@ from armid.fleet.page_sections import (
     course,
     looked,
     names_explained,
-    pretty,
     reason,
     remark,
     table,
@@ -34,7 +33,7 @@ from armid.fleet.result import FORMAT, FleetResult, TypeParameter, WatchEntry
 from armid.fleet.words import counted
 from armid.reporting import html
 from armid.reporting.html import Cell, Row, Section, lacking, text
-from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, short
+from armid.reporting.numbers import DASH, listed, percent, plus_minus, pretty, short
 from armid.reporting.page import asset, frame
 
 STYLES = ("fleet.css",)
@@ -245,7 +244,7 @@ def provenance(numbers: FleetNumbers) -> Section:
         ("left out", f"{counted(counts.misfit_days, 'day')} that fit nothing" if counts.misfit_days else ""),
         ("samples", f"{counts.samples}"),
         ("changes are reported", told_from(result)),
-        ("false alarms", f"at most {exact(result.false_alarms)} per arm and day, all quantities together"),
+        ("false alarms", result.promise.sentence),
         ("drawn", "" if numbers.together == 1 else f"means over {numbers.together} days"),
         ("made by", f"armid {__version__}, {FORMAT}"),
     )

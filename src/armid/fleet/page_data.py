@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armid.arrays import Array, Indices, Mask
 from armid.figures import significant
-from armid.fleet.result import FleetResult, WatchedQuantity
+from armid.fleet.result import FleetResult, WatchedQuantity, rounded
 
 CELLS = 2_000_000  # deviations of all arms, days and quantities that one page holds
 REACH = 100.0  # times the usual size up to which a deviation is drawn where it is
@@ -179,7 +179,7 @@ def _days(result: FleetResult, place: Indices, points: int) -> NDArray[np.uint8]
         if arm.series:
             found[rows[arm.name], place[np.array(arm.series.days, dtype=int)]] = USED
     lost = {(one.robot, one.date) for one in result.problems}
-    lost |= {(one.arm, one.since) for one in result.watch if one.kind == "misfit" and one.since}
+    lost |= {(one.robot, one.since) for one in result.watch if one.kind == "misfit" and one.since}
     for robot, day in lost:
         if robot in rows and day in columns:
             at = rows[robot], columns[day]
@@ -201,7 +201,7 @@ def page_data(numbers: FleetNumbers, reports: Mapping[str, str] | None = None) -
         "together": numbers.together,
         "watched": watched,
         "parameters": [
-            {**asdict(one), **{key: _short(getattr(one, key)) for key in ("mean", "sigma", "spread")}}
+            {**asdict(one), **{key: rounded(getattr(one, key), 5) for key in ("mean", "sigma", "spread")}}
             for one in result.parameters
         ],
         "arms": {
@@ -217,7 +217,7 @@ def page_data(numbers: FleetNumbers, reports: Mapping[str, str] | None = None) -
             for one in result.watch
         ],
         "problems": [[one.robot, one.days, one.what, one.reason] for one in result.unused()],
-        "threshold": result.threshold,
+        "threshold": result.promise.threshold,
         "packed": _packed(numbers, watched),
     }
 
@@ -236,11 +236,11 @@ def _watched(numbers: FleetNumbers) -> list[dict[str, Any]]:
             {
                 **asdict(one),
                 "group": group,
-                "day_to_day": _short(one.day_to_day),
-                "per_degree": _short(one.per_degree),
+                "day_to_day": rounded(one.day_to_day, 5),
+                "per_degree": rounded(one.per_degree, 5),
                 "step": (size or 1.0) / 32767.0,
-                "reach": _short(float(np.quantile(known, 0.995))) if known.size else 0.0,
-                "sigma_low": _short(low),
+                "reach": rounded(float(np.quantile(known, 0.995)), 5) if known.size else 0.0,
+                "sigma_low": rounded(low, 5),
                 "sigma_ratio": (high / low) ** (1.0 / 254.0),
                 "quantiles": [significant(row, 3) for row in quantiles[:, :, k]],
             }
@@ -279,10 +279,6 @@ def _largest(values: Array) -> Array:
     known = np.isfinite(values)
     largest = np.where(known, values, -np.inf).max(axis=1, initial=-np.inf)
     return np.where(known.any(axis=1), largest, np.nan)
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.5g}")
 
 
 def _base64(values: NDArray[Any], kind: str) -> str:

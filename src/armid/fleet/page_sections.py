@@ -15,7 +15,7 @@ from armid.fleet.usual import PAYLOAD
 from armid.fleet.words import counted
 from armid.reporting import html
 from armid.reporting.html import Cell, Column, Row, Section, lacking
-from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, short
+from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, pretty, short
 from armid.reporting.page import asset
 
 PACKAGE = "armid.fleet"
@@ -43,16 +43,10 @@ def remark(name: str, kind: str = "remark") -> str:
     return html.paragraph(REMARKS[name], kind)
 
 
-def pretty(unit: str) -> str:
-    """A unit as people write it: kg m²."""
-    return unit.replace("^2", "²").replace("^3", "³")
-
-
 def told_from(result: FleetResult) -> str:
     """How sure a change has to be."""
-    if result.threshold is None:
-        return "when there are more days"
-    return f"from {short(result.threshold, 2)} standard deviations"
+    threshold = result.promise.threshold
+    return "never on this fleet yet" if threshold is None else f"from {short(threshold, 2)} standard deviations"
 
 
 def named(words: Sequence[str], most: int = NAMED) -> str:
@@ -69,7 +63,7 @@ def looked(result: FleetResult) -> dict[str, list[WatchEntry]]:
     """Reasons to look at arms, by arm, the most pressing first."""
     found: dict[str, list[WatchEntry]] = {}
     for one in result.watch:
-        found.setdefault(one.arm, []).append(one)
+        found.setdefault(one.robot, []).append(one)
     return found
 
 
@@ -88,8 +82,9 @@ def verdict(numbers: FleetNumbers) -> Section:
     result = numbers.result
     found, counts = looked(result), result.counts
     words = f"{counted(len(found), 'arm')} {'wants' if len(found) == 1 else 'want'} a look"
-    words = words if found else "no arm needs a look"
-    stamp = f'<p class="stamp {"poor" if found else "good"}">{words}</p>'
+    judged = result.promise.holds
+    words = words if found else "no arm needs a look" if judged else "changes are not judged yet"
+    stamp = f'<p class="stamp {"good" if judged and not found else "poor"}">{words}</p>'
     lost, odd = len(result.problems), result.counts.misfit_days
     rest = f"{counted(odd, 'day')} left out" if odd else "all could be read"
     tiles = [
@@ -98,9 +93,14 @@ def verdict(numbers: FleetNumbers) -> Section:
         (f"{counts.used}", "arm-days used", f"of {counts.arm_days}, {counts.kept} known from before"),
         (str(lost), "recordings not used", "see below" if lost else rest),
         (_hours(counts.seconds), "recorded", f"{short(float(counts.samples))} samples"),
-        ("≤ 1", "false alarm", f"in {exact(1.0 / result.false_alarms)} arm-days, promised"),
+        ("≤ 1", "false alarm", f"in {exact(1.0 / result.promise.asked)} arm-days, promised")
+        if result.promise.holds
+        else ("none", "promised", "changes are not reported"),
     ]
-    return Section("verdict", "Verdict", _verdict(result, found), stamp + html.tiles(tiles) + remark("arm_day"))
+    promise = html.paragraph(result.promise.sentence, "remark promise")
+    return Section(
+        "verdict", "Verdict", _verdict(result, found), stamp + html.tiles(tiles) + promise + remark("arm_day")
+    )
 
 
 def _hours(seconds: float) -> str:
@@ -109,6 +109,8 @@ def _hours(seconds: float) -> str:
 
 def _verdict(result: FleetResult, found: Mapping[str, Sequence[WatchEntry]]) -> str:
     arms = counted(len(result.arms), "arm")
+    if not found and not result.promise.holds:
+        return f"No recording of {arms} is wrong; whether an arm has changed cannot be told yet."
     if not found:
         return f"None of {arms} needs a look." if len(result.arms) != 1 else "The arm needs no look."
     some = named([f"{arm} ({reason(reasons[0], result)})" for arm, reasons in found.items()])
@@ -119,9 +121,7 @@ def watch(numbers: FleetNumbers) -> Section:
     """What to look at, the most pressing first."""
     result = numbers.result
     if not result.watch:
-        rate = exact(1.0 / result.false_alarms)
-        words = f"Nothing to look at. A change would be told with at most one false alarm in {rate} arm-days."
-        return lacking("watch", "Watch list", words)
+        return lacking("watch", "Watch list", f"Nothing to look at. {result.promise.sentence}")
     most = max((one.score or 0.0 for one in result.watch), default=0.0)
     rows = [_watch_row(one, most) for one in result.watch]
     kinds = [one.kind for one in result.watch]
@@ -151,7 +151,7 @@ def _watch_row(one: WatchEntry, most: float) -> Row:
     sure = Cell("plain to see", PLAIN) if score is None else Cell(f"{short(score, 2)} σ", score, score / (most or 1.0))
     return Row(
         (
-            Cell(one.arm, link=address(one.arm)),
+            Cell(one.robot, link=address(one.robot)),
             Cell(when),
             Cell(one.what),
             Cell(""),
@@ -209,7 +209,7 @@ def _is_load(result: FleetResult, members: Sequence[int]) -> bool:
 
 def _loads(result: FleetResult) -> str:
     """What is told of masses in hands, to stand beside the picture of their course."""
-    told = [f"{one.arm} {size(one)}" for one in result.watch if one.kind == PAYLOAD and one.size is not None]
+    told = [f"{one.robot} {size(one)}" for one in result.watch if one.kind == PAYLOAD and one.size is not None]
     return f"Told: {named(told)}. {REMARKS['at_the_origin']}" if told else ""
 
 
@@ -246,7 +246,7 @@ def _quantity(name: str, members: Sequence[int], watched: Sequence[WatchedQuanti
 def _course(numbers: FleetNumbers, changed: set[str | None]) -> str:
     result = numbers.result
     watched = {one.name for one in result.watched}
-    arms = {one.arm for one in result.watch if one.since and one.parameter in watched}
+    arms = {one.robot for one in result.watch if one.since and one.parameter in watched}
     start = "Every arm against its own value"
     if arms:
         count = len(changed & watched)

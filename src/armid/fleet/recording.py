@@ -116,22 +116,12 @@ class Reduction:
         return sums
 
     def _reduced(self, log: Log, so_far: Sums) -> Sums:
-        fleet, fit = self.fleet, self.fleet.fit
         try:
-            data = dataset_of(log, fleet)
+            problem = problem_of(self.fleet, dataset_of(log, self.fleet))
         except LogError as error:
             if so_far.missing and error.field in NEEDED:
                 raise ArmidError(_holes(so_far)) from None
             raise
-        problem = Problem(
-            fleet.robot,
-            data,
-            terms=() if fit is None else fit.terms,
-            delay_s=None if fit is None else fit.delay_s,
-            load_values=None if fit is None else fit.load_values,
-            slow_share=0.0,
-            slow_floor=fleet.slow_floor,
-        )
         factor = problem.factor(triangular=True, complete=False)
         shift = np.zeros(len(problem.names))
         if self.payload is not None:
@@ -175,7 +165,7 @@ class Stretch:
 
     def grow(self, block: Log) -> Iterator[Log]:
         """Pieces that are complete with the rows of a block; where time jumps, a new stretch begins."""
-        for log, fresh in _without_jumps(block, self.waiting):
+        for log, fresh in without_jumps(block, self.waiting):
             if fresh:
                 yield from self.end()
             self.waiting = log if self.waiting is None else concatenate([self.waiting, log])
@@ -244,7 +234,21 @@ def dataset_of(log: Log, fleet: Fleet) -> Dataset:
     return replace(data, rows=data.rows[inner], torque=data.torque[inner], use=use)
 
 
-def _without_jumps(block: Log, before: Log | None) -> Iterator[tuple[Log, bool]]:
+def problem_of(fleet: Fleet, data: Dataset) -> Problem:
+    """A piece against the torque model of the type."""
+    model = fleet.model
+    return Problem(
+        fleet.robot,
+        data,
+        terms=model.terms,
+        delay_s=model.delay_s,
+        load_values=model.load_values,
+        slow_share=0.0,
+        slow_floor=fleet.slow_floor,
+    )
+
+
+def without_jumps(block: Log, before: Log | None = None) -> Iterator[tuple[Log, bool]]:
     """Parts of a block in which time goes on, and whether each begins a new stretch."""
     last = block.time[0] if before is None or not len(before) else before.time[-1]
     cuts = np.flatnonzero(np.abs(np.diff(np.concatenate([[last], block.time]))) > JUMP_S)

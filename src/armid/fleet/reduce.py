@@ -13,6 +13,7 @@ from armid.arrays import Array, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import set_threads
 from armid.errors import ArmidError
+from armid.estimation.covariance import products_of
 from armid.estimation.linear import residual_variance, solve
 from armid.estimation.problem import Problem
 from armid.files import file_hash, plain
@@ -20,15 +21,18 @@ from armid.fleet.day import ALL, ArmDay, DayFinding, DayProblem
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
 from armid.fleet.recording import Reduction, Sums
+from armid.fleet.type_model import TypeModel
 from armid.logs.files import open_log
 from armid.logs.log import Log, LogInfo, LogStream
 from armid.signals.dataset import Dataset
-from armid.signals.doctor import examine
+from armid.signals.doctor import Examination, examine
 from armid.signals.pipeline import check_robot
 
 DOCTOR_ROWS = 60_000  # samples the log doctor looks at, per file
 REVERSAL_S = 0.2  # how long after a change of direction residuals count as those of a reversal
 LAGS = 60
+#: Findings of the log doctor that make a day suspect until the fleet has judged it.
+SUSPECT = ("sign-flipped", "swapped-joints")
 EPOCH = 3e8  # times beyond this [s] are taken as seconds since 1970
 #: Findings after which a recording means something else than it says, so that it is not used. Signs and exchanged
 #: joints are judged later, in the light of the whole fleet, which is far surer than one log alone.
@@ -73,6 +77,7 @@ class _Day:
     findings: list[DayFinding] = field(default_factory=list)
     problems: list[DayProblem] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)
+    first: tuple[str, Log] | None = None  # file and first rows of the recording
     read: tuple[str, ...] = ()
 
     def is_new(self, name: str, digest: str) -> bool:
@@ -87,13 +92,12 @@ class _Day:
     def add(self, path: Path, name: str, date: str) -> None:
         """Add one file; a file that turns out bad on the way leaves nothing behind."""
         fleet = self.fleet
-        stream = open_log(path, fleet.recipe, effort=fleet.effort)
-        check_robot(stream.info, fleet.robot)
-        _check_mounting(stream.info, fleet)
-        first = self._examine(stream, name, date)
+        known = fleet.model.values is not None  # then torque is compared with the type's first, which costs little
+        stream, first, _ = opened(fleet, path, name, date, self.findings, dynamics=not known)
         if self.recording is None or not self.recording.goes_on_in(first):
             self.close()
             self.recording = Reduction(fleet, payload=stream.info.payload)
+            self.first = (name, first) if known else None
         self.recording = self.recording.grown(stream, name)
 
     def close(self) -> None:
@@ -102,24 +106,15 @@ class _Day:
         if recording is None:
             return
         try:
-            self.sums += recording.end()
+            sums = recording.end()
+            if self.first is not None and sums.factor is not None and not self.fleet.model.explains(sums.factor):
+                found = _found(self.first[1], self.fleet, self.first[0], dynamics=True)[1]
+                self.findings += [one for one in found if one not in self.findings]
+            self.sums += sums
         except (ArmidError, np.linalg.LinAlgError) as error:
             self.problems += [DayProblem(name, _reason(error)) for name in recording.files]
             return
         self.read += recording.files
-
-    def _examine(self, stream: LogStream, name: str, date: str) -> Log:
-        first = next(iter(stream.blocks(DOCTOR_ROWS)))
-        report = examine(first, self.fleet.robot)
-        for one in report.at_least("warning"):
-            self.findings.append(DayFinding(one.code, one.severity, name, one.joint, plain(one.values)))
-        off = _days_off(float(first.time[0]), date)
-        if off:
-            self.findings.append(DayFinding("clock-jump", "warning", name, values={"days_off": off}))
-        fatal = [f for f in report.findings if f.code in FATAL and (f.severity == "error" or "missing" in f.code)]
-        if fatal:
-            raise ArmidError(fatal[0].what)
-        return first
 
     def finished(self, partition: Partition, key: str) -> ArmDay:
         """The arm-day."""
@@ -132,7 +127,7 @@ class _Day:
             self.problems.append(DayProblem(self.read[0] if len(self.read) == 1 else ALL, reason))
             factor = None
         if factor is not None:
-            rms, inflation, reversal = _residuals(factor, self.sums.looked_at)
+            rms, inflation, reversal = _residuals(self.fleet.model, factor, self.sums.looked_at)
         felt = np.broadcast_to(self.sums.felt, n)
         return ArmDay(
             robot=partition.robot,
@@ -149,6 +144,37 @@ class _Day:
             files_sha256=self.hashes,
             factor=factor,
         )
+
+
+def opened(
+    fleet: Fleet, path: Path, name: str, date: str, findings: list[DayFinding] | None = None, *, dynamics: bool = True
+) -> tuple[LogStream, Log, list[DayFinding]]:
+    """A log of this fleet's arms, its first rows, and what the log doctor finds in them, added to `findings`.
+
+    Raises:
+        ArmidError: it is of another arm, or means something else than it says.
+    """
+    findings = [] if findings is None else findings
+    stream = open_log(path, fleet.recipe, effort=fleet.effort)
+    check_robot(stream.info, fleet.robot)
+    _check_mounting(stream.info, fleet)
+    first = next(iter(stream.blocks(DOCTOR_ROWS)))
+    report, found = _found(first, fleet, name, dynamics=dynamics)
+    findings += found
+    off = _days_off(float(first.time[0]), date)
+    if off:
+        findings.append(DayFinding("clock-jump", "warning", name, values={"days_off": off}))
+    fatal = [f for f in report.findings if f.code in FATAL and (f.severity == "error" or "missing" in f.code)]
+    if fatal:
+        raise ArmidError(fatal[0].what)
+    return stream, first, findings
+
+
+def _found(first: Log, fleet: Fleet, name: str, *, dynamics: bool) -> tuple[Examination, list[DayFinding]]:
+    """What the log doctor finds in a file."""
+    report = examine(first, fleet.robot, dynamics=dynamics)
+    some = report.at_least("warning")
+    return report, [DayFinding(one.code, one.severity, name, one.joint, plain(one.values)) for one in some]
 
 
 def _days_off(start: float, date: str) -> int:
@@ -170,20 +196,23 @@ def _check_mounting(info: LogInfo, fleet: Fleet) -> None:
         )
 
 
-def _residuals(factor: CompactFactor, looked_at: Iterable[tuple[Problem, Array]]) -> tuple[Array, Array, Array]:
+def _residuals(
+    model: TypeModel, factor: CompactFactor, looked_at: Iterable[tuple[Problem, Array]]
+) -> tuple[Array, Array, Array]:
     """Rms, inflation of variances by correlation in time, and reversals against the rest, per joint."""
+    factor = model.without_curve(factor, model.curve)
     known = np.array(factor.counts) > 0
     first = solve(factor, np.ones(len(factor.matrices)), rank_tolerance=1e-9)
     weights = known / residual_variance(factor, first.values)
     values = solve(factor, weights, rank_tolerance=1e-9).values
+    whole = np.concatenate([values, model.curve])
     rms = np.where(known, np.sqrt(residual_variance(factor, values)), np.nan)
     n = len(rms)
     products, turning, steady = np.zeros((LAGS + 1, n)), np.zeros((2, n)), np.zeros((2, n))
     for problem, shift in looked_at:
         for block in problem.blocks():
-            error, plain = block.residuals(values + shift), block.errors(values + shift)
-            for lag in range(min(LAGS + 1, len(error))):
-                products[lag] += np.sum(error[lag:] * error[: len(error) - lag], axis=0)
+            error, plain = block.residuals(whole + shift), block.errors(whole + shift)
+            products += products_of(error, LAGS)
             near = _after_reversals(block.velocity, REVERSAL_S, problem.data[0], block.which)
             for where, total in ((near, turning), (block.use & ~near, steady)):
                 total += np.array([np.sum(np.where(where, plain**2, 0.0), axis=0), where.sum(axis=0)])

@@ -17,6 +17,7 @@ from armid._version import __version__
 from armid.arrays import Array
 from armid.files import FieldError, plain, read_result, shown, write_text
 from armid.fleet.day import ALL, UnusedRecording
+from armid.fleet.promise import Promise
 from armid.fleet.words import counted, when
 from armid.notes import Note
 
@@ -132,7 +133,7 @@ class WatchEntry(msgspec.Struct, frozen=True):
     """One reason to look at one arm.
 
     Attributes:
-        arm: its name.
+        robot: the arm's name.
         kind: ``friction``, ``payload``, ``offset``, ``load``, ``reversal``, ``sign``, ``dead``, ``misfit``, ``unusual``
             or ``data``.
         code: what it is, one of `armid.fleet.words`.
@@ -146,7 +147,7 @@ class WatchEntry(msgspec.Struct, frozen=True):
         values: what else the sentence says.
     """
 
-    arm: str
+    robot: str
     kind: str
     code: str
     since: str | None = None
@@ -207,8 +208,7 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
         arms: by name.
         watch: what to look at, the most pressing first.
         problems: recordings that were not used.
-        false_alarms: promised rate per arm and day.
-        threshold: score above which a change is reported; None with too few days.
+        promise: about false alarms.
         counts: how much there is.
     """
 
@@ -217,8 +217,7 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
     counts: FleetCounts
     watch: tuple[WatchEntry, ...]
     problems: tuple[UnusedRecording, ...]
-    false_alarms: float
-    threshold: float | None
+    promise: Promise
     parameters: tuple[TypeParameter, ...]
     watched: tuple[WatchedQuantity, ...]
     arms: tuple[ArmResult, ...]
@@ -251,6 +250,7 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
         data = plain(self)
         for entry, row in zip(self.watch, data["watch"], strict=True):
             row["sentence"] = entry.sentence
+        data["promise"]["sentence"] = self.promise.sentence
         return {"format": FORMAT, "armid": __version__, **data}
 
     def save(self, path: Path) -> None:
@@ -272,10 +272,11 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
         if counts.misfit_days:
             lines[0] += f"; {counts.misfit_days} left out because they fit nothing"
         if self.watch:
-            lines.append(f"look at {counted(len({one.arm for one in self.watch}), 'arm')}:")
-            lines += [f"  {one.arm}: {one.sentence}" for one in self.watch]
+            lines.append(f"look at {counted(len({one.robot for one in self.watch}), 'arm')}:")
+            lines += [f"  {one.robot}: {one.sentence}" for one in self.watch]
         else:
-            lines.append("no arm needs a look")
+            lines.append("no arm needs a look" if self.promise.holds else "nothing to look at that needs no statistics")
+        lines.append(self.promise.sentence)
         if self.problems:
             lines.append(f"{counted(len(self.problems), 'recording')} could not be used:")
             unused = self.unused()
@@ -319,6 +320,8 @@ class UnusedDays(NamedTuple):
 
 def rounded(values: Any, digits: int = 6) -> Any:
     """A number, or an array of numbers, to some significant digits; a number that is not finite is None."""
+    if values is None:
+        return None
     if np.ndim(values):
         return np.array([float(f"{value:.{digits}g}") for value in np.ravel(values)]).reshape(np.shape(values))
     return float(f"{float(values):.{digits}g}") if np.isfinite(values) else None

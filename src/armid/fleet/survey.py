@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.linear import residual_squares
-from armid.fleet.changes import ArmChanges, Change, reversal_changes, reversal_scatter, threshold_for
+from armid.fleet.changes import ArmChanges, Change, reversal_search
 from armid.fleet.day import HELD, ArmDay
 from armid.fleet.hierarchy import (
     SPARE_ROWS,
@@ -27,7 +28,10 @@ from armid.fleet.hierarchy import (
     median_over_days,
     told_noise,
 )
+from armid.fleet.promise import Null, Promise, chance_of, limit, null_of, promise_of
 from armid.fleet.recording import payload_map
+from armid.fleet.reduce import SUSPECT
+from armid.fleet.type_model import TypeModel
 from armid.fleet.usual import (
     PAYLOAD,
     Deviations,
@@ -41,22 +45,35 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
-from armid.torque.model import TorqueModel
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
-MISFIT = 3.0  # times the noise that residuals may be before a day is said not to fit
+MISFIT = 3.0, 10.0  # times the noise that residuals may be before a day is said not to fit: on any fleet, at most
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
-SCATTER_ARMS = 8  # arms from which the scatter of scores is taken from the fleet
 REVERSED = 0.25  # squared residual with the torque's sign changed over that without, below which the sign is wrong
 SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel is dead
 LEAST_ROWS = 20
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
-#: Findings of the log doctor that make a day suspect until the fleet has judged it.
-SUSPECT = ("sign-flipped", "swapped-joints")
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
+LEAST_GROWTH = 0.2  # the same of the logarithm of residuals at reversals
 
 DaysOf = Callable[[str], Sequence[ArmDay]]
+
+
+class ExcludedDay(NamedTuple):
+    """Why a day does not count.
+
+    Attributes:
+        date: of the day.
+        code: ``sign``, ``dead`` or ``exchanged`` torques, or a ``misfit`` that nothing explains.
+        joints: whose torques, indices.
+        times: residuals of a misfit over the usual noise.
+    """
+
+    date: str
+    code: str
+    joints: tuple[int, ...]
+    times: float | None = None
 
 
 @dataclass
@@ -67,14 +84,12 @@ class ArmSurvey:
         name: of the arm.
         dates: of its usable days.
         used: which of them count.
-        wrong: dates on which a torque has the wrong sign or is dead, by kind and joint.
-        exchanged: dates on which torques are one another's, by joints.
+        excluded: the others, and why.
         series: deviations of the days that count, temperature taken off.
         changes: of watched quantities.
         reversals: of residuals at reversals.
-        misfits: joint and size of days that nothing explains and that do not count, by date.
         unfit: joint and size of the worst misfit where more than half of the days do not fit; they count all the same.
-        noise: usual rms of the residuals per joint [N m].
+        noise: usual rms of the residuals per joint [N m]; NaN for one that never moves.
         temperature: mean over joints of each day that counts [°C].
         scatter: by how much the arm's days scatter more than they should.
         scale: what a deviation of 1 meant while changes were looked for, per watched quantity.
@@ -83,12 +98,10 @@ class ArmSurvey:
     name: str
     dates: tuple[str, ...]
     used: Mask
-    wrong: dict[tuple[str, int], list[str]] = field(default_factory=dict)
-    exchanged: dict[tuple[int, ...], list[str]] = field(default_factory=dict)
+    excluded: list[ExcludedDay] = field(default_factory=list)
     series: Deviations | None = None
     changes: list[Change] = field(default_factory=list)
     reversals: list[Change] = field(default_factory=list)
-    misfits: dict[str, tuple[int, float]] = field(default_factory=dict)
     unfit: tuple[int, float] | None = None
     noise: Array = field(default_factory=lambda: np.zeros(0))
     temperature: Array = field(default_factory=lambda: np.zeros(0))
@@ -105,37 +118,36 @@ class Survey:
         usual: their usual changes.
         estimate: of the type and of each arm, before any change.
         arms: by name.
-        threshold: score above which a change is told, for the longest history.
-        scatter: of scores, per watched quantity; 1 is as it should be.
+        promise: about false alarms.
     """
 
     watched: tuple[Watched, ...]
     usual: Usual
     estimate: FleetEstimate
     arms: Mapping[str, ArmSurvey]
-    threshold: float
-    scatter: Array
+    promise: Promise
 
 
 class Surveyor:
     """Goes over the fleet several times, arm by arm.
 
     Args:
-        model: of the type of arm.
+        type_model: torque model of the type of arm.
         names: arms with usable days.
         days: gives the arm-days of an arm.
         total: number of arm-days.
-        false_alarms: promised rate per arm and day.
+        rate: false alarms per arm and day that are asked for.
     """
 
-    def __init__(self, model: TorqueModel, names: Sequence[str], days: DaysOf, total: int, false_alarms: float) -> None:
-        self.model, self.watched, self.false_alarms = model, watched_of(model), false_alarms
+    def __init__(self, type_model: TypeModel, names: Sequence[str], days: DaysOf, total: int, rate: float) -> None:
+        self.type, self.model, self.rate = type_model, type_model.followed, rate
+        self.watched, self._joints = watched_of(self.model), self.model.robot.joint_names
         self._days, self._keep = days, total <= HELD
         self._kept: dict[str, History] = {}
-        self._payload = payload_map(model)
+        self._payload = payload_map(self.model)
         self._quiet: dict[str, Mask] = {}  # days that tell an arm's noise
         self._noises: list[Array] = []
-        self._rows = np.zeros(model.robot.n_joints, dtype=np.int64)  # of the day that has most, per joint
+        self._rows = np.zeros(self.model.robot.n_joints, dtype=np.int64)  # of the day that has most, per joint
         self.arms = {name: self._start(name) for name in sorted(names)}
         self._typical = median_over_days(np.array(self._noises))
         self._check_rows()
@@ -147,7 +159,7 @@ class Surveyor:
         days = sorted((day for day in self._days(name) if day.usable), key=lambda day: day.date)
         used = np.array([not suspect(day) for day in days])
         self._quiet[name] = used
-        self._noises.append(median_over_days(told_noise(days)))
+        self._noises.append(median_over_days(told_noise(days, self.type)))
         for day in days:
             assert day.factor is not None
             self._rows = np.maximum(self._rows, day.factor.counts)
@@ -160,13 +172,13 @@ class Surveyor:
             joint = int(np.argmin(needed - self._rows))
             raise ArmidError(
                 f"the recordings are too short: {needed[joint]} rows a day are needed for "
-                f"{self.model.robot.joint_names[joint]} to tell parameters from noise, and no day of any arm has more "
+                f"{self._joints[joint]} to tell parameters from noise, and no day of any arm has more "
                 f"than {self._rows[joint]}; give longer recordings, more of them a day, or faster motion"
             )
 
     def _history(self, name: str) -> History:
         if name not in self._kept:
-            history = history_of(name, self._days(name), self._quiet[name], self._typical)
+            history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical)
             if not self._keep:
                 return history
             self._kept[name] = history
@@ -178,14 +190,16 @@ class Surveyor:
         return self._history(name).only(arm.used).scaled(arm.scatter)
 
     def survey(self) -> Survey:
-        """Do it all."""
+        """Do it all; the promise is looked at before any change is."""
         with one_blas_thread():
             first = self._judged(self._learnt())
-            sound = list(self.arms)
+            sound, promise = list(self.arms), None
             for _ in range(2):  # what is usual is learnt again without the arms that have changed
                 usual = self._usual(first, sound)
-                scatter = self._scatter(first, usual)
-                healthy = {name: self._changes(name, first, usual, scatter) for name in self.arms}
+                null, limits, found = self._null(first, usual, sound)
+                promise = found if promise is None else promise
+                judge = null if promise.holds else None
+                healthy = {name: self._changes(name, first, usual, judge, limits) for name in self.arms}
                 left = [name for name, arm in self.arms.items() if not arm.changes]
                 if len(left) == len(sound) or len(left) < LEAST_SOUND:
                     break
@@ -194,15 +208,31 @@ class Surveyor:
             for name in self.arms:
                 self._series(name, estimate, usual)
                 self._sizes(name)
-        self._reversals()
-        longest = max(len(arm.dates) for arm in self.arms.values())
-        limit = threshold_for(longest, self._tests, self.false_alarms)
-        return Survey(self.watched, usual, estimate, self.arms, limit, scatter)
+        assert promise is not None
+        if promise.holds:
+            self._reversals()
+        return Survey(self.watched, usual, estimate, self.arms, promise)
 
-    @property
-    def _tests(self) -> int:
-        """Quantities that are tested on one arm."""
-        return len(self.watched) + self.model.robot.n_joints
+    def _null(self, first: FleetEstimate, usual: Usual, sound: Sequence[str]) -> tuple[Null, Array, Promise]:
+        """Scores without changes, of sound arms, how well a day may fit, per joint, and what can be promised."""
+        scores, worth, tests, fits = [], [], 1, []
+        for name, arm in self.arms.items():
+            if not arm.used.any():
+                continue
+            searcher = self._searcher(name, first, usual)
+            fits.append(self._misfits(searcher))
+            if arm.used.sum() > 1 and name in set(sound):
+                scores.append(searcher.scan().score)
+                worth.append(int(arm.used.sum()) - 1)
+                tests = max(tests, self._tests(len(scores[-1])))
+        days = max(worth, default=0) + 1
+        null = null_of(scores or [np.zeros((0, len(self.watched)))], worth or [0])
+        limits = _fitting(fits, chance_of(self.rate, 1, len(self._joints)))
+        return null, limits, promise_of(null, self.rate, days, tests)
+
+    def _tests(self, candidates: int) -> int:
+        """Tests of one arm: so many courses of each quantity, and of the residuals at reversals of each joint."""
+        return candidates * (len(self.watched) + self.model.robot.n_joints)
 
     def _learnt(self) -> FleetEstimate:
         found = {name: self.used(name).total for name, arm in self.arms.items() if arm.used.any()}
@@ -212,25 +242,19 @@ class Surveyor:
 
     def _judged(self, first: FleetEstimate) -> FleetEstimate:
         """Leave out days whose torques are wrong, and take in those that the log doctor suspected without reason."""
-        changed = False
+        changed, mean = False, np.concatenate([first.mean, self.type.curve])
         for name, arm in self.arms.items():
-            history = self._history(name)
-            used = np.ones(len(arm.dates), dtype=bool)
-            for index, day in enumerate(history.days):
-                exchanged = exchanged_torques(day, first.mean, self.model.robot.joint_names)
-                if exchanged:
-                    used[index] = False
-                    arm.exchanged.setdefault(exchanged, []).append(day.date)
-                for kind, joint in wrong_torques(day, first.mean):
-                    if joint not in exchanged:
-                        used[index] = False
-                        arm.wrong.setdefault((kind, joint), []).append(day.date)
+            days = self._history(name).days
+            arm.excluded = [one for day in days for one in wrong_torques(day, mean, self._joints)]
+            wrong = {one.date for one in arm.excluded}
+            used = np.array([date not in wrong for date in arm.dates])
             changed |= bool((used != arm.used).any())
             arm.used = used
             if (used != self._quiet[name]).any():
                 self._quiet[name] = used.copy()  # misfits are left out of arm.used later
                 self._kept.pop(name, None)
-            arm.noise = self._history(name).noise
+            rows = np.sum([day.factor.counts for day in days if day.factor is not None], axis=0)
+            arm.noise = np.where(rows > 0, self._history(name).noise, np.nan)
         return self._learnt() if changed else first
 
     def _usual(self, first: FleetEstimate, sound: Sequence[str]) -> Usual:
@@ -239,8 +263,8 @@ class Surveyor:
         for name, arm in self.arms.items():
             if arm.used.sum() > 1:
                 history = self._history(name).only(arm.used)
-                values, covariance = first.posterior(history.total, WIDE)
-                parts[name] = deviations(history, self.watched, values, covariance, first.mean)
+                own = (history.total + first.as_prior(WIDE)).solved()
+                parts[name] = deviations(history, self.watched, *own, first.mean)
         if not set(sound) & set(parts):
             none = np.full(len(self.watched), np.nan)
             return Usual(none, none, none, np.zeros(len(self.watched)))
@@ -250,33 +274,30 @@ class Surveyor:
         return usual
 
     def _searcher(self, name: str, first: FleetEstimate, usual: Usual) -> ArmChanges:
-        history = self.used(name)
-        values, covariance = first.posterior(history.total, WIDE)
-        found = deviations(history, self.watched, values, covariance, first.mean)
+        history, prior = self.used(name), first.as_prior(WIDE)
+        found = deviations(history, self.watched, *(history.total + prior).solved(), first.mean)
         corrected, shift = as_usual(history, self.watched, usual, found)
-        return ArmChanges(corrected, self.watched, found.scale, first.as_prior(WIDE), self._payload, shift)
+        return ArmChanges(corrected, self.watched, found.scale, prior, self._payload, shift)
 
-    def _scatter(self, first: FleetEstimate, usual: Usual) -> Array:
-        """By how much scores scatter more than they should, from the median over the fleet: model errors show here."""
-        scores = [
-            self._searcher(name, first, usual).scan().score for name, arm in self.arms.items() if arm.used.sum() > 2
-        ]
-        if len(scores) < SCATTER_ARMS:
-            return np.ones(len(self.watched))
-        pooled = np.concatenate(scores)
-        return np.array([max(1.0, _robust(column[column != 0.0])) for column in pooled.T])
+    def _changes(
+        self, name: str, first: FleetEstimate, usual: Usual, null: Null | None, limits: Array
+    ) -> Information | None:
+        """Find an arm's changes, none without a null to judge them by, and days that fit nothing.
 
-    def _changes(self, name: str, first: FleetEstimate, usual: Usual, scatter: Array) -> Information | None:
-        """Find an arm's changes; what its data say about it before them, None without any day that counts."""
+        Returns:
+            What its data say about it before the changes; None without any day that counts.
+        """
         arm = self.arms[name]
         if not arm.used.any():
             return None
         arm.changes = []
         for more in (True, True, False):
             searcher = self._searcher(name, first, usual)
-            limit = threshold_for(int(arm.used.sum()), self._tests, self.false_alarms)
-            searcher.search(limit, scatter, self._least(name))
-            if not more or not self._leave_out_misfits(arm, searcher):
+            if null is not None and len(searcher.shapes.names):
+                tests = self._tests(len(searcher.shapes.names))
+                chance = chance_of(self.rate, int(arm.used.sum()), tests)
+                searcher.search(limit(chance), null.spread(chance), self._least(name))
+            if not more or not self._leave_out_misfits(arm, searcher, limits):
                 break
         days, arm.scale = searcher.history.days, searcher.scale
         payloads = searcher.payloads()
@@ -294,22 +315,28 @@ class Surveyor:
         ]
         return np.array(least)
 
-    def _leave_out_misfits(self, arm: ArmSurvey, searcher: ArmChanges) -> bool:
+    def _misfits(self, searcher: ArmChanges) -> Array:
+        """Rms of each day's residuals over the noise, (days, joints)."""
+        values, history = searcher.fitted() + searcher.shift, searcher.history
+        whole = [np.concatenate([one, history.curve]) for one in values]
+        return np.array([misfit(day, one, history.noise) for day, one in zip(history.days, whole, strict=True)])
+
+    def _leave_out_misfits(self, arm: ArmSurvey, searcher: ArmChanges, limits: Array) -> bool:
         """Single days that nothing explains no longer count; True if there were some."""
         index = np.flatnonzero(arm.used)
-        values = searcher.fitted() + searcher.shift
-        bad = {}
-        for k, day in enumerate(searcher.history.days):
-            times = misfit(day, values[k], searcher.history.noise)
-            joint = int(np.argmax(times))
-            if times[joint] > MISFIT:
-                bad[k] = joint, float(times[joint])
+        times = self._misfits(searcher)
+        worst = np.argmax(times / limits, axis=1)
+        bad = {k: (int(j), float(times[k, j])) for k, j in enumerate(worst) if times[k, j] > limits[j]}
         many = len(bad) > len(index) // 2
         arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
         if not bad or many:
             return False
         arm.used[index[list(bad)]] = False
-        arm.misfits |= {searcher.history.days[k].date: one for k, one in bad.items()}
+        for k, (joint, size) in bad.items():
+            day = searcher.history.days[k]
+            said = said_exchanged(day, self._joints)
+            why = ("exchanged", said) if said else ("misfit", (joint,), size)
+            arm.excluded.append(ExcludedDay(day.date, *why))
         return True
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
@@ -341,11 +368,20 @@ class Surveyor:
             arm.changes[k] = replace(one, size=ratio * one.size, sigma=ratio * one.sigma)
 
     def _reversals(self) -> None:
-        days = {name: self.used(name).days for name, arm in self.arms.items() if arm.used.any()}
-        scatter = reversal_scatter(days)
-        for name in days:
-            limit = threshold_for(len(days[name]), self._tests, self.false_alarms)
-            self.arms[name].reversals = reversal_changes(days[name], scatter, limit)
+        """Find joints whose residuals at reversals have grown."""
+        found = {name: reversal_search(self.used(name).days) for name, arm in self.arms.items() if arm.used.sum() > 1}
+        scores = [one.scan().score for one in found.values()]
+        if not scores:
+            return
+        null = null_of(scores, [len(one.history.days) - 1 for one in found.values()])
+        for name, one in found.items():
+            days = one.history.days
+            chance = 2.0 * chance_of(self.rate, len(days), self._tests(len(one.shapes.names)))
+            one.search(limit(chance), null.spread(chance, 0.0), np.full(len(one.watched), LEAST_GROWTH))
+            for c in (change for change in one.changes if change.size > 0.0):
+                growth = float(np.expm1(c.size))
+                told = replace(c, size=growth, sigma=(1.0 + growth) * c.sigma, since=days[c.onset].date)
+                self.arms[name].reversals.append(told)
 
     def day_to_day(self, name: str, survey: Survey) -> Array:
         """Covariance of an arm's parameters from day to day, (parameters, parameters)."""
@@ -354,8 +390,18 @@ class Surveyor:
         return np.asarray(D @ D.T)
 
 
-def _robust(scores: Array) -> float:
-    return float(np.median(np.abs(scores)) / 0.6745) if len(scores) else 1.0
+def _fitting(times: Sequence[Array], chance: float) -> Array:
+    """How many times its noise a joint's residuals may be on a day, (joints,), so that a sound day rarely exceeds it.
+
+    Args:
+        times: what they are, (days, joints) of each arm; 0 where it is not known.
+        chance: that a sound day exceeds a limit.
+    """
+    sizes = np.concatenate(times)
+    middle = np.array([np.median(np.log(one[one > 0.0])) if one.any() else 0.0 for one in sizes.T])
+    far = [np.where(one > 0.0, np.log(np.where(one > 0.0, one, 1.0)) - middle, 0.0) for one in times]
+    null = null_of(far, [len(one) for one in times])
+    return np.asarray(np.clip(np.exp(middle + null.reach(chance) * null.scale), *MISFIT))
 
 
 def suspect(day: ArmDay) -> bool:
@@ -363,21 +409,28 @@ def suspect(day: ArmDay) -> bool:
     return any(one.code in SUSPECT and one.severity == "error" for one in day.findings)
 
 
-def wrong_torques(day: ArmDay, values: Array) -> list[tuple[str, int]]:
-    """Joints whose torque has the wrong sign or is dead on a day, seen from the parameters of the type.
+def wrong_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> list[ExcludedDay]:
+    """Torques that have the wrong sign, are dead or one another's on a day, seen from the parameters of the type.
 
-    The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself.
+    The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself. Torques are exchanged
+    where the log doctor says so and none of them is anything like what it should be.
     """
     assert day.factor is not None
-    found = []
+    found, unlike = [], set()
     for joint, columns in enumerate(day.factor.columns):
         if day.factor.counts[joint] < LEAST_ROWS:
             continue
         expected, cross, power = _squares(day.factor, joint, values[columns])
+        error, reversed_error = expected - 2.0 * cross + power, expected + 2.0 * cross + power
+        if error >= UNRELATED * (expected + power):
+            unlike.add(joint)
         if power < SILENT * expected:
-            found.append(("dead", joint))
-        elif expected + 2.0 * cross + power < REVERSED * (expected - 2.0 * cross + power):
-            found.append(("sign", joint))
+            found.append(ExcludedDay(day.date, "dead", (joint,)))
+        elif reversed_error < REVERSED * error:
+            found.append(ExcludedDay(day.date, "sign", (joint,)))
+    said = said_exchanged(day, joints)
+    if said and unlike.issuperset(said):
+        found = [ExcludedDay(day.date, "exchanged", said), *(one for one in found if one.joints[0] not in said)]
     return found
 
 
@@ -395,18 +448,6 @@ def said_exchanged(day: ArmDay, joints: Sequence[str]) -> tuple[int, ...]:
         if one.code == "swapped-joints" and one.severity == "error" and one.values.get("of") == "effort"
     }
     return tuple(index for index, joint in enumerate(joints) if joint in said)
-
-
-def exchanged_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> tuple[int, ...]:
-    """The same if the parameters of the type agree: none of these torques is anything like what it should be."""
-    assert day.factor is not None
-    said = said_exchanged(day, joints)
-    for joint in said:
-        expected, cross, power = _squares(day.factor, joint, values[day.factor.columns[joint]])
-        few = day.factor.counts[joint] < LEAST_ROWS
-        if few or expected - 2.0 * cross + power < UNRELATED * (expected + power):
-            return ()
-    return said
 
 
 def misfit(day: ArmDay, values: Array, noise: Array) -> Array:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from armid.fleet.changes import Change
 from armid.fleet.day import ALL, ArmDay, UnusedRecording
 from armid.fleet.result import WatchEntry, rounded
-from armid.fleet.survey import ArmSurvey, Survey, said_exchanged
+from armid.fleet.survey import ExcludedDay, Survey
 from armid.fleet.usual import PAYLOAD, Watched
 from armid.notes import note
 
@@ -28,7 +28,7 @@ REPORTED = {
 
 def ordered(entries: Sequence[WatchEntry]) -> list[WatchEntry]:
     """The most pressing first: what makes data wrong, then changes by how sure they are."""
-    return sorted(entries, key=lambda one: (ORDER.index(one.kind), -(one.score or 0.0), one.arm, one.since or ""))
+    return sorted(entries, key=lambda one: (ORDER.index(one.kind), -(one.score or 0.0), one.robot, one.since or ""))
 
 
 def entries_of(name: str, days: Sequence[ArmDay], survey: Survey, joints: Sequence[str]) -> list[WatchEntry]:
@@ -38,23 +38,20 @@ def entries_of(name: str, days: Sequence[ArmDay], survey: Survey, joints: Sequen
     arm = survey.arms.get(name)
     if arm is None:
         return entries
-    exchanged, unexplained = _misfits(arm, days, joints)
-    for (kind, joint), on in arm.wrong.items():
-        entries += [WatchEntry(name, kind, kind, *span, joint + 1) for span in runs(on, dates)]
-    for names, on in exchanged.items():
-        entries += [WatchEntry(name, "misfit", "exchanged", *s, values={"names": names}) for s in runs(on, dates)]
-    for since, until in runs(list(unexplained), dates):
-        last = dates[-1] if until is None else until
-        within = [one for date, one in unexplained.items() if since <= date <= last]
-        joint, times = max(within, key=lambda one: one[1])
-        values = {"days": 1 if last == since else len(within)}
-        entries.append(_misfit(name, "misfit", joint, times, since, until, values))
+    reasons: dict[tuple[Any, ...], list[ExcludedDay]] = {}
+    for one in arm.excluded:
+        reasons.setdefault((one.code, *(() if one.code == "misfit" else one.joints)), []).append(one)
+    for some in reasons.values():
+        for since, until in runs([one.date for one in some], dates):
+            within = [one for one in some if since <= one.date <= (until or dates[-1])]
+            entries.append(_excluded(name, within, since, until, joints))
     if arm.unfit is not None:  # its days count all the same, since none is better than the others
-        entries.append(_misfit(name, "unfit", *arm.unfit))
+        joint, times = arm.unfit
+        entries.append(WatchEntry(name, "misfit", "unfit", joint=joint + 1, size=rounded(times, 4), unit="1"))
     entries += change_entries(name, arm.changes, survey.watched, np.array(arm.dates)[arm.used].tolist())
-    for one in arm.reversals:
-        joint = one.watched + 1
-        entries.append(_entry(name, "reversal", "reversal", one, joint, f"reversal{joint}", "1"))
+    for change in arm.reversals:
+        joint = change.watched + 1
+        entries.append(_entry(name, "reversal", "reversal", change, joint, f"reversal{joint}", "1"))
     own = survey.estimate.arms.get(name)
     if own is not None and own.unusual:
         place = {one: i for i, one in enumerate(survey.estimate.names)}
@@ -69,28 +66,24 @@ def unused_days(name: str, days: Sequence[ArmDay], survey: Survey, joints: Seque
     arm = survey.arms.get(name)
     if arm is None:
         return found
-    exchanged, unexplained = _misfits(arm, days, joints)
-    whole = [(note(f"fleet.{kind}", joint=joint + 1), on) for (kind, joint), on in arm.wrong.items()]
-    whole += [(note("fleet.exchanged", names=names), on) for names, on in exchanged.items()]
-    whole += [(note("fleet.misfit", joint=joint + 1), [date]) for date, (joint, _) in unexplained.items()]
-    return found + [UnusedRecording(name, date, ALL, str(why)) for why, on in whole for date in on]
+    for one in arm.excluded:
+        why = note(f"fleet.{one.code}", joint=one.joints[0] + 1, names=[joints[j] for j in one.joints])
+        found.append(UnusedRecording(name, one.date, ALL, str(why)))
+    return found
 
 
-def _misfits(
-    arm: ArmSurvey, days: Sequence[ArmDay], joints: Sequence[str]
-) -> tuple[dict[tuple[str, ...], list[str]], dict[str, tuple[int, float]]]:
-    """Days whose torques are one another's, by joints; and days that nothing explains, which do not count either."""
-    exchanged = {tuple(joints[i] for i in some): list(on) for some, on in arm.exchanged.items()}
-    said = {day.date: tuple(joints[i] for i in said_exchanged(day, joints)) for day in days}
-    for date in arm.misfits:
-        if said.get(date):
-            exchanged.setdefault(said[date], []).append(date)
-    return exchanged, {date: one for date, one in arm.misfits.items() if not said.get(date)}
-
-
-def _misfit(arm: str, code: str, joint: int, times: float, *span: Any) -> WatchEntry:
-    since, until, values = span or (None, None, {})
-    return WatchEntry(arm, "misfit", code, since, until, joint + 1, size=rounded(times, 4), unit="1", values=values)
+def _excluded(
+    arm: str, some: Sequence[ExcludedDay], since: str, until: str | None, joints: Sequence[str]
+) -> WatchEntry:
+    """Days in a row that do not count for one reason."""
+    worst = max(some, key=lambda one: one.times or 0.0)
+    code, joint = worst.code, worst.joints[0] + 1
+    if code == "exchanged":
+        return WatchEntry(arm, "misfit", code, since, until, values={"names": [joints[j] for j in worst.joints]})
+    if worst.times is None:
+        return WatchEntry(arm, code, code, since, until, joint)
+    values = {"days": len(some)}
+    return WatchEntry(arm, code, code, since, until, joint, size=rounded(worst.times, 4), unit="1", values=values)
 
 
 def _entry(arm: str, kind: str, code: str, change: Change, *place: Any, **values: Any) -> WatchEntry:

@@ -91,6 +91,39 @@ def _same_file(robot: str, date: str, file: str, whole: bool) -> str:
     return f"is the same file as {robot} {date} {file}, {then}"
 
 
+PLAIN = "What needs no statistics is listed all the same: wrong signs, dead channels, bad recordings."
+
+
+def one_in(rate: float) -> str:
+    """A rate of false alarms as people say it."""
+    return f"one false alarm in {1.0 / rate:.0f} arm-days"
+
+
+def _promised(asked: float, threshold: float, freedom: float, scores: int, spread: float, **_: Any) -> str:
+    wide = f"; errors count {spread:.2g} times what noise and usual changes explain" if spread > 1.1 else ""
+    return (
+        f"At most {one_in(asked)}: {scores} independent scores of this fleet show tails no heavier than those of "
+        f"Student's t with {freedom:.3g} degrees of freedom{wide}. A change is reported from {threshold:.2g} "
+        "standard deviations."
+    )
+
+
+def _too_few(asked: float, scores: int, needed: int, **_: Any) -> str:
+    return (
+        f"At most {one_in(asked)} cannot be promised yet, so no change is reported: {scores} independent scores do not "
+        f"tell how far sound arms scatter, {needed} are needed; more days or more arms give them. {PLAIN}"
+    )
+
+
+def _heavy_tails(asked: float, freedom: float, spread: float, instead: float | None, **_: Any) -> str:
+    what = (
+        f"tails of its scores may be as heavy as Student's t with {freedom:.2g} degrees of freedom, so that errors "
+        f"count {spread:.2g} times what noise and usual changes explain"
+    )
+    could = f" At most {one_in(instead)} could be: --false-alarms {instead:g}." if instead else ""
+    return f"At most {one_in(asked)} cannot be promised on this fleet, so no change is reported: {what}.{could} {PLAIN}"
+
+
 #: By code; the codes with a hyphen are those of the log doctor.
 WORDS = {
     "step": _step,
@@ -117,5 +150,8 @@ WORDS = {
     "usually changes from day to day.",
     "left-out": "Days from {since} on are left out: {what} changed on that day.",
     "not-consistent": "No physically consistent fit: {error}.",
+    "promised": _promised,
+    "too-few-scores": _too_few,
+    "heavy-tails": _heavy_tails,
     "no-effect": "no {kind} faults are planted: they would have no effect",
 }

@@ -73,7 +73,7 @@ def plus_minus(value: float, half: float) -> str:
 
 def pretty(unit: str) -> str:
     """A unit with a raised exponent."""
-    return unit.replace("^2", "²").replace("^0.5", "½")
+    return unit.replace("^2", "²").replace("^3", "³").replace("^0.5", "½")
 
 
 def listed(words: Sequence[str]) -> str:

@@ -101,7 +101,7 @@ const Course = (() => {
     const rows = document.querySelectorAll("#watch tbody tr");
     Fleet.data.watch.forEach((one, i) => {
       const k = Fleet.watchedIndex.get(one.parameter);
-      const a = Fleet.index.get(one.arm);
+      const a = Fleet.index.get(one.robot);
       const place = rows[i]?.cells[3];
       if (!place || a === undefined) return;
       if (one.kind === "unusual") return among(place, a, Fleet.parameters.findIndex((p) => p.name === one.parameter));
@@ -113,7 +113,7 @@ const Course = (() => {
       const all = [...pairs.map(([, y]) => y), ...[quantiles[0], quantiles[4]].flatMap((row) => row.filter((_, d) => Fleet.on(d))), 0];
       const [low, high] = [Math.min(...all), Math.max(...all)];
       const room = 0.08 * (high - low || 1);
-      const panel = new Draw.Panel(place, { width: 118, height: 34, left: 1, right: 1, days: ends, range: [low - room, high + room], times: false, format: () => "", aria: `${one.arm}: ${watched[k].what} over time` });
+      const panel = new Draw.Panel(place, { width: 118, height: 34, left: 1, right: 1, days: ends, range: [low - room, high + room], times: false, format: () => "", aria: `${one.robot}: ${watched[k].what} over time` });
       panel.svg.querySelector(".grid").remove();
       panel.area(ordinals, quantiles[0], quantiles[4], "wide");
       panel.vertical(Fleet.ordinal(one.since), "since");

@@ -50,10 +50,10 @@ const Fleet = (() => {
   const reasons = new Map();
   const changed = watched.map(() => []);
   for (const one of data.watch) {
-    if (!reasons.has(one.arm)) reasons.set(one.arm, []);
-    reasons.get(one.arm).push(one);
+    if (!reasons.has(one.robot)) reasons.set(one.robot, []);
+    reasons.get(one.robot).push(one);
     const k = watchedIndex.get(one.parameter);
-    const a = index.get(one.arm);
+    const a = index.get(one.robot);
     if (k !== undefined && one.since && a !== undefined && !changed[k].includes(a)) changed[k].push(a);
   }
 

@@ -29,7 +29,7 @@ from armid.signals.repair import recurring
 _ROOTS = ("time-unit", "degrees", "dead-channel", "mostly-zero", "saturated", "position-missing", "effort-missing")
 
 
-def examine(log: Log, robot: Robot | None = None) -> Examination:
+def examine(log: Log, robot: Robot | None = None, *, dynamics: bool = True) -> Examination:
     """Look at a log as it was recorded, before anything is done to it.
 
     Checks build on each other: time first, then each channel on its own, then motion (period, transient, travel,
@@ -40,6 +40,7 @@ def examine(log: Log, robot: Robot | None = None) -> Examination:
     Args:
         log: any log, also a broken one.
         robot: the arm it was recorded on; needed for joints that are exchanged or reversed, delays and limits.
+        dynamics: whether effort is compared with the robot's model, which takes most of the time.
 
     Returns:
         Facts and findings, the worst first.
@@ -83,7 +84,7 @@ def examine(log: Log, robot: Robot | None = None) -> Examination:
     findings += examine_period(track, log.joints, travel.moving, repetition)
     findings = [finding for finding in findings if not _recurs(finding, log, clock, repetition)]
     if robot is not None and not _spoiled(findings):
-        wrong = list(examine_dynamics(log, robot, track, travel.far))
+        wrong = list(examine_dynamics(log, robot, track, travel.far)) if dynamics else []
         findings += wrong
         if not any(finding.severity == "error" for finding in wrong):
             scaled = {finding.joint for finding in wrong if finding.code == "effort-scale"}

@@ -1,0 +1,128 @@
+"""The torque model of a type of arm: what its arms have in common before any of them is estimated.
+
+The model is that of `armid identify`: base parameters, and friction of any smooth form as random effects. The type has
+a friction curve beyond viscous and Coulomb friction; an arm's own curve differs from it by a share of its size, which
+is a prior that stands beside the data as a few more rows. What is followed from day to day is what comes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from armid.arrays import Array, Indices
+from armid.dynamics.factor import CompactFactor
+from armid.estimation.fit import Fit
+from armid.estimation.linear import residual_squares
+from armid.robot.robot import Robot
+from armid.torque.friction.added import GAIN
+from armid.torque.friction.smooth import BELLS, EVEN, ODD, REST, prior_covariance
+from armid.torque.friction.term import FrictionTerm
+from armid.torque.model import TorqueModel, model_of
+
+CURVES = (ODD.name, EVEN.name, REST.name, GAIN.name)  # terms that make the curve
+DIFFERS = 0.3  # standard deviation of an arm's curve from the type's, as a share of its size
+EXPLAINED = 0.25  # squared residual over squared torque: 1 if they have nothing in common, 4 if a sign is wrong
+LEAST_SIZE = 1e-3  # of a curve [N m]
+
+
+@dataclass(frozen=True, eq=False)
+class TypeModel:
+    """What arms of one type have in common before any of them is estimated.
+
+    Attributes:
+        robot: description of the type.
+        terms: friction terms beyond the description's; those of the curve come last.
+        load_values: base parameters that make the load of load terms; None without such terms.
+        delay_s: by which torque lags motion, per joint.
+        curve: coefficients of the terms that make the curve, the last columns.
+        values: of all columns; None where they are not known.
+    """
+
+    robot: Robot
+    terms: tuple[FrictionTerm, ...]
+    load_values: dict[str, float] | None
+    delay_s: Array
+    curve: Array
+    values: Array | None = None
+
+    @classmethod
+    def of(cls, robot: Robot, fit: Fit | None) -> TypeModel:
+        """The type that a fit describes; without one, with the description's friction alone."""
+        if fit is None:
+            return cls(robot, (), None, np.zeros(robot.n_joints), np.zeros(0))
+        values = dict(zip(fit.columns, fit.values.tolist(), strict=True))
+        terms = sorted(fit.terms, key=lambda term: term.law in CURVES)
+        curve = [values[name] for term in terms if term.law in CURVES for name in term.names]
+        load = None if fit.load_values is None else dict(fit.load_values)
+        made = cls(robot, tuple(terms), load, fit.delay_s, np.array(curve))
+        return replace(made, values=np.array([values[name] for name in made.torque.names]))
+
+    @cached_property
+    def torque(self) -> TorqueModel:
+        """All columns."""
+        return TorqueModel(self.robot, terms=self.terms, load_values=self.load_values, model=model_of(self.robot))
+
+    @cached_property
+    def followed(self) -> TorqueModel:
+        """The columns before the curve: what arms are compared by."""
+        terms = [term for term in self.terms if term.law not in CURVES]
+        return TorqueModel(self.robot, terms=terms, load_values=self.load_values, model=model_of(self.robot))
+
+    def explains(self, factor: CompactFactor) -> bool:
+        """Whether the type's torque is that of all joints that have rows, but for what arms differ by."""
+        if self.values is None:
+            return False
+        error, power = (residual_squares(factor, one) for one in (self.values, np.zeros_like(self.values)))
+        return bool(np.all((error <= EXPLAINED * power) | (np.array(factor.counts) == 0)))
+
+    def without_curve(self, factor: CompactFactor, curve: Array) -> CompactFactor:
+        """The factor of the columns before the curve, its torque taken off."""
+        if not len(curve):
+            return factor
+        count, columns, matrices = len(factor.names) - len(curve), [], []
+        for seen, matrix in zip(factor.columns, factor.matrices, strict=True):
+            own = seen < count
+            torque = matrix[:, -1] - matrix[:, :-1][:, ~own] @ curve[seen[~own] - count]
+            matrices.append(_triangle(np.column_stack([matrix[:, :-1][:, own], torque])))
+            columns.append(seen[own])
+        return replace(factor, names=factor.names[:count], columns=tuple(columns), matrices=tuple(matrices))
+
+    def with_prior(self, factor: CompactFactor, weights: Array) -> CompactFactor:
+        """The factor and what the type says about the arm's curve, as rows beside the data's, which are weighted."""
+        first, matrices = len(factor.names) - len(self.curve), list(factor.matrices)
+        for joint, (places, root) in self._roots.items():
+            columns, scale = factor.columns[joint], 1.0 / np.sqrt(weights[joint])
+            rows = np.zeros((len(root), len(columns) + 1))
+            rows[:, np.searchsorted(columns, first + places)] = scale * root
+            rows[:, -1] = scale * root @ self.curve[places]
+            matrices[joint] = _triangle(np.vstack([matrices[joint], rows]))
+        return replace(factor, matrices=tuple(matrices))
+
+    @cached_property
+    def _roots(self) -> dict[int, tuple[Indices, Array]]:
+        """For each joint the places of its coefficients in the curve, and the root of their prior's precision."""
+        parts: dict[int, list[tuple[Indices, Array]]] = {}
+        place = 0
+        for term in (term for term in self.terms if term.law in CURVES):
+            places = np.arange(place, place + len(term.names))
+            place += len(term.names)
+            values, shape = self.curve[places], prior_covariance() if len(places) == BELLS else np.eye(len(places))
+            size = max(float(np.sqrt(values @ np.linalg.solve(shape, values) / len(values))), LEAST_SIZE)
+            root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (DIFFERS * size)
+            parts.setdefault(term.joint, []).append((places, root))
+        return {joint: _joined(some) for joint, some in parts.items()}
+
+
+def _joined(parts: Sequence[tuple[Indices, Array]]) -> tuple[Indices, Array]:
+    return np.concatenate([places for places, _ in parts]), block_diag(*(root for _, root in parts))
+
+
+def _triangle(matrix: Array) -> Array:
+    """Triangular factor, square whatever the number of rows."""
+    upper = np.asarray(np.linalg.qr(matrix, mode="r"))
+    return np.vstack([upper, np.zeros((max(0, matrix.shape[1] - len(upper)), matrix.shape[1]))])

@@ -1,0 +1,89 @@
+"""The type's torque model: its curve is taken off exactly, its prior counts as rows, it is learnt from first days."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import armid
+from armid.estimation.linear import residual_squares, solve
+from armid.estimation.problem import Problem
+from armid.fleet.description import load_fleet
+from armid.fleet.recording import dataset_of
+from armid.fleet.type_model import DIFFERS, TypeModel
+from armid.torque.friction.smooth import BELLS, prior_covariance
+from armid.torque.friction.term import FrictionTerm
+from tests.fleet.arms import EXAMPLES, log_of, rough_arm_file, true_parameters, write_fleet
+
+TERMS = tuple(FrictionTerm("smooth", joint, (0.1,)) for joint in range(4))
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A type with a friction curve on each joint, and the factor of an arm's recording."""
+    robot = armid.load_robot(EXAMPLES / "arm.yaml")
+    curve = np.random.default_rng(0).normal(size=BELLS * len(TERMS))
+    model = TypeModel(robot, TERMS, None, np.zeros(4), curve)
+    fleet = load_fleet(write_fleet(tmp_path_factory.mktemp("type"), 1, 1))
+    data = dataset_of(log_of(robot, true_parameters(robot.virtual), seconds=20.0), fleet)
+    problem = Problem(robot, data, terms=TERMS, slow_share=0.0, slow_floor=0.03)
+    return model, problem.factor(triangular=True)
+
+
+def test_without_curve_residuals_are_the_same(known):
+    """Squares of the residuals at any values are those of all columns with the curve's own."""
+    model, factor = known
+    rest = model.without_curve(factor, model.curve)
+    assert rest.names == model.followed.names
+    values = np.random.default_rng(1).normal(size=len(rest.names))
+    whole = np.concatenate([values, model.curve])
+    np.testing.assert_allclose(residual_squares(rest, values), residual_squares(factor, whole), rtol=1e-9)
+
+
+def test_prior_of_the_curve_counts_as_its_covariance_says(known):
+    """The solution minimises weighted residuals plus the distance from the type's curve, as a direct solve gives it."""
+    model, factor = known
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    found = solve(model.with_prior(factor, weights), weights).values
+    matrix, vector, _ = factor.normal_equations(weights)
+    first = len(model.followed.names)
+    for joint in range(4):
+        part = slice(first + BELLS * joint, first + BELLS * (joint + 1))
+        own, shape = model.curve[part.start - first : part.stop - first], prior_covariance()
+        size = own @ np.linalg.solve(shape, own) / BELLS
+        precision = np.linalg.inv((shape + 1e-9 * np.eye(BELLS)) * DIFFERS**2 * size)
+        matrix[part, part] += precision
+        vector[part] += precision @ own
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-5, atol=1e-6)
+
+
+def test_torque_of_the_type_is_told_from_torque_that_is_wrong(known):
+    """What the type explains needs no search for mistakes; a reversed torque does, and so does an unknown type."""
+    model, factor = known
+    found = solve(factor, np.ones(4), rank_tolerance=1e-9).values
+    assert replace(model, values=found).explains(factor)
+    assert not replace(model, values=-found).explains(factor)
+    assert not model.explains(factor)
+
+
+@pytest.mark.prove
+def test_friction_is_learnt_from_the_first_days(tmp_path):
+    """Arms with Stribeck friction: the type has a curve, residuals are those of the noise, and a new run keeps it."""
+    from armid.fleet.identify import identify_fleet
+    from armid.fleet.simulate import simulate_fleet, virtual_fleet
+
+    fleet = virtual_fleet(armid.load_robot(rough_arm_file(tmp_path)), robots=8, days=3, seed=5)
+    file = simulate_fleet(fleet, tmp_path / "hall")
+    learnt = identify_fleet(load_fleet(file), tmp_path / "learnt")
+    before = (tmp_path / "learnt" / "type.json").read_bytes()
+    assert any(term.law == "smooth" for term in armid.load_fit(tmp_path / "learnt" / "type.json").terms)
+    assert identify_fleet(load_fleet(file), tmp_path / "learnt").counts.kept == 24
+    assert (tmp_path / "learnt" / "type.json").read_bytes() == before
+    file.write_text(file.read_text() + "friction: linear\n")
+    linear = identify_fleet(load_fleet(file), tmp_path / "linear")
+    noise = [np.mean([arm.noise for arm in one.arms], axis=0) for one in (learnt, linear)]
+    assert np.all(noise[0] < noise[1])
+    for arm in learnt.arms:
+        fit = armid.load_fit(tmp_path / "learnt" / arm.fit)
+        assert np.all(fit.residual_rms < 1.5 * arm.noise)
+        assert np.abs(fit.values).max() < 100.0
