@@ -400,7 +400,8 @@ def _fitting(times: Sequence[Array], chance: float) -> Array:
     sizes = np.concatenate(times)
     middle = np.array([np.median(np.log(one[one > 0.0])) if one.any() else 0.0 for one in sizes.T])
     far = [np.where(one > 0.0, np.log(np.where(one > 0.0, one, 1.0)) - middle, 0.0) for one in times]
-    null = null_of(far, [len(one) for one in times])
+    sound = [one for one in far if np.all(np.median(one, axis=0) < np.log(MISFIT[0]))] or far  # not unfit as a whole
+    null = null_of(sound, [len(one) for one in sound])
     return np.asarray(np.clip(np.exp(middle + null.reach(chance) * null.scale), *MISFIT))
 
 

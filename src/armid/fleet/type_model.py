@@ -19,9 +19,8 @@ from armid.dynamics.factor import CompactFactor
 from armid.estimation.fit import Fit
 from armid.estimation.linear import residual_squares
 from armid.robot.robot import Robot
-from armid.torque.friction.added import GAIN
 from armid.torque.friction.smooth import BELLS, EVEN, ODD, REST, prior_covariance
-from armid.torque.friction.term import FrictionTerm
+from armid.torque.friction.term import GAIN, FrictionTerm
 from armid.torque.model import TorqueModel, model_of
 
 CURVES = (ODD.name, EVEN.name, REST.name, GAIN.name)  # terms that make the curve
@@ -111,8 +110,9 @@ class TypeModel:
         for term in (term for term in self.terms if term.law in CURVES):
             places = np.arange(place, place + len(term.names))
             place += len(term.names)
-            values, shape = self.curve[places], prior_covariance() if len(places) == BELLS else np.eye(len(places))
-            size = max(float(np.sqrt(values @ np.linalg.solve(shape, values) / len(values))), LEAST_SIZE)
+            count = len(places)
+            values, shape = self.curve[places], prior_covariance(count) if count >= BELLS else np.eye(count)
+            size = max(float(np.sqrt(values @ np.linalg.solve(shape, values) / count)), LEAST_SIZE)
             root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (DIFFERS * size)
             parts.setdefault(term.joint, []).append((places, root))
         return {joint: _joined(some) for joint, some in parts.items()}
