@@ -104,17 +104,17 @@ def numbers(result):
 
 
 def test_workers_change_nothing(home, tmp_path):
-    """Worker processes give the numbers of a single process."""
-    same_from_workers(home[0], (6,), tmp_path, f"friction: {known_type()}\n")
+    """A worker process gives the numbers of a single process."""
+    same_from_workers(home[0], (6,), tmp_path, 1, f"friction: {known_type()}\n")
 
 
 @pytest.mark.prove
 def test_workers_change_nothing_where_friction_is_learnt(home, tmp_path):
     """The same of three arms, with the type of arm learnt from the logs."""
-    same_from_workers(home[0], (4, 5, 6), tmp_path, "")
+    same_from_workers(home[0], (4, 5, 6), tmp_path, 2, "")
 
 
-def same_from_workers(folder, arms, tmp_path, friction):
+def same_from_workers(folder, arms, tmp_path, workers, friction):
     small = tmp_path / "fleet.yaml"
     for number in arms:
         source = folder / "logs" / f"robot=arm{number:03d}"
@@ -122,7 +122,7 @@ def same_from_workers(folder, arms, tmp_path, friction):
     arm_file(tmp_path)
     small.write_text(f"robot: arm.yaml\nlogs: logs\n{friction}")
     alone = identify_fleet(load_fleet(small), tmp_path / "alone")
-    two = identify_fleet(load_fleet(small), tmp_path / "two", workers=2)
+    two = identify_fleet(load_fleet(small), tmp_path / "two", workers=workers)
     assert two.watch == alone.watch
     for name, values in numbers(alone).items():
         np.testing.assert_allclose(numbers(two)[name], values, rtol=1e-10)
