@@ -55,7 +55,7 @@ class CompactFactor:
             raise DataShapeError("compact factors of different parameters, robots or kinds cannot be added")
         pairs = zip(self.matrices, other.matrices, strict=True)
         if self.triangular:
-            matrices = tuple(_triangle(np.vstack(pair)) for pair in pairs)
+            matrices = tuple(triangle(np.vstack(pair)) for pair in pairs)
         else:
             matrices = tuple(mine + theirs for mine, theirs in pairs)
         counts = tuple(mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True))
@@ -171,7 +171,7 @@ def _triangles(
                 stacked = np.column_stack([regressor[:, j, seen], tau[rows, j]])
                 if len(use):
                     stacked = stacked[use[rows, j] > 0]
-                triangles[j] = _triangle(np.vstack([triangles[j], stacked]))
+                triangles[j] = triangle(np.vstack([triangles[j], stacked]))
     return tuple(triangles)
 
 
@@ -181,7 +181,7 @@ def _first_bad(*arrays: Array) -> int:
     return int(np.argmax(bad))
 
 
-def _triangle(matrix: Array) -> Array:
+def triangle(matrix: Array) -> Array:
     """Triangular factor; short data are padded so that all factors of a joint have one shape."""
     upper = np.asarray(np.linalg.qr(matrix, mode="r"))
     missing = matrix.shape[1] - upper.shape[0]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from armid.arrays import Array, Indices
-from armid.dynamics.factor import CompactFactor
+from armid.dynamics.factor import CompactFactor, triangle
 from armid.estimation.fit import Fit
 from armid.estimation.linear import residual_squares
 from armid.robot.robot import Robot
@@ -87,7 +87,7 @@ class TypeModel:
         for seen, matrix in zip(factor.columns, factor.matrices, strict=True):
             own = seen < count
             torque = matrix[:, -1] - matrix[:, :-1][:, ~own] @ curve[seen[~own] - count]
-            matrices.append(_triangle(np.column_stack([matrix[:, :-1][:, own], torque])))
+            matrices.append(triangle(np.column_stack([matrix[:, :-1][:, own], torque])))
             columns.append(seen[own])
         return replace(factor, names=factor.names[:count], columns=tuple(columns), matrices=tuple(matrices))
 
@@ -99,7 +99,7 @@ class TypeModel:
             rows = np.zeros((len(root), len(columns) + 1))
             rows[:, np.searchsorted(columns, first + places)] = scale * root
             rows[:, -1] = scale * root @ self.curve[places]
-            matrices[joint] = _triangle(np.vstack([matrices[joint], rows]))
+            matrices[joint] = triangle(np.vstack([matrices[joint], rows]))
         return replace(factor, matrices=tuple(matrices))
 
     @cached_property
@@ -120,9 +120,3 @@ class TypeModel:
 
 def _joined(parts: Sequence[tuple[Indices, Array]]) -> tuple[Indices, Array]:
     return np.concatenate([places for places, _ in parts]), block_diag(*(root for _, root in parts))
-
-
-def _triangle(matrix: Array) -> Array:
-    """Triangular factor, square whatever the number of rows."""
-    upper = np.asarray(np.linalg.qr(matrix, mode="r"))
-    return np.vstack([upper, np.zeros((max(0, matrix.shape[1] - len(upper)), matrix.shape[1]))])
