@@ -132,11 +132,13 @@ def test_encrypted_workers_and_an_object_store(known, tmp_path, monkeypatch):
             store.pipe(f"hall/{path.relative_to(known[0].parent / 'logs')}", path.read_bytes())
         fleet = replace(with_logs(known, tmp_path, "s3://hall"), storage=storage)
         said = ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
-        settings = {"ca-file": str(certificate), "client": {"key": str(key), "cert": str(certificate)}}
-        with dask.config.set({"distributed.comm.tls": settings}), running(tmp_path, *map(str, said)) as address:
+        settings = {"ca-file": str(certificate), "client.key": str(key), "client.cert": str(certificate)}
+        settings = {f"distributed.comm.tls.{name}": value for name, value in settings.items()}
+        with dask.config.set(settings), running(tmp_path, *map(str, said)) as address:
             assert address.startswith("tls://")
             assert_same(known[1], identify_fleet(fleet, tmp_path / "result", scheduler=address), 1e-10)
-            with dask.config.set({"distributed.comm.tls": {}}), pytest.raises(ArmidError, match="cannot be reached"):
+            without = dict.fromkeys(settings)
+            with dask.config.set(without), pytest.raises(ArmidError, match=r"cannot be reached.*TLS configuration"):
                 identify_fleet(fleet, tmp_path / "other", scheduler=address)
     finally:
         server.stop()

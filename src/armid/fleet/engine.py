@@ -205,7 +205,7 @@ def _with_known(function: Callable[[Fleet, Item], Result], fleet: Fleet, key: st
 def _connected(client: Any, address: str) -> Iterator[Any]:
     try:
         made = client(address, timeout=CONNECT_S)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:  # the last without a certificate
         raise ArmidError(f"--scheduler {address}: cannot be reached ({error}); is it running?") from None
     with made:
         if not made.scheduler_info(n_workers=-1)["workers"]:
