@@ -64,7 +64,10 @@ YAML = {  # what the file holds, words that the message must contain
     "too few positions": (yaml("limits: {position: [[-1, 1]]}"), ["limits.position: has 1 entries for 2 joints"]),
     "too many velocities": (yaml("limits: {velocity: [1, 2, 3]}"), ["limits.velocity: has 3 entries for 2 joints"]),
     "zero gravity": (yaml("gravity: [0, 0, 0]"), ["gravity: has zero length", "`none`"]),
-    "singular coupling": (yaml("drives: {coupling_matrix: [[1, 2], [2, 4]]}"), ["drives.coupling_matrix: is singular"]),
+    "singular coupling": (
+        yaml("drives: {coupling_matrix: [[1, 2], [2, 4]]}"),
+        ["drives.coupling_matrix: is zero for a joint, or singular"],
+    ),
     "negative rotor": (yaml("drives: {rotor_inertia: [1, -1]}"), ["drives.rotor_inertia[2]: is negative"]),
     "rotor axis of zero length": (yaml("drives: {axis: [[0, 0, 1], [0, 0, 0]]}"), ["drives.axis[2]: has zero length"]),
     "section that is a list": (yaml("limits: [1]"), ["limits: must be a mapping"]),

@@ -90,5 +90,5 @@ def coupling_matrix(field: str, rows: Sequence[Sequence[float]], joints: int) ->
             raise FieldError(f"{field}[{index + 1}]", f"must be a list of {joints} numbers")
     matrix = np.array(rows, dtype=float)
     if np.any(np.diag(matrix) == 0.0) or np.linalg.cond(matrix) > 1e12:
-        raise FieldError(field, "is singular or has a zero on its diagonal; every motor must move its own joint")
+        raise FieldError(field, "is zero for a joint, or singular; every motor must move its own joint")
     return matrix
