@@ -25,6 +25,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 #: Languages a block may have: bash and python are run, yaml is parsed by the pages' own tests, text is only shown.
 LANGUAGES = {"bash", "python", "yaml", "text", "json", "toml", "c"}
+HOW = ("progress", "workers", "keep_on_interrupt")  # options that do not change a result
 NEGATIVE = ("armid audit pa10 --published",)  # commands whose verdict is meant to be negative
 
 
@@ -62,11 +63,9 @@ def remembering(function):
     def kept(robot, subject, **options):
         data = subject if isinstance(subject, list | tuple) else [subject]
         what = [fingerprint(one) if isinstance(one, Dataset) else repr(one) for one in data]
-        given = {name: value for name, value in options.items() if name != "progress"}
-        if not all(isinstance(value, str | int | float | None) for value in given.values()):
-            return function(robot, subject, **options)
-        key = (robot_digest(robot), *what, *sorted(given.items()))
-        if key not in results:
+        given = [(name, repr(value)) for name, value in sorted(options.items()) if name not in HOW]
+        key = (robot_digest(robot), *what, *given)
+        if key not in results or " at 0x" in repr(key):
             results[key] = function(robot, subject, **options)
         return results[key]
 

@@ -99,6 +99,14 @@ def test_channels_without_values():
     assert "position-missing" in codes(without, "error")
 
 
+def test_a_joint_without_effort_and_current_is_named_once():
+    """The current, of which the effort is made, is no second finding, also where a joint has neither."""
+    effort = swinging()["effort"] * np.array([1.0, np.nan])
+    log = swinging(effort=effort, current=effort / 11.0)
+    found = [finding for finding in examine(log).at_least("warning") if finding.code == "effort-missing"]
+    assert [finding.joint for finding in found] == ["b"]
+
+
 def test_infinite_values_are_told_like_missing_ones():
     effort = swinging()["effort"].copy()
     effort[100:110, 0] = np.inf

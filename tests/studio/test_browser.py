@@ -72,6 +72,7 @@ class Person:
             self.page.set_viewport_size({"width": width, "height": 900})
             self.page.wait_for_timeout(300)
             assert self.page.evaluate(BEYOND) == []
+            assert self.page.evaluate("document.documentElement.scrollWidth") <= width
             for frame in self.page.frames[1:]:
                 assert frame.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         self.page.set_viewport_size({"width": 1400, "height": 900})
@@ -160,7 +161,7 @@ def test_the_whole_way_on_a_virtual_arm(person, tmp_path):
     page.get_by_label("warm the arm up first").uncheck()
     person.press("Record")
     person.wait(title="recording")
-    page.frame_locator("iframe.view").get_by_text("training.parquet").wait_for()
+    page.frame_locator("iframe.view").get_by_role("heading", name="training.parquet").wait_for()
     person.fits()
     person.go("Model")
     person.press("Identify")
@@ -194,7 +195,8 @@ def test_real_logs_whose_recipe_is_wrong_at_first(person, data):
     page.get_by_label("effort of elbow_joint").wait_for()
     drop.set_input_files(data / "ur10e" / "ur-20_02_12-50sec_12harm.csv")
     page.get_by_label("ur-20_02_12-50sec_12harm.csv").wait_for()
-    person.pick("what was measured as effort", "current")
+    person.pick("measured effort", "current")
+    page.locator(".recipe tr").filter(has_text="wrist_3_joint").get_by_text("19", exact=True).wait_for()
     for label, wrong, right in (("position of elbow_joint", "5", "4"), ("current of elbow_joint", "17", "16")):
         person.pick(label, wrong)
         page.wait_for_timeout(1000)

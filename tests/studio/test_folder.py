@@ -105,6 +105,7 @@ def test_a_recipe_is_proposed_and_asks_what_cannot_be_told(studio):
     assert draft["columns"]["velocity"] == ["qd1", "qd2", "qd3"]
     assert draft["effort"] == "none"
     assert any(words.startswith(("effort", "columns.effort")) for words in asked["open"])
+    draft["columns"]["effort"] = [None, None, None]  # as the table shows it
     say_effort(draft, "joint torque", ["tau1", "tau2", "tau3"])
     studio.write_recipe(draft)
     assert np.array_equal(read_log(path, studio.settings.recipe)["effort"], table[:, 7:])

@@ -41,8 +41,7 @@ def _compare_with(page: Page, name: str) -> None:
 
 
 def _next_steps(page: Page, settings: Settings, check: Validation) -> None:
-    """What speaks against the model, and buttons for what may help."""
-    ui.label(check.in_words).classes("lead")
+    """Buttons for what may help against what counts against the model."""
     steps = remedies(settings, check)
     if not steps:
         return

@@ -42,8 +42,8 @@ def say_effort(draft: dict[str, Any], effort: str, likely: list[str] | None = No
     """Say what was measured as effort; its columns are kept under the name that they have then."""
     columns = draft["columns"]
     old, new = ("effort", "current") if effort == "current" else ("current", "effort")
-    known = columns.pop(old, None) or columns.pop(new, None) or likely
-    if effort != "none" and known:
+    places = (columns.pop(old, None), columns.pop(new, None), likely)
+    if effort != "none" and (known := next((place for place in places if place and any(place)), None)):
         columns[new] = known
     if effort != "current":
         draft.pop("current_gain", None)

@@ -166,7 +166,7 @@ def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
 
     with ui.element("div").classes("row"):
         _choice([_NONE, *names], str(columns.get("time", _NONE)), "time", partial(put, columns, "time"))
-        _choice(list(EFFORTS), draft["effort"], "what was measured as effort", measured)
+        _choice(list(EFFORTS), draft["effort"], "measured effort", measured)
         for channel in ("time", *(channel for channel in shown if channel in columns)):
             options = list(units_for(channel, "position"))
             _choice(options, units.get(channel, options[0]), f"unit of {channel}", partial(put, units, channel))

@@ -100,7 +100,7 @@ def serve(folder: Path, *, port: int = 0, browser: bool = True, tell: Callable[[
     logging.getLogger("nicegui").setLevel(logging.ERROR)
     ui.run(
         host=HOST, port=port, title="armid studio", dark=None, reload=False, show_welcome_message=False, favicon="🦾",
-        reconnect_timeout=60.0,
+        reconnect_timeout=60.0, uvicorn_logging_level="critical",  # a page that leaves while it loads is no error
         show=f"/?token={token}" if browser else False, language="en-US",
     )  # fmt: skip
 

@@ -111,10 +111,10 @@ def recorded(name: str, log: Log, report: Examination) -> Section:
     marked = {"limit": "where a finding begins"} if any(f.where.start_s is not None for f in report.findings) else {}
     figure = Figure(name, blocks, f"signals of {name}", {"measured": "as read with the recipe", **marked})
     rows = [
-        Row((Cell(f.severity), Cell(f.code, code=True), Cell(f.joint or "all"), Cell(f.what), Cell(f.advice)))
+        Row((Cell(f.code, code=True), Cell(f.joint or "all"), Cell(f.severity), Cell(f"{f.what} {f.advice}")))
         for f in report.findings
     ]
-    columns = [Column(word, words=True) for word in ("severity", "finding", "joint", "what", "advice")]
+    columns = [Column(word, words=True) for word in ("finding", "joint", "severity", "what, and what to do")]
     found = table(columns, rows, caption="what the log doctor found", fold=8, stacked=True) if rows else ""
     facts = report.facts
     rate = "" if facts.rate_hz is None else f" at {facts.rate_hz:.4g} Hz"
@@ -133,7 +133,7 @@ def _model(folder: Path) -> list[Section | None]:
 
 def _evidence(folder: Path) -> list[Section | None]:
     evidence = gather(folder)
-    return [make(evidence) for make in (torque, errors, residuals, conditioning, remarks)]
+    return [make(evidence) for make in (verdict, torque, errors, residuals, conditioning, remarks)]
 
 
 def _use(folder: Path) -> list[Section | None]:

@@ -132,8 +132,9 @@ def _without_copy(log: Log) -> Log:
     a, b = log["effort"][:1000], log["current"][:1000]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = a / b
+    ratio = ratio[:, np.isfinite(ratio).any(axis=0)]
     spread = np.nanpercentile(ratio, 90.0, axis=0) - np.nanpercentile(ratio, 10.0, axis=0)
-    copied = bool((spread < 1e-6 * np.abs(np.nanmedian(ratio, axis=0))).all())
+    copied = ratio.size > 0 and bool((spread < 1e-6 * np.abs(np.nanmedian(ratio, axis=0))).all())
     return log.with_channels({"current": None}) if copied else log
 
 
