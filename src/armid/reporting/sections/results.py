@@ -207,7 +207,7 @@ def exports(evidence: Evidence) -> Section | None:
         Column("proved with", words=True),
         Column("cannot hold", words=True),
     ]
-    body = table(columns, [_exports_row(entry) for entry in evidence.exports], caption="exported files")
+    body = table(columns, [_exports_row(entry) for entry in evidence.exports], caption="exported files", stacked=True)
     return Section("exports", "Exports", _exports_sentence(evidence.exports), body)
 
 
