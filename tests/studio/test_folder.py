@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from armid.errors import ArmidError
+from armid.reporting.evidence import load_mapping
 from armid.run.procedure import run_stages
 from armid.studio.folder import Studio, read_settings
-from armid.studio.recipes import load_asked, load_draft, propose, say_effort
+from armid.studio.recipes import load_draft, propose, say_effort
 from armid.studio.work import Work
 from tests.untrusted.names import names
 
@@ -100,7 +101,7 @@ def test_a_recipe_is_proposed_and_asks_what_cannot_be_told(studio):
     np.savetxt(path, table, delimiter=",", header="time,q1,q2,q3,qd1,qd2,qd3,tau1,tau2,tau3", comments="")
     studio.change(robot="ir361", log=(str(path),))
     studio.write_recipe(*propose(str(path), studio.robot()))
-    draft, asked = load_draft(studio.folder / "recipe.yaml"), load_asked(studio.folder / ".studio" / "asked.json")
+    draft, asked = load_draft(studio.folder / "recipe.yaml"), load_mapping(studio.folder / ".studio" / "asked.json")
     assert draft["columns"]["position"] == ["q1", "q2", "q3"]
     assert draft["columns"]["velocity"] == ["qd1", "qd2", "qd3"]
     assert draft["effort"] == "none"

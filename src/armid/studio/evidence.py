@@ -26,9 +26,8 @@ def show(page: Page) -> None:
         kept = ", ".join(name.rpartition("/")[2] for name in settings.validation) or "the last part of each log"
         ui.label(f"Compared with: {kept}. Drop another log of the same arm to compare with that, too.").classes("lead")
         page.upload("another log", lambda path: _compare_with(page, str(path)))
-    check = load_validation(studio.folder / "validation.json")
     if "validation" in studio.finished():
-        _next_steps(page, settings, check)
+        _next_steps(page, settings)
     page.view("audit")
 
 
@@ -40,9 +39,9 @@ def _compare_with(page: Page, name: str) -> None:
     page.refresh()
 
 
-def _next_steps(page: Page, settings: Settings, check: Validation) -> None:
+def _next_steps(page: Page, settings: Settings) -> None:
     """Buttons for what may help against what counts against the model."""
-    steps = remedies(settings, check)
+    steps = remedies(settings, load_validation(page.studio.folder / "validation.json"))
     if not steps:
         return
     ui.label("What to change next:")

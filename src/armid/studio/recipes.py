@@ -8,7 +8,6 @@ from typing import Any
 from armid.errors import ArmidError
 from armid.files import parse_yaml, read_text
 from armid.logs.guess import guess_recipe
-from armid.reporting.evidence import load_mapping
 from armid.robot import Robot
 
 CHANNELS = ("position", "velocity", "acceleration", "effort", "current", "temperature", "command")
@@ -62,8 +61,3 @@ def load_draft(path: Path) -> dict[str, Any] | None:
         return None
     lists = [place for name, place in columns.items() if name != "time"]
     return data if all(isinstance(place, list) and len(place) == len(joints) for place in lists) else None
-
-
-def load_asked(path: Path) -> dict[str, Any]:
-    """What the page has noted of `propose`; nothing where it has not."""
-    return load_mapping(path) if path.is_file() else {}

@@ -14,10 +14,11 @@ from armid.escaping import lines
 from armid.logs.files import column_names, open_log
 from armid.logs.log import EFFORTS
 from armid.logs.table import units_for
+from armid.reporting.evidence import load_mapping
 from armid.run.settings import Settings
 from armid.studio.folder import ASKED, PREVIEW, RECIPE, VIEWS
 from armid.studio.page import Page, heading
-from armid.studio.recipes import CHANNELS, load_asked, load_draft, propose, say_effort
+from armid.studio.recipes import CHANNELS, load_draft, propose, say_effort
 from armid.studio.views import preview, write_view
 
 _NONE = "–"
@@ -143,7 +144,8 @@ def _assign(page: Page, name: str, role: str) -> None:
 def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
     """The recipe as a table: a row for each joint, a column for each channel."""
     ui.label("What the columns mean. Correct what is wrong; the signals below follow.").classes("lead")
-    asked = load_asked(page.studio.folder / ASKED)
+    noted = page.studio.folder / ASKED
+    asked = load_mapping(noted) if noted.is_file() else {}
     if questions := asked.get("open"):
         words = "\n".join(f"• {lines(str(one))}" for one in questions)
         ui.label(f"armid cannot tell, so look at it:\n{words}").classes("asked")

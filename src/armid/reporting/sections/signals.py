@@ -47,18 +47,14 @@ def _kept_words(log: Log, data: Dataset) -> str:
     source = Path(log.info.source).name or "the log"
     if is_period(data):
         kept = kept_harmonics(data)[1:].sum(axis=0)
-        base = data.rate_hz / len(data.q)
+        base, low, high = data.rate_hz / len(data.q), int(kept.min()), int(kept.max())
+        count = f"{low}" if low == high else f"{low} to {high}"
         return (
-            f"{data.periods} periods of {source} were averaged, and {_range(kept)} harmonics of {exact(base)} Hz per "
+            f"{data.periods} periods of {source} were averaged, and {count} harmonics of {exact(base)} Hz per "
             "joint hold motion above the noise"
         )
     cutoff = _cutoff(data)
     return f"{source} was low-passed at {exact(cutoff)} Hz" if cutoff else f"{source} holds {len(log)} samples"
-
-
-def _range(counts: Array) -> str:
-    low, high = int(counts.min()), int(counts.max())
-    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _cutoff(data: Dataset) -> float | None:
