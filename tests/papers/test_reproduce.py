@@ -230,7 +230,7 @@ def test_seeds_side_by_side(calls, tmp_path):
     assert (error.ours, error.held, error.note) == ("2.5 (0.5 … 4.5)", 0.5, "worse: why")
     assert (slope.ours, slope.held) == ("2", 0.0)
     page = runner.seeds_page([first, second])
-    assert "| worse | error | 1.0 N m | 2.5 (0.5 … 4.5) | 50% | worse: why |" in page
+    assert "| worse | error | 1 N m | 2.5 (0.5 … 4.5) | 50% | worse: why |" in page
     assert "| rx60 | 1.5 (1 … 2) | 0.5 (0 … 1) | 0 | 0 | 0 | 0 |" in page
 
 

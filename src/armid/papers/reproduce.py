@@ -141,7 +141,8 @@ def seeds_page(results: Sequence[Reproduction]) -> str:
         for one in (one for one in over_seeds(results) if one.first.paper == paper):
             row, held = one.first, one.held
             if row.verdict not in ("no number", "recovered") or held < 1.0:
-                said = "–" if row.published is None else f"{row.published} {row.unit}".strip()
+                said = row.published if isinstance(row.published, str) else f"{row.published or 0.0:.4g} {row.unit}"
+                said = "–" if row.published is None else said.strip()
                 state = row.verdict if held in (0.0, 1.0) else "worse" if held <= 0.5 else "holds mostly"
                 remark = one.note if held < 1.0 or row.verdict == "not comparable" else ""
                 cells = (state, row.quantity, said, one.ours, f"{held:.0%}", remark)
