@@ -83,6 +83,15 @@ def test_a_job_can_be_stopped(studio):
     assert not (studio.folder / "plan.json").exists()
 
 
+def test_a_drawing_gives_way(studio):
+    """Who asks for a step while a picture is being drawn is not refused."""
+    studio.change(robot="ir361")
+    studio.work.start("drawing", studio.folder, "view", names=[])
+    studio.carry_out("base parameters", "model")
+    _wait(studio.work)
+    assert (studio.work.title, studio.work.state) == ("base parameters", "done")
+
+
 def _wait(work):
     end = time.monotonic() + 60.0
     while work.running and time.monotonic() < end:

@@ -134,5 +134,7 @@ class Studio:
         self.change(recipe=str(self.folder / RECIPE))
 
     def carry_out(self, title: str, last: str | None, *views: str) -> None:
-        """Start the procedure up to a stage."""
+        """Start the procedure up to a stage; a picture that is being drawn gives way, it can be drawn again."""
+        if self.work.title == "drawing":
+            self.work.stop()
         self.work.start(title, self.folder, "stages", last=last, views=list(views))
