@@ -99,7 +99,7 @@ BAD = {  # options, words of the sentence
     "joints that are words": (["--joints", "one"], ["joint 'one' is not known"]),
     "harmonics that are words": (["--harmonics", "few"], ["--harmonics few: not whole numbers"]),
     "parameters": (["--parameters", "inertal"], ["did you mean 'inertial'?"]),
-    "starts": (["--starts", "0"], ["--starts 0"]),
+    "starts": (["--starts", "0"], ["starts is 0", "at least 1"]),
     "noise of two joints": (["--noise", "1", "2"], ["noise has 2 numbers; 3 are needed"]),
     "noise of nothing": (["--noise", "1", "2", "0"], ["noise is [1.0, 2.0, 0.0]", "positive and finite"]),
     "flat keep-out box": (["--keep-out", *"110120"], ["the keep-out box from", "is no box"]),

@@ -116,6 +116,7 @@ def test_makkar_shows_a_stribeck_effect_that_its_child_cannot():
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.1, 20.0), st.floats(0.1, 20.0), st.floats(20.0, 200.0), st.floats(3.0, 6.0), st.floats(0.5, 20.0))
 @example(7.0, 0.25, 80.0, 3.0, 1.0)  # a narrow minimum, between the cells of a coarse grid
+@example(12.0, 0.125, 108.0, 3.0, 1.0)  # a narrower one
 def test_exact_hyperbolic_points_are_met_exactly(g1, g3, g2, g4, g5):
     """Without noise the curve goes through every point, whatever the coefficients."""
     v = np.concatenate([np.linspace(0.01, 0.55, 18), -np.linspace(0.01, 0.55, 18)])

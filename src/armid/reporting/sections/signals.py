@@ -36,7 +36,7 @@ def signals(evidence: Evidence) -> Section:
         parts = [_spectra(log, data)]
     words.append(_delay_words(fit))
     parts.append(_steps(fit))
-    if joints := checked((evidence.warmup or {}).get("joints", ()), tuple[WarmUpJoint, ...], "warmup.json"):
+    if joints := checked(evidence.warmup or {}, WarmUpEntries, "warmup.json").joints:
         words.append(_warmup_words(joints))
         parts += ["<h3>Warm-up</h3>", _warmup(joints)]
     sentence = "; ".join(words)
@@ -166,6 +166,13 @@ class WarmUpJoint:
     time_constant_s: float | None = None
     significant: bool = False
     fit: WarmUpCurve = field(default_factory=WarmUpCurve)
+
+
+@dataclass(frozen=True, eq=False)
+class WarmUpEntries:
+    """What a report reads of a warm-up's file."""
+
+    joints: tuple[WarmUpJoint, ...] = ()
 
 
 def _warmup(joints: Sequence[WarmUpJoint]) -> Figure:

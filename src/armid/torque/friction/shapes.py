@@ -11,7 +11,7 @@ from scipy.optimize import least_squares, minimize
 from armid.arrays import Array
 from armid.torque.friction.law import FrictionLaw, Range
 
-GRID = {1: 40, 2: 40, 3: 12}  # values tried for each shape, by how many shapes there are
+GRID = {1: 40, 2: 60, 3: 12}  # values tried for each shape, by how many shapes there are
 STARTS = 6  # local minima of the grid that are refined
 LEAST_RATIO = 2.0  # between exchangeable shapes
 
