@@ -131,7 +131,7 @@ def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
     if options.to is not None:
         from armid.excitation.export_plan import check_kinds
 
-        options.to = words(options.to)
+        options.to = words(options.to) or [""]
         check_kinds(options.to, robot.n_joints)
     if options.pictures is not None:
         options.pictures = options.pictures or str(Path(options.output).parent)

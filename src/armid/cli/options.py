@@ -210,9 +210,8 @@ def streams_from(options: argparse.Namespace) -> list[LogStream]:
 
 
 def words(given: Sequence[str] | None) -> list[str]:
-    """What an option lists with commas or blanks between; one empty word where it was given and lists nothing."""
-    found = [word.strip() for text in given or () for word in text.split(",") if word.strip()]
-    return found or [""] * bool(given)
+    """What an option lists with commas or blanks between."""
+    return [word.strip() for text in given or () for word in text.split(",") if word.strip()]
 
 
 def joints_from(robot: Robot, given: Sequence[str]) -> list[int]:
