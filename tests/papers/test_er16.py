@@ -103,12 +103,17 @@ def test_the_published_box_does_not_hold_the_arm(identified):
     assert swapped["fc2"] == published_box(robot, "table-2")["fv2"] == (-30.0, 30.0)
 
 
-def test_the_papers_own_settings_stand_beside(identified):
-    """Seven numbers of the colony are judged with more iterations; what 50 give is said."""
+def test_the_colony_is_judged_with_the_papers_own_settings(identified):
+    """Seven numbers of its 50 iterations; what more give is said. A worse one says why."""
     _, outcome = identified
     rows = [row for row in outcome.rows if row.quantity.startswith("bee colony")]
-    assert [row.verdict for row in rows] == ["better"] * 7
-    assert all("with the paper's 50 iterations" in row.note for row in rows)
+    assert len(rows) == 7
+    assert {row.verdict for row in rows} <= {"worse", "match", "better"}
+    short = outcome.data["searches"]["as published"]
+    chosen = int(np.argmin(short["objective"]))
+    assert [row.ours for row in rows[:3]] == pytest.approx(short["identification"][chosen])
+    assert all("stop on the way" in row.note for row in rows if row.verdict == "worse")
+    assert all("iterations" in row.note for row in rows)
 
 
 def test_new_excitation_is_better_conditioned_than_the_published(designed):
@@ -137,12 +142,12 @@ def test_condition_number_is_numpys(designed):
     assert outcome.data["beta_1"]["q0,a,b"]["condition"] == pytest.approx(scaled, rel=1e-6)
 
 
-def test_nothing_is_worse_and_errata_are_named(identified, designed):
+def test_only_the_colony_as_published_is_worse_and_errata_are_named(identified, designed):
     rows = [*identified[1].rows, *designed[1].rows]
     notes = " ".join(row.note for row in rows)
     for erratum in ("ER-1", "ER-2", "ER-3", "ER-4", "ER-5", "ER-10"):
         assert erratum in notes
-    assert not [row.quantity for row in rows if row.verdict == "worse"]
+    assert not [row.quantity for row in rows if row.verdict == "worse" and "colony as published" not in row.quantity]
 
 
 def test_pictures_and_statistics(identified, designed):

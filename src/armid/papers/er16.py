@@ -323,19 +323,16 @@ def _searches(
 
 
 def _compare_searches(bench: PaperBench, searches: Mapping[str, Searches], long_iterations: int) -> None:
-    """Correlations and objective of the colony with more iterations, beside those of the paper's 50."""
+    """Correlations and objective of the colony with the paper's 50 iterations, beside those of more."""
     paper, longer, short = vars(PRINTED.correlation), searches["long"], searches["as published"]
     chosen = int(short.objective.argmin())  # as anybody would, without a look at other data
     about = {"iterations": long_iterations, "seeds": len(longer.objective), "starts": len(short.objective)}
     for name, theirs in paper.items():
-        fifty = getattr(short, name)
-        beside = {"fifty": fifty[chosen], "low": fifty.min(axis=0), "high": fifty.max(axis=0)}
-        ours = getattr(longer, name).min(axis=0)
-        bench.by_joint("long", ours, published=theirs, data=name, **beside, **about)
-    fifty = short.objective
-    bench.compare(
-        "long_objective", longer.objective.max(), fifty=fifty[chosen], low=fifty.min(), high=fifty.max(), **about
-    )
+        found = getattr(short, name)
+        beside = {"longer": getattr(longer, name).min(axis=0), "low": found.min(axis=0), "high": found.max(axis=0)}
+        bench.by_joint("colony", found[chosen], published=theirs, data=name, **beside, **about)
+    found = short.objective
+    bench.compare("colony_objective", found[chosen], longer=longer.objective.max(), high=found.max(), **about)
     if "differential evolution" in searches:
         evolved = searches["differential evolution"]
         worst = {name: getattr(evolved, name).min(axis=0) for name in paper}
