@@ -11,8 +11,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 UV ?= $(shell command -v uv || echo $(BIN)/uv)
 LOCK_FLAGS ?=
 
+# Tests start many processes, each of which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := all
-.PHONY: all help install warm lint test coverage prove bench demo docs papers pictures lock wheel clean
+.PHONY: all help install warm lint style types test tests coverage prove bench demo docs papers pictures lock wheel clean
 
 all: install warm  ## Install into .venv and compile the kernels (plain `make`)
 
@@ -35,12 +38,19 @@ $(STAMP): requirements.lock pyproject.toml
 warm: install  ## Compile the numeric kernels into the cache, once
 	@$(BIN)/python -m armid.dynamics.warm
 
-lint: install  ## Check style, formatting and types
+lint: style types  ## Check style, formatting and types
+
+style: install
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+
+types: install
 	@$(BIN)/mypy
 
-test: install lint warm  ## Check everything: lint, then the tests
+test: install style warm  ## Check everything: lint and the tests
+	@$(MAKE) --no-print-directory -j2 types tests
+
+tests: install
 	@$(BIN)/python -m pytest
 
 coverage: install warm  ## Which lines the tests reach; fails below 85 %, page in build/coverage

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Each worker has a core of its own: threads of BLAS that wait for one another would take the other worker's.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels elsewhere: code compiled in a process may round otherwise than the same code from the cache.

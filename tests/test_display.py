@@ -6,6 +6,7 @@ import armid
 from armid.display import html_table
 from armid.dynamics.model import Model
 from armid.estimation import WeightedLeastSquares
+from armid.logs.log import Log, LogInfo
 from armid.validation import validate
 from tests.validation.arms import data_of, planar
 
@@ -19,9 +20,18 @@ def results(tmp_path):
     return robot, Model(robot), data, fit, validate(fit, data_of(robot, seed=2))
 
 
-def test_repr_fits_on_a_screen(results):
+@pytest.fixture
+def more(results, tmp_path):
+    """What follows from a fit: base parameters, its factor, a log, a prediction, an audit, an export, a report."""
+    robot, model, data, fit, check = results
+    log = Log(data.time, {"position": data.q, "effort": data.torque}, LogInfo(robot.joint_names, "joint torque"))
+    exported = armid.export(fit, ["python"], tmp_path / "out")
+    return model.base, fit.factor, log, armid.predict(fit, data), *armid.audit(fit), exported, armid.report(fit, check)
+
+
+def test_repr_fits_on_a_screen(results, more):
     """One line that names the kind and the robot; arrays are left to those who ask for them."""
-    for thing in (*results, armid.load_robot("pa10")):
+    for thing in (*results, *more, armid.load_robot("pa10")):
         text = repr(thing)
         assert text.startswith(type(thing).__name__)
         assert len(text) < 400

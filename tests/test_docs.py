@@ -14,18 +14,15 @@ import yaml
 
 import armid
 from armid.cli import main
-from armid.estimation.estimator import fingerprint
 from armid.robot.inertia import from_com
-from armid.robot.load import robot_digest
-from armid.signals.dataset import Dataset
 from armid.validation.result import load_validation
+from tests.remembering import remembered, shorter  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 #: Languages a block may have: bash and python are run, yaml is parsed by the pages' own tests, text is only shown.
 LANGUAGES = {"bash", "python", "yaml", "text", "json", "toml", "c"}
-HOW = ("progress", "workers", "keep_on_interrupt")  # options that do not change a result
 NEGATIVE = ("armid audit pa10 --published",)  # commands whose verdict is meant to be negative
 
 
@@ -41,35 +38,6 @@ def commands(code):
         words = shlex.split(line, comments=True)
         if words and words[0] == "armid":
             yield words[1:]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def remembered():
-    """What several pages ask for is computed once: the same design, the same fit of the same data."""
-    patch = pytest.MonkeyPatch()
-    for function in (armid.design, armid.identify):
-        kept = remembering(function)
-        for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "armid"]:
-            for name in [name for name, value in vars(module).items() if value is function]:
-                patch.setattr(module, name, kept)
-    yield
-    patch.undo()
-
-
-def remembering(function):
-    """The function with its results kept by what it was given; what only tells of progress makes no difference."""
-    results = {}
-
-    def kept(robot, subject, **options):
-        data = subject if isinstance(subject, list | tuple) else [subject]
-        what = [fingerprint(one) if isinstance(one, Dataset) else repr(one) for one in data]
-        given = [(name, repr(value)) for name, value in sorted(options.items()) if name not in HOW]
-        key = (robot_digest(robot), *what, *given)
-        if key not in results or " at 0x" in repr(key):
-            results[key] = function(robot, subject, **options)
-        return results[key]
-
-    return kept
 
 
 @pytest.fixture(scope="module")
@@ -175,9 +143,10 @@ def test_every_block_says_what_it_is(page):
     assert {found[2] for found in FENCE.finditer(page.read_text("utf-8"))} <= LANGUAGES
 
 
+@pytest.mark.parametrize("size", [shorter, pytest.param(str, marks=pytest.mark.prove, id="as printed")])
 @pytest.mark.parametrize("page", [p for p in DOCS if blocks(p, "bash", "python")], ids=lambda page: page.stem)
-def test_examples_run(page, desk, names_in_use, capsys):
-    """Commands and Python of a page, one after the other, as a reader would."""
+def test_examples_run(page, size, desk, names_in_use, capsys):
+    """Commands and Python of a page, one after the other, as a reader would; with short experiments, or as printed."""
     names = dict(names_in_use)
     if page.stem == "logs":
         controller_files(desk)
@@ -188,7 +157,8 @@ def test_examples_run(page, desk, names_in_use, capsys):
     if page.stem in ("your-own-arm", "real-robot"):
         ((_, recipe),) = blocks(page, "yaml")
         (desk / "recipe.yaml").write_text(recipe)
-    for language, code in blocks(page, "bash", "python"):
+    for language, printed in blocks(page, "bash", "python"):
+        code = size(printed)
         if language == "python":
             exec(compile(code, f"{page.name}", "exec"), names)
             continue

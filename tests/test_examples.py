@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -14,16 +13,30 @@ from nbclient import NotebookClient
 
 import armid
 from armid.excitation.polynomial import quintic
+from tests.remembering import remembered, shorter  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 LONGEST = 60  # lines
 
 
-def output_of(name):
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(params=[shorter, pytest.param(str, marks=pytest.mark.prove, id="as printed")])
+def size(request):
+    """Whether an example has a shorter experiment, or is run as printed."""
+    return request.param
+
+
+@pytest.fixture
+def output_of(size, capsys):
+    """What a script prints that is run as a program."""
+
+    def run(name):
+        path = EXAMPLES / name
+        code = compile(size(path.read_text("utf-8")), str(path), "exec")
+        exec(code, {"__name__": "__main__", "__file__": str(path)})
+        return capsys.readouterr().out
+
+    return run
 
 
 def test_there_are_five_scripts_and_all_are_short():
@@ -32,11 +45,11 @@ def test_there_are_five_scripts_and_all_are_short():
         assert len(script.read_text("utf-8").splitlines()) < LONGEST, script.name
 
 
-def test_library_robot():
+def test_library_robot(output_of):
     assert "ir361: good" in output_of("library_robot.py")
 
 
-def test_own_urdf_and_csv():
+def test_own_urdf_and_csv(output_of):
     """Better than the CAD values of the URDF, on every joint."""
     text = output_of("own_urdf_csv.py")
     assert "little_arm: good" in text
@@ -45,19 +58,19 @@ def test_own_urdf_and_csv():
     assert all(float(identified) < float(nominal) for identified, nominal in rows)
 
 
-def test_ros_bag():
+def test_ros_bag(output_of):
     text = output_of("ros_bag.py")
     assert re.search(r"36 of 36 parameters are determined|little_arm: \d+ parameters, mixed", text)
 
 
-def test_payload():
+def test_payload(output_of):
     text = output_of("payload.py")
     true, found = map(float, re.search(r"true mass ([\d.]+) kg, found ([\d.]+) kg", text).groups())
     assert abs(found - true) < 0.02 * true
     assert "little_arm: good" in text
 
 
-def test_computed_torque():
+def test_computed_torque(output_of):
     """The identified model tracks better than the URDF's, and better than no model."""
     text = output_of("computed_torque.py")
     pid, urdf, identified = (float(value) for value in re.findall(r"path +([\d.]+) mm", text))
@@ -65,17 +78,19 @@ def test_computed_torque():
     assert identified < pid / 5
 
 
-def executed(name, folder):
+def executed(name, folder, size=str):
     """A notebook after all its cells have run."""
     notebook = nbformat.read(EXAMPLES / name, as_version=4)
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    assert len(code.splitlines()) < LONGEST
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum(len(cell.source.splitlines()) for cell in cells) < LONGEST
+    for cell in cells:
+        cell.source = size(cell.source)
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
     return notebook
 
 
-def test_notebook(tmp_path):
-    assert "image/png" in executed("identify.ipynb", tmp_path).cells[-1].outputs[-1].data
+def test_notebook(tmp_path, size):
+    assert "image/png" in executed("identify.ipynb", tmp_path, size).cells[-1].outputs[-1].data
 
 
 @pytest.mark.prove

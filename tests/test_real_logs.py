@@ -33,14 +33,23 @@ TX40_SLOW = 0.01  # joints below this share of their own speed are left out: 0.0
 
 
 @cache
-def trained(data, name, friction):
-    """A robot, its training data and the fit of a method, made once."""
+def recorded(data, name, file):
+    """A log of a robot and the data it gives, made once."""
+    log = read_log(data / name / file, public_log(name).recipe)
+    return log, process(log, robot=armid.load_robot(public_log(name).robot_path(data)))
+
+
+@cache
+def trained(data, name, friction, file=None):
+    """A robot, its training data and the fit made of them once: by least squares, or as `identify` does by itself."""
     entry = public_log(name)
     robot = armid.load_robot(entry.robot_path(data))
-    files = [data / name / file for file in entry.of_use("train")]
-    sets = process(read_log(files if name == "tx40" else files[0], entry.recipe), robot=robot)
-    fit = {"linear": WeightedLeastSquares, "auto": MixedEffects}[friction]().fit(robot, sets)
-    return robot, sets, fit
+    files = entry.of_use("train")
+    if name == "tx40":
+        sets = process(read_log([data / name / one for one in files], entry.recipe), robot=robot)
+    else:
+        _, sets = recorded(data, name, file or files[0])
+    return robot, sets, identify(robot, sets) if friction == "auto" else WeightedLeastSquares().fit(robot, sets)
 
 
 @cache
@@ -52,7 +61,7 @@ def possible(data, name, friction):
 
 def nrms(fit, data, which):
     """NRMS moving [%] of a UR10e log against torque low-passed at 5 Hz."""
-    log = read_log(data / "ur10e" / UR10E_OTHER[which], "ur10e")
+    log, _ = recorded(data, "ur10e", UR10E_OTHER[which])
     check = validate(fit, log, low_pass_hz=5.0, nominal=False)
     return 100.0 * np.array([joint.nrms_moving for joint in check.joints])
 
@@ -104,17 +113,16 @@ def test_smooth_friction_is_not_worse_on_other_motion(data, name, train, others,
     all joints together are better there too, but a single joint may be worse, so that joints are judged one by one only
     where they are not faster than in training.
     """
-    entry = public_log(name)
-    robot = armid.load_robot(entry.robot_path(data))
-    sets = process(read_log(data / name / train, entry.recipe), robot=robot)
-    plain = WeightedLeastSquares().fit(robot, sets)
-    smooth = identify(robot, sets)
+    given = None if train == public_log(name).of_use("train")[0] else train
+    (_, sets, plain), (_, _, smooth) = (trained(data, name, kind, given) for kind in ("linear", "auto"))
+    consistent = consistent_fit(plain)
     for other in others:
-        log = read_log(data / name / other, entry.recipe)
-        speeds = (np.quantile(np.abs(one.qd), 0.99, axis=0) for one in (process(log, robot=robot), sets))
+        log, others_data = recorded(data, name, other)
+        speeds = (np.quantile(np.abs(one.qd), 0.99, axis=0) for one in (others_data, sets))
         inside = np.divide(*speeds) < 1.2
-        for linear, bar in ((plain, 1.001), (consistent_fit(plain), 1.0)):
-            ours, theirs = (validate(fit, log, low_pass_hz=low_pass_hz, nominal=False) for fit in (smooth, linear))
+        ours = validate(smooth, log, low_pass_hz=low_pass_hz, nominal=False)
+        for linear, bar in ((plain, 1.001), (consistent, 1.0)):
+            theirs = validate(linear, log, low_pass_hz=low_pass_hz, nominal=False)
             assert ours.relative_error <= bar * theirs.relative_error
             joints = np.array([a.nrms_moving / b.nrms_moving for a, b in zip(ours.joints, theirs.joints, strict=True)])
             assert np.all(joints[inside] < 1.1)
@@ -132,8 +140,7 @@ def test_ur10e_physically_possible(data, friction):
 
 def test_ur10e_default_of_the_command(data):
     """`armid identify` without options: smooth friction, a consistent arm, all linear bars kept."""
-    robot, sets, _ = trained(data, "ur10e", "linear")
-    fit = identify(robot, sets)
+    fit = trained(data, "ur10e", "auto")[2]
     assert fit.method == "mixed"
     assert links_are_possible(fit)
     for which, bar in UR10E_BARS.items():
@@ -241,7 +248,7 @@ def test_tx40_with_smooth_friction(data):
 def test_xmate7p(data, friction, bar):
     """69 parameters with linear friction; traj2 against torque low-passed at 4 Hz, and unfiltered."""
     fit = trained(data, "xmate7p", friction)[2]
-    check = validate(fit, read_log(data / "xmate7p" / "traj2.csv", "xmate7p"), low_pass_hz=4.0)
+    check = validate(fit, recorded(data, "xmate7p", "traj2.csv")[0], low_pass_hz=4.0)
     if friction == "linear":
         assert len(fit.names) == 69
     assert check.relative_error <= bar
@@ -250,9 +257,8 @@ def test_xmate7p(data, friction, bar):
 
 def test_xmate7p_default_of_the_command(data):
     """Smooth friction and a consistent arm keep the bar, and predict better than that of linear friction."""
-    robot, sets, _ = trained(data, "xmate7p", "linear")
-    other = read_log(data / "xmate7p" / "traj2.csv", "xmate7p")
-    fit = identify(robot, sets)
+    other, _ = recorded(data, "xmate7p", "traj2.csv")
+    fit = trained(data, "xmate7p", "auto")[2]
     assert links_are_possible(fit)
     check, linear = (validate(f, other, low_pass_hz=4.0) for f in (fit, possible(data, "xmate7p", "linear")))
     assert check.relative_error <= 0.025
@@ -269,8 +275,8 @@ def test_names_of_the_bars_are_those_of_the_registry(data):
 
 def test_the_page_names_joints_that_the_nominal_model_predicts_better(data):
     """UR10e: the errors' section names each of them, the verdict those better by 5 %; with a spoilt link it is all."""
-    entry, fit = public_log("ur10e"), trained(data, "ur10e", "auto")[2]
-    log = read_log(data / "ur10e" / UR10E_OTHER["50sec"], entry.recipe)
+    fit = trained(data, "ur10e", "auto")[2]
+    log, _ = recorded(data, "ur10e", UR10E_OTHER["50sec"])
     wrong = np.where([name.startswith("Izz1") for name in fit.names], 3.0 * fit.values, fit.values)
     for model in (fit, replace(fit, values=wrong)):
         check = validate(model, log)

@@ -6,14 +6,14 @@ global settings are touched, so that pictures look the same inside anybody's pro
 
 from __future__ import annotations
 
-import tempfile
 import textwrap
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armid.errors import ArmidError, MissingExtraError
+from armid.errors import MissingExtraError
+from armid.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,11 +146,7 @@ def log_scale(axis: Any) -> None:
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a picture, of the kind that the name ends in; the file is either complete or not there. Returns `path`."""
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            temporary = Path(folder) / path.name
-            figure.savefig(temporary, dpi=DPI)
-            temporary.replace(path)
-    except OSError as error:
-        raise ArmidError(f"{path}: cannot be written ({error.strerror})") from None
+    picture = BytesIO()
+    figure.savefig(picture, dpi=DPI, format=path.suffix.removeprefix(".") or None)
+    write_bytes(path, picture.getvalue())
     return path

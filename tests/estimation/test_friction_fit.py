@@ -11,6 +11,11 @@ from armid.estimation.single_joint.friction_fit import FrictionPoints, better_la
 from tests.estimation.tables import PA10, PA10_CURVES, pa10_truth, powerball_truth
 
 
+def joints(count, *few):
+    """Numbers of joints; all but a few are left to the long proofs."""
+    return [joint if joint in few else pytest.param(joint, marks=pytest.mark.prove) for joint in range(count)]
+
+
 def points(v, torque, error, seed=0, **more):
     y = torque + error * np.random.default_rng(seed).normal(size=len(v))
     return FrictionPoints("joint", v, y, error, np.full(len(v), 15.0), "test", **more)
@@ -50,7 +55,7 @@ def test_statistic_is_the_textbook_one():
     assert "is better than" in found.sentence()
 
 
-@pytest.mark.parametrize("joint", range(7))
+@pytest.mark.parametrize("joint", joints(7, 0, 5))
 def test_auto_finds_the_pa10_law_per_direction(joint):
     """All seven joints of Table II: law and asymmetry are recognised, the second exponential dropped on joint 6."""
     fit = fit_friction(pa10_points(joint))
@@ -63,7 +68,7 @@ def test_auto_finds_the_pa10_law_per_direction(joint):
     assert np.all(np.abs(fit.curve(v) - truth) < 4.0 * fit.standard_error(v))
 
 
-@pytest.mark.parametrize("joint", range(6))
+@pytest.mark.parametrize("joint", joints(6, 1, 4))
 def test_auto_finds_the_powerball_law(joint):
     """Joints of Table 2: the described law, both directions together."""
     fit = fit_friction(points(*powerball_truth(joint)), prefer="hyperbolic")

@@ -272,10 +272,10 @@ def test_friction_is_its_own_affair(frictionless):
 
 
 def test_coverage_small(tmp_path):
-    """Two arms, three draws each: far from the .3 to .7 of intervals that know nothing of friction's shape."""
+    """Two arms, two draws each: far from the .3 to .7 of intervals that know nothing of friction's shape."""
     arm = random_arm(5, tmp_path)
     for stand in (Stand(arm.robot, loop_hz=arm.loop_hz), Stand(armid.load_robot("ir361"))):
-        assert np.all(coverage(stand, 3) > 0.8)
+        assert np.all(coverage(stand, 2) > 0.8)
 
 
 @pytest.mark.prove
@@ -327,8 +327,8 @@ class Recordings:
 
 
 def test_samples_of_another_day_small():
-    """Two recordings of an arm tell how its friction drifts: samples of a third are inside, in two such cases."""
-    assert np.mean([Recordings(armid.load_robot("ir361"), 3, seed=seed).inside(2) for seed in range(2)]) > 0.85
+    """Two recordings of an arm tell how its friction drifts: samples of a third are inside."""
+    assert Recordings(armid.load_robot("ir361"), 3).inside(2) > 0.85
 
 
 @pytest.mark.prove

@@ -1,9 +1,6 @@
 """An estimator that is not part of armid: by decorator in a program, by entry point from the command line."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +8,7 @@ import pytest
 import armid
 from armid.estimation import Estimator, WeightedLeastSquares, estimators, load_fit
 from armid.estimation.linear import solve_problem
+from tests.plugins import armid_with_plugins, install
 from tests.validation.arms import data_of, planar, write_files
 
 PLUGIN = '''
@@ -67,30 +65,21 @@ def test_by_decorator(tmp_path, halved):
 
 def test_by_entry_point(tmp_path):
     """An installed package adds a method: identify, validate, export and report take it, --help and errors list it."""
-    place = tmp_path / "site" / "ridge-1.0.dist-info"
-    place.mkdir(parents=True)
-    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: ridge\nVersion: 1.0\n")
-    (place / "entry_points.txt").write_text("[armid.estimators]\nridge = armid_ridge:Ridge\n")
-    (tmp_path / "site" / "armid_ridge.py").write_text(PLUGIN)
+    install(tmp_path, "armid.estimators", "ridge = armid_ridge:Ridge", PLUGIN)
     write_files(tmp_path)
-    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
-
-    def call(*arguments):
-        command = [sys.executable, "-m", "armid", *arguments]
-        environment = {**os.environ, "PYTHONPATH": path}
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8")
-
-    words = call("identify", "--help").stdout
-    assert "ridge (Least squares with a little pull to zero.)" in " ".join(words.split())
-    result = call(
-        *("identify", "planar.yaml", "train.csv", "--method", "ridge", "--friction", "linear", "-o", "fit.json")
+    given = ("identify", "planar.yaml", "train.csv", "--method")
+    shown, refused, *done = armid_with_plugins(
+        tmp_path,
+        ("identify", "--help"),
+        (*given, "wrong"),
+        (*given, "ridge", "--friction", "linear", "-o", "fit.json"),
+        ("validate", "fit.json", "other.csv", "-o", "check.json", "--json"),
+        ("export", "fit.json", "--to", "python", "-o", "out"),
+        ("report", "fit.json", "-o", "page.html"),
     )
-    assert result.returncode == 0, result.stderr
+    assert "ridge (Least squares with a little pull to zero.)" in shown.words
+    assert "ridge" in refused.err
+    assert [one.code for one in done] == [0] * 4, done
     assert load_fit(tmp_path / "fit.json").method == "ridge"
-    result = call("validate", "fit.json", "other.csv", "-o", "check.json", "--json")
-    assert json.loads(result.stdout)["verdict"] == "good", result.stderr
-    for arguments in (("export", "fit.json", "--to", "python", "-o", "out"), ("report", "fit.json", "-o", "page.html")):
-        result = call(*arguments)
-        assert result.returncode == 0, result.stderr
+    assert json.loads(done[1].out)["verdict"] == "good"
     assert "ridge" in (tmp_path / "page.html").read_text("utf-8")
-    assert "ridge" in call("identify", "planar.yaml", "train.csv", "--method", "wrong").stderr

@@ -1,9 +1,6 @@
 """An exporter that is not part of armid: by decorator in a program, by entry point from the command line."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +8,7 @@ import pytest
 import armid
 from armid.exporting import Content, Exporter, Proof, exporters
 from tests.exporting.arms import library_fit, small_fit
+from tests.plugins import armid_with_plugins, install
 
 PLUGIN = '''
 import json
@@ -63,23 +61,18 @@ def test_by_decorator(tmp_path, table):
 
 def test_by_entry_point(home, tmp_path):
     """An installed package adds a format: `armid export` lists it among the valid names and writes it, unproved."""
-    place = tmp_path / "site" / "weights-1.0.dist-info"
-    place.mkdir(parents=True)
-    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: weights\nVersion: 1.0\n")
-    (place / "entry_points.txt").write_text("[armid.exporters]\nweights = armid_weights:Weights\n")
-    (tmp_path / "site" / "armid_weights.py").write_text(PLUGIN)
+    install(tmp_path, "armid.exporters", "weights = armid_weights:Weights", PLUGIN)
     fit = small_fit(home)
     fit.save(tmp_path / "fit.json")
-    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
-
-    def call(*arguments):
-        command = [sys.executable, "-m", "armid", "export", *arguments]
-        return subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True)
-
-    result = call("fit.json", "--to", "weights", "-o", "out")
-    assert result.returncode == 0, result.stderr
+    result, refused, shown = armid_with_plugins(
+        tmp_path,
+        ("export", "fit.json", "--to", "weights", "-o", "out"),
+        ("export", "fit.json", "--to", "wrong", "-o", "out"),
+        ("export", "--help"),
+    )
+    assert result.code == 0, result.err
     masses = [fit.standard_parameters[f"m{number}"] for number in range(1, 5)]
     assert json.loads((tmp_path / "out/weights.json").read_text()) == masses
-    assert b"Not proved" in result.stdout
-    assert b"weights" in call("fit.json", "--to", "wrong", "-o", "out").stderr
-    assert b"yaml, weights" in b" ".join(call("--help").stdout.split())
+    assert "Not proved" in result.out
+    assert "weights" in refused.err
+    assert "yaml, weights" in shown.words

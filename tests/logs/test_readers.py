@@ -1,9 +1,6 @@
 """A log reader that is not part of armid: by decorator in a program, by entry point from the command line."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ from armid.logs import READERS, LogError, Recipe, Table, read_log
 from armid.logs.table import formats
 from armid.robot import load_robot
 from tests.estimation.virtual_arms import excitation
+from tests.plugins import armid_with_plugins, install
 
 PLUGIN = '''
 import numpy as np
@@ -80,21 +78,13 @@ def test_by_decorator(tmp_path, log, hex_reader):
 
 def test_by_entry_point(tmp_path, log):
     """An installed package adds a format: `inspect` and `identify` read it as they read armid's own."""
-    place = tmp_path / "site" / "hex-1.0.dist-info"
-    place.mkdir(parents=True)
-    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: hex\nVersion: 1.0\n")
-    (place / "entry_points.txt").write_text("[armid.readers]\nhex = armid_hex:HexTable\n")
-    (tmp_path / "site" / "armid_hex.py").write_text(PLUGIN)
+    install(tmp_path, "armid.readers", "hex = armid_hex:HexTable", PLUGIN)
     write_hex(tmp_path / "a.hex", log)
-    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
-
-    def call(*arguments):
-        command = [sys.executable, "-m", "armid", *arguments]
-        environment = {**os.environ, "PYTHONPATH": path}
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-
-    seen = call("inspect", "a.hex", "--robot", "ir361", "--json")
-    assert json.loads(seen.stdout)["facts"]["rows"] == len(log)
-    done = call("identify", "ir361", "a.hex", "-o", "fit.json", "--friction", "linear", "--method", "wls", "--json")
-    assert done.returncode == 0, done.stderr
+    seen, done = armid_with_plugins(
+        tmp_path,
+        ("inspect", "a.hex", "--robot", "ir361", "--json"),
+        ("identify", "ir361", "a.hex", "-o", "fit.json", "--friction", "linear", "--method", "wls", "--json"),
+    )
+    assert json.loads(seen.out)["facts"]["rows"] == len(log)
+    assert done.code == 0, done.err
     assert (tmp_path / "fit.json").exists()

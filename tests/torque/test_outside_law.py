@@ -1,9 +1,6 @@
 """A friction law that is not part of armid goes through every command, from a program or an installed package."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ from armid.excitation import FourierSeries
 from armid.excitation.trajectory import save_trajectory
 from armid.registry import friction_laws
 from armid.torque.friction.law import FrictionLaw, bending_speed
+from tests.plugins import armid_with_plugins, install
 
 PLUGIN = """
 from armid.torque.friction.law import FrictionLaw, bending_speed
@@ -105,21 +103,8 @@ def test_from_description_to_report(files, law, capsys):
 
 def test_by_entry_point(files):
     """An installed package adds the law: help lists it, and a description may name it."""
-    place = files / "site" / "lorentz-1.0.dist-info"
-    place.mkdir(parents=True)
-    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: lorentz\nVersion: 1.0\n")
-    (place / "entry_points.txt").write_text("[armid.friction]\nlorentzian = armid_lorentz:LAW\n")
-    (files / "site" / "armid_lorentz.py").write_text(PLUGIN)
-    path = os.pathsep.join(filter(None, [str(files / "site"), os.environ.get("PYTHONPATH")]))
-
-    def call(*words):
-        done = subprocess.run(
-            [sys.executable, "-m", "armid", *words], cwd=files, env={**os.environ, "PYTHONPATH": path},
-            capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert "lorentzian" in call("friction", "--help")
-    assert "lorentzian" in call("identify", "--help")
-    assert "lorentzian" in call("robots", "planar.yaml")
+    install(files, "armid.friction", "lorentzian = armid_lorentz:LAW", PLUGIN)
+    commands = (("friction", "--help"), ("identify", "--help"), ("robots", "planar.yaml"))
+    for one in armid_with_plugins(files, *commands):
+        assert one.code == 0, one.err
+        assert "lorentzian" in one.out

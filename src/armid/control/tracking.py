@@ -12,6 +12,7 @@ import numpy as np
 from armid import theme
 from armid.arrays import Array
 from armid.control.controllers import Gains
+from armid.display import short
 from armid.experiment.drive import Timing
 from armid.figures import Block, Figure, Panel, line
 from armid.files import plain, write_result
@@ -189,6 +190,9 @@ class TrackingComparison:
     runs: tuple[Tracking, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        return short(self, f"{self.robot} along {self.path}", *(run.title for run in self.runs))
 
     def run(self, controller: str) -> Tracking:
         """The first run whose controller or title begins with `controller`."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armid.arrays import Array, Indices
+from armid.display import short
 from armid.dynamics.expressions import Group, readable_groups
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.parameters import FRICTION, INERTIAL, ROTOR, SPRING
@@ -59,6 +60,9 @@ class BaseParameters:
     no_effect: tuple[str, ...]
     weakest_kept: float
     strongest_absorbed: float
+
+    def __repr__(self) -> str:
+        return short(self, self.model.robot.name, f"{len(self.kept)} of {len(self.names)} parameters")
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armid.arrays import Array, Indices
+from armid.display import short
 from armid.dynamics import kernel
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
@@ -47,6 +48,9 @@ class CompactFactor:
         """Fill in the counts."""
         if not self.counts:
             object.__setattr__(self, "counts", (self.samples,) * len(self.matrices))
+
+    def __repr__(self) -> str:
+        return short(self, f"{len(self.matrices)} joints", f"{len(self.names)} parameters", f"{self.samples} samples")
 
     def __add__(self, other: CompactFactor) -> CompactFactor:
         """The factor of both data sets together."""

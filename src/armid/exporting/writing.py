@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armid._version import __version__
+from armid.display import short
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.escaping import comment, comments, markdown
@@ -92,6 +93,11 @@ class Export:
     refused: tuple[Refused, ...] = ()
     notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return short(
+            self, self.robot, *(file.file for file in self.files), *(f"not {one.file}" for one in self.refused)
+        )
 
     def summary(self) -> str:
         """For people; also the text of EXPORT.md."""

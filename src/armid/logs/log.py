@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.display import short
 from armid.errors import ArmidError, nearest
 
 CHANNELS = ("position", "velocity", "acceleration", "effort", "current", "temperature", "command")
@@ -136,6 +137,10 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self)} samples over {self.duration:.4g} s"
+        return short(self, self.info.source, f"{len(self.joints)} joints", rows, *self.channels)
 
     def __getitem__(self, channel: str) -> Array:
         """Values of a channel, (samples, joints)."""

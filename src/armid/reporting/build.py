@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from armid.display import short
 from armid.errors import ArmidError
 from armid.estimation.fit import Fit
 from armid.excitation.plan import Plan
@@ -38,6 +39,9 @@ class Report:
     subtitle: str
     sections: tuple[Section, ...]
     data: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return short(self, self.title, *(section.name for section in self.sections))
 
     def html(self) -> str:
         """The page, with everything inside."""

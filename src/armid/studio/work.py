@@ -59,6 +59,7 @@ class Work:
         """
         if self.running:
             raise ArmidError(f"{self.title} is still going on: wait for its end, or stop it")
+        self._process = None  # the end of an earlier job is not the end of this one
         self.title, self.state, self.text, self.error, self.share = title, "running", "starting", "", 0.0
         self.history.clear()
         command = [sys.executable, "-m", "armid.studio.work", str(folder), task, json.dumps(options)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import Array
+from armid.display import short
 from armid.dynamics.model import Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
@@ -65,9 +66,12 @@ class Audit:
         """For JSON."""
         return {**vars(self), "certificates": list(self.certificates), "nearest": dict(self.nearest)}
 
+    def __repr__(self) -> str:
+        return short(self, self.summary().splitlines()[0], *self.certificates)
+
     def summary(self) -> str:
         """For people."""
-        lines = [f"{self.title}: {'possible' if self.possible else 'impossible'}"]
+        lines = [f"{self.title}: {'' if self.possible else 'not '}physically consistent"]
         lines += [f"  - {words}" for words in self.certificates]
         if self.indefinite:
             lines.append(f"  - the mass matrix is not positive definite in {100.0 * self.indefinite:.3g} % of postures")
@@ -75,7 +79,7 @@ class Audit:
             torque = "" if self.distance_torque is None else f", {100.0 * self.distance_torque:.2g} % of the torque"
             printed = "" if self.distance_printed is None else f" ({100.0 * self.distance_printed:.2g} % as printed)"
             parameters = f"{100.0 * self.distance_parameters:.2g} % of the parameters{printed}"
-            lines.append(f"nearest possible set: {parameters} away{torque}")
+            lines.append(f"nearest consistent set: {parameters} away{torque}")
         return "\n".join(lines)
 
 

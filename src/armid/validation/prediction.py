@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from armid._version import __version__
 from armid.arrays import Array
+from armid.display import short
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, DataShapeError
 from armid.estimation.fit import Fit
@@ -70,6 +71,9 @@ class TorquePrediction:
     source: str = ""
     notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return short(self, self.source, f"{len(self.joints)} joints", self.summary().splitlines()[0])
 
     def columns(self) -> dict[str, Array]:
         """Named columns: time, then torque, its interval, that of a sample, and measured of each joint."""
