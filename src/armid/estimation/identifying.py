@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,8 @@ def _shaped(
                 def residuals(shape: Array, joint: _Joint = joint, rest: Array | float = rest) -> Array:
                     return np.array([_least_error(rest + joint.gram(shape))])
 
-                shapes[index] = search_shapes(law, joint.ranges, residuals, grid=GRID, starts=2)
+                every = partial(np.apply_along_axis, residuals, -1)
+                shapes[index] = search_shapes(law, joint.ranges, every, grid=GRID, starts=2)
                 grams[index] = joint.gram(shapes[index])
     return bare, tuple(FrictionTerm(name, k, tuple(shape.tolist())) for k, shape in enumerate(shapes))
 

@@ -132,12 +132,14 @@ def fit_curve(name: str, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None = 
     ranges = law.ranges(*reach)
 
     def solve(shapes: Array) -> tuple[Array, Array]:
-        """Linear coefficients and weighted residuals."""
-        columns = law.column_values(at, dict(zip(law.shapes, shapes, strict=True))) * weights[:, None]
-        size = np.linalg.norm(columns, axis=0)
+        """Linear coefficients (..., columns) and weighted residuals (..., points)."""
+        speeds = np.broadcast_to(at, (*shapes.shape[:-1], len(at)))
+        named = {name: shapes[..., k, None] for k, name in enumerate(law.shapes)}
+        columns = law.column_values(speeds, named) * weights[:, None]
+        size = np.linalg.norm(columns, axis=-2, keepdims=True)
         size = np.where(size > 0.0, size, 1.0)
-        found = np.linalg.lstsq(columns / size, values * weights, rcond=1e-9)[0] / size
-        return found, columns @ found - values * weights
+        found = np.linalg.pinv(columns / size, rcond=1e-9) @ (values * weights) / size[..., 0, :]
+        return found, np.einsum("...pc,...c->...p", columns, found) - values * weights
 
     shapes = search_shapes(law, ranges, lambda shapes: solve(shapes)[1])
     linear = solve(shapes)[0].tolist()

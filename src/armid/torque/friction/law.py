@@ -92,7 +92,7 @@ class FrictionLaw:
     def column_values(
         self,
         velocity: Array,
-        shapes: Mapping[str, float],
+        shapes: Mapping[str, float | Array],
         load: Array | None = None,
         weight: Array | None = None,
     ) -> Array:

@@ -29,7 +29,7 @@ def search_shapes(
     Args:
         law: whose shapes they are.
         ranges: of each, `FrictionLaw.ranges`.
-        residuals: of given shapes; one number alone is taken for the root of a sum of squares.
+        residuals: (..., rows) of given shapes (..., shapes); one row is taken for the root of a sum of squares.
         grid: values tried for each shape, by how many shapes there are; by default `GRID`.
         starts: how many minima of the grid are refined.
     """
@@ -39,21 +39,22 @@ def search_shapes(
     if law.ordered:  # search the first shape and its ratio to the second
         bounds[:, 1] = np.log(LEAST_RATIO), bounds[1, 0] - bounds[0, 0]
 
-    def at(u: Array) -> Array:
-        return residuals(np.exp([u[0], u[0] - u[1]]) if law.ordered else np.exp(u))
+    def shapes(u: Array) -> Array:
+        return np.exp(np.stack([u[..., 0], u[..., 0] - u[..., 1]], axis=-1) if law.ordered else u)
 
-    def cost(u: Array) -> float:
-        error = at(u)
-        return float(error @ error)
+    def at(u: Array) -> Array:
+        return residuals(shapes(u))
+
+    def cost(u: Array) -> Array:
+        return np.asarray((at(u) ** 2).sum(axis=-1))
 
     count = (grid or GRID).get(len(ranges), 6)
     axes = [np.linspace(low, high, count) for low, high in bounds.T]
-    costs = np.empty([count] * len(axes))
-    for index in np.ndindex(costs.shape):
-        costs[index] = cost(_cell(axes, index))
+    cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    costs = np.array([cost(part) for part in cells])
     best: tuple[float, Array] = (np.inf, np.zeros(0))
     for index in _local_minima(costs)[:starts]:
-        inside = np.clip(_cell(axes, index), bounds[0] + 1e-6, bounds[1] - 1e-6)
+        inside = np.clip(cells[index], bounds[0] + 1e-6, bounds[1] - 1e-6)
         if len(at(inside)) > 1:
             found = least_squares(at, inside, bounds=bounds, xtol=1e-10, ftol=1e-12)
             value = float(found.cost)
@@ -61,12 +62,7 @@ def search_shapes(
             found = minimize(cost, inside, bounds=bounds.T.tolist(), method="L-BFGS-B")
             value = float(found.fun)
         best = min(best, (value, found.x), key=lambda pair: pair[0])
-    u = best[1]
-    return np.exp([u[0], u[0] - u[1]]) if law.ordered else np.exp(u)
-
-
-def _cell(axes: list[Array], index: tuple[int, ...]) -> Array:
-    return np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
+    return shapes(best[1])
 
 
 def _local_minima(cost: Array) -> list[tuple[int, ...]]:
