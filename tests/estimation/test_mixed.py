@@ -327,8 +327,8 @@ class Recordings:
 
 
 def test_samples_of_another_day_small():
-    """Two recordings of an arm tell how its friction drifts: samples of a third are inside."""
-    assert Recordings(armid.load_robot("ir361"), 3).inside(2) > 0.85
+    """Two recordings of an arm tell how its friction drifts: samples of a third are inside, in two such cases."""
+    assert np.mean([Recordings(armid.load_robot("ir361"), 3, seed=seed).inside(2) for seed in range(2)]) > 0.85
 
 
 @pytest.mark.prove
