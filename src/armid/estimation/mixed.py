@@ -53,12 +53,14 @@ LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
 SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, "lag": 0.5}
 SIZES |= dict.fromkeys(LEVELS, 0.2)
-REST_SHARE, REST_SPEED = 0.25, 0.7  # what friction may do below the slowest data: share of its level, of that speed
+REST_SPEED = 0.7  # of the slowest data: from there down friction may do something else
+REST_SHARE = (0.05, 0.25)  # and differ by as much as it departs from linear, in shares of its level: least, most
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
 BELIEVED = 3.0  # observations that this assumption counts for where there are several
 FOUND = ("smooth", "smooth-even", "load", "gain")  # kinds of friction beyond linear
 FOLDS, CLEARLY = 5, 2.0  # of neighbouring rows, by which it is judged; minus twice the log likelihood that tells
+ALIKE = 0.8  # share of the variance of gains that is common to all joints
 VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
 USUAL_SPEED = 0.995  # quantile of a joint's speed that counts as its fastest
 MOST_LAGS, UNCORRELATED, MOST_CORRELATED = 400, 0.05, 30.0
@@ -164,8 +166,8 @@ class _Pass:
         Args:
             judge: whether to drop friction beyond linear where held-out data are predicted better without.
         """
-        labels = self.labels
-        change, folds = self._whitening(labels), self._grams()
+        labels, change = self._whitening(self.labels)
+        folds = self._grams()
         if judge and self._linear_is_better(folds, change, labels):
             self.problem = self.problem.with_terms([t for t in self.problem.torque_model.terms if t.law not in FOUND])
             self.slope = self.search = None
@@ -208,8 +210,11 @@ class _Pass:
         self.mean = np.concatenate([found.values, spread @ right[base:] - gain @ found.values])
         self.covariance = np.block([[own, -own @ gain.T], [-gain @ own, spread + gain @ own @ gain.T]])
 
-    def _whitening(self, labels: list[str]) -> Array:
-        """Matrix from independent coefficients of unit size to those of the columns."""
+    def _whitening(self, labels: list[str]) -> tuple[list[str], Array]:
+        """Kinds of independent coefficients of unit size, and the matrix from these to the coefficients of the columns.
+
+        Half of the variance of what joints take from the weight is common to all: drives of one arm are alike.
+        """
         result = np.eye(len(labels))
         k = labels.count("")
         for term in self.problem.torque_model.terms:
@@ -218,7 +223,12 @@ class _Pass:
                 root = np.linalg.cholesky(prior_covariance(count) + 1e-9 * np.eye(count))
                 result[k : k + count, k : k + count] = self.level[term.joint] * root
             k += count
-        return result
+        gains = np.array([kind == "gain" for kind in labels])
+        if gains.any():
+            result[gains] *= np.sqrt(1.0 - ALIKE)
+            result = np.column_stack([result, np.sqrt(ALIKE) * gains])
+            labels = [*labels, "gain"]
+        return labels, result
 
     def without_what_vanished(self) -> tuple[Problem, Indices, Array]:
         """The problem without kinds of terms that the data do not show, the places of its columns, and covariance.
@@ -230,7 +240,9 @@ class _Pass:
         places = np.array([k for k, kind in enumerate(kinds) if not kind or self._shows(kind)], dtype=np.int64)
         rubbing = np.flatnonzero(self.friction > 0.0)
         terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
-        spread = np.diag((REST_SHARE * self.friction[rubbing]) ** 2)
+        found = sum(self.components.groups.get(kind, 0.0) for kind in (ODD.name, EVEN.name))
+        share = np.clip(np.sqrt(found), *REST_SHARE)
+        spread = np.diag((share * self.friction[rubbing]) ** 2)
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
         return self.problem.with_terms(terms), places, covariance
 
