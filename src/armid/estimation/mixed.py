@@ -213,7 +213,7 @@ class _Pass:
     def _whitening(self, labels: list[str]) -> tuple[list[str], Array]:
         """Kinds of independent coefficients of unit size, and the matrix from these to the coefficients of the columns.
 
-        Half of the variance of what joints take from the weight is common to all: drives of one arm are alike.
+        Most of the variance of what joints take from the weight is common to all: drives of one arm are alike.
         """
         result = np.eye(len(labels))
         k = labels.count("")
