@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armid.papers.kr15 import table_3
-from armid.payload.body import described, possible_body, spread, undescribed
+from armid.payload.body import consistent_body, described, spread, undescribed
 from armid.robot.inertia import from_com, impossibility, pseudo_inertia
 from armid.robot.load import load_robot
 
@@ -34,7 +34,7 @@ def test_published_mean_becomes_possible():
     theirs = undescribed(table.mean)
     assert "triangle" in impossibility(theirs)
     information = np.diag(1.0 / np.maximum(np.abs(theirs), 0.01) ** 2 * 1e4)
-    ours = possible_body(theirs, information)
+    ours = consistent_body(theirs, information)
     assert impossibility(ours) is None
     assert np.linalg.eigvalsh(pseudo_inertia(ours))[0] > 0.0
     assert np.linalg.norm(ours - theirs) < 0.05 * np.linalg.norm(theirs)
@@ -53,7 +53,7 @@ def test_nearest_as_a_semidefinite_program_finds_it():
     cost = cvxpy.quad_form(x - wrong, cvxpy.psd_wrap(information))
     cvxpy.Problem(cvxpy.Minimize(cost), [body >> 0]).solve(solver="CLARABEL")
     least = float((x.value - wrong) @ information @ (x.value - wrong))
-    ours = possible_body(wrong, information)
+    ours = consistent_body(wrong, information)
     away = float((ours - wrong) @ information @ (ours - wrong))
     assert least > 1.0
     assert least * (1.0 - 1e-6) <= away <= 1.01 * least + 0.05
@@ -63,14 +63,14 @@ def test_a_possible_estimate_stays():
     """Where the data say something, the body moves by less than a thousandth of a standard deviation."""
     phi, _ = random_body(np.random.default_rng(0))
     sigma = 0.003 * np.abs(phi) + 1e-4
-    moved = possible_body(phi, np.diag(sigma**-2.0)) - phi
+    moved = consistent_body(phi, np.diag(sigma**-2.0)) - phi
     assert np.max(np.abs(moved) / sigma) < 0.05
 
 
 def test_what_data_leave_open_is_a_plausible_body():
     """Only the mass is known: the rest is that of a body of this mass and of ordinary size."""
     information = np.diag([1e6, *[1e-6] * 9])
-    body = possible_body(np.array([3.0, 0.0, 0.0, 0.0, -50.0, 0.0, 80.0, 0.0, 0.0, 7.0]), information)
+    body = consistent_body(np.array([3.0, 0.0, 0.0, 0.0, -50.0, 0.0, 80.0, 0.0, 0.0, 7.0]), information)
     mass, *centre = described(body)[:4]
     assert mass == pytest.approx(3.0, rel=1e-3)
     assert np.linalg.norm(centre) < 0.5

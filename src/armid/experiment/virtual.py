@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -257,9 +258,10 @@ class VirtualRobot:
         count = len(self.robot.springs)
         for spring, (k, free) in zip(self.robot.springs, self._truth.springs[:count], strict=True):
             # dU/dq of U = k (l - l0)^2 / 2 with l^2 = a^2 + b^2 - 2 a b cos(q - phi)
-            angle = q[spring.joint - 1] - spring.phi
-            length = np.sqrt(spring.a**2 + spring.b**2 - 2.0 * spring.a * spring.b * np.cos(angle))
-            out[spring.joint - 1] += k * (length - free) * spring.a * spring.b * np.sin(angle) / length
+            joint, a, b = spring.joint - 1, spring.a, spring.b
+            angle = float(q[joint]) - spring.phi
+            length = math.sqrt(a**2 + b**2 - 2.0 * a * b * math.cos(angle))
+            out[joint] += float(k) * (length - float(free)) * a * b * math.sin(angle) / length
         for linear, (k, rest) in zip(self.robot.linear_springs, self._truth.springs[count:], strict=True):
             out += k * (linear.ratios @ q - rest) * linear.ratios
         for table in self.robot.counterbalances:

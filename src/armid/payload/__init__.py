@@ -1,8 +1,8 @@
 """What the arm carries: mass, centre of mass and inertia of a payload, from a minute of motion."""
 
 from armid.payload.body import QUANTITIES as QUANTITIES
+from armid.payload.body import consistent_body as consistent_body
 from armid.payload.body import load_reference as load_reference
-from armid.payload.body import possible_body as possible_body
 from armid.payload.estimate import PayloadEstimate as PayloadEstimate
 from armid.payload.estimate import Requirement as Requirement
 from armid.payload.estimate import load_payload as load_payload

@@ -19,7 +19,7 @@ from armid.robot.description import DescriptionSection, Tensor
 from armid.robot.inertia import INERTIAL_NAMES, from_com, impossibility, pseudo_inertia, to_com
 from armid.robot.quantities import Number, Vector
 
-BELIEF = 1.0 / 30.0**2  # weight of the plausible body, believed to 3000 % as the arm's links are in `feasible`
+PRIOR_WEIGHT = 1.0 / 30.0**2  # weight of the plausible body, known to 3000 % as the links are in `feasible`
 TYPICAL_RADIUS_M = 0.1  # of gyration, of that body
 LEAST_MASS_KG = 0.01
 STEPS = 100  # of Newton's method, at most
@@ -33,7 +33,7 @@ _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _SLOPES = np.array([pseudo_inertia(unit) for unit in np.eye(len(INERTIAL_NAMES))])
 
 
-def possible_body(estimate: Array, information: Array) -> Array:
+def consistent_body(estimate: Array, information: Array) -> Array:
     """The ten physically consistent parameters nearest to an estimate in the metric of its information.
 
     Minimises (x - estimate)' information (x - estimate) / 2 + w (trace(P0^-1 P) - log det P), with P the pseudo-inertia
@@ -44,13 +44,13 @@ def possible_body(estimate: Array, information: Array) -> Array:
     start = plausible_body(estimate)
     pull = np.tensordot(_SLOPES, np.linalg.inv(pseudo_inertia(start)), axes=2)
     away = start - estimate
-    weight = max(BELIEF, float(away @ information @ away))
+    weight = max(PRIOR_WEIGHT, float(away @ information @ away))
     x = start
     while True:  # the weight falls step by step, so that Newton's method never meets the edge unprepared
         x = _minimum(x, estimate, information, pull, weight)
-        if weight <= BELIEF:
+        if weight <= PRIOR_WEIGHT:
             return x
-        weight = max(BELIEF, weight / 10.0)
+        weight = max(PRIOR_WEIGHT, weight / 10.0)
 
 
 def _minimum(x: Array, estimate: Array, information: Array, pull: Array, weight: float) -> Array:

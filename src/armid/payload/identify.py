@@ -17,7 +17,7 @@ from armid.estimation.fit import Fit
 from armid.logs.log import Log
 from armid.notes import Note, note
 from armid.payload.attach import attached, base_map
-from armid.payload.body import QUANTITIES, compared, described, possible_body, spread
+from armid.payload.body import QUANTITIES, compared, consistent_body, described, spread
 from armid.payload.estimate import FrictionChange, JointLoad, PayloadEstimate, PayloadSeries, Quantity, Requirement
 from armid.payload.joint import JointSolution, LoadedProblem, solve_jointly
 from armid.progress import report_progress
@@ -74,7 +74,7 @@ def identify_payload(
     report_progress("estimating", 0.5)
     solution = _solved(fit, data, without)
     marginal = np.linalg.inv(np.linalg.inv(solution.information)[:10, :10])
-    parameters = possible_body(solution.payload, 0.5 * (marginal + marginal.T))
+    parameters = consistent_body(solution.payload, 0.5 * (marginal + marginal.T))
     values, covariance = _loaded(fit, solution, parameters)
     made = attached(fit, parameters, values, covariance)
     report_progress("comparing torques", 0.8)

@@ -152,9 +152,9 @@ def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None =
         parts.append(_Part(empty, factor_empty, *_start(fit, moved_empty), second, fit.weights))
     with one_blas_thread():
         trust = 1.0 if empty is None else SHARED**-2.0
-        belief = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), np.zeros(count - z - 10)])
+        prior = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), np.zeros(count - z - 10)])
         middle = np.concatenate([np.zeros(z + 10), fit.values[moved], fit.values[moved_empty]])
-        unknowns, hessian = _weighted(parts, belief, middle)
+        unknowns, hessian = _weighted(parts, prior, middle)
     return _finished(fit, parts, unknowns, hessian, (arm, moved, trust * inverse_root, z))
 
 
@@ -185,16 +185,16 @@ def root_of(covariance: Array) -> tuple[Array, Array]:
     return safe[:, None] * vectors[:, kept] * size, (vectors[:, kept] / size).T / safe
 
 
-def _weighted(parts: list[_Part], belief: Array, middle: Array) -> tuple[Array, Array]:
+def _weighted(parts: list[_Part], prior: Array, middle: Array) -> tuple[Array, Array]:
     """Unknowns and information, joints weighted by their residuals, found by iteration."""
     for part in parts:
         part.weights = np.where(np.array(part.factor.counts) > 0, part.weights, 0.0)
     for last in range(ROUNDS):
-        matrix, vector = np.zeros((len(belief), len(belief))), np.zeros(len(belief))
+        matrix, vector = np.zeros((len(prior), len(prior))), np.zeros(len(prior))
         for part in parts:
             own, right = part.normal()
             matrix, vector = matrix + own, vector + right
-        precision = np.where(belief > 0.0, belief, RIDGE * np.diag(matrix))
+        precision = np.where(prior > 0.0, prior, RIDGE * np.diag(matrix))
         hessian = matrix + np.diag(precision)
         scale = np.sqrt(np.diag(hessian))
         unknowns = np.linalg.solve(hessian / np.outer(scale, scale), (vector + precision * middle) / scale) / scale
