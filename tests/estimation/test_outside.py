@@ -74,7 +74,7 @@ def test_by_entry_point(tmp_path):
         (*given, "wrong"),
         (*given, "ridge", "--friction", "linear", "-o", "fit.json"),
         ("validate", "fit.json", "other.csv", "-o", "check.json", "--json"),
-        ("export", "fit.json", "--to", "python", "-o", "out"),
+        ("export", "fit.json", "--to", "c", "-o", "out"),
         ("report", "fit.json", "-o", "page.html"),
     )
     assert "ridge (Least squares with a little pull to zero.)" in shown.words
@@ -82,4 +82,6 @@ def test_by_entry_point(tmp_path):
     assert [one.code for one in done] == [0] * 4, done
     assert load_fit(tmp_path / "fit.json").method == "ridge"
     assert json.loads(done[1].out)["verdict"] == "good"
+    (written,) = json.loads((tmp_path / "out" / "EXPORT.json").read_text())["files"]
+    assert written["proof"] is None or written["proof"]["error"] < 1e-10
     assert "ridge" in (tmp_path / "page.html").read_text("utf-8")
