@@ -54,13 +54,14 @@ LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, "lag": 0.5}
 SIZES |= dict.fromkeys(LEVELS, 0.2)
 REST_SPEED = 0.7  # of the slowest data: from there down friction may do something else
-REST_SHARE = (0.05, 0.25)  # and differ by as much as it departs from linear, in shares of its level: least, most
+REST_SHARE = (0.05, 0.25)  # and differ by that of its level, least and most, between them by
+REST_DEPARTURES = 1.5  # what it departs from linear above
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
 BELIEVED = 3.0  # observations that this assumption counts for where there are several
 FOUND = ("smooth", "smooth-even", "load", "gain")  # kinds of friction beyond linear
 FOLDS, CLEARLY = 5, 2.0  # of neighbouring rows, by which it is judged; minus twice the log likelihood that tells
-ALIKE = 0.8  # share of the variance of gains that is common to all joints
+ALIKE = 0.5  # share of the variance of gains that is common to all joints
 VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
 USUAL_SPEED = 0.995  # quantile of a joint's speed that counts as its fastest
 MOST_LAGS, UNCORRELATED, MOST_CORRELATED = 400, 0.05, 30.0
@@ -213,7 +214,7 @@ class _Pass:
     def _whitening(self, labels: list[str]) -> tuple[list[str], Array]:
         """Kinds of independent coefficients of unit size, and the matrix from these to the coefficients of the columns.
 
-        Most of the variance of what joints take from the weight is common to all: drives of one arm are alike.
+        Half of the variance of what joints take from the weight is common to all: drives of one arm are alike.
         """
         result = np.eye(len(labels))
         k = labels.count("")
@@ -241,7 +242,7 @@ class _Pass:
         rubbing = np.flatnonzero(self.friction > 0.0)
         terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
         found = sum(self.components.groups.get(kind, 0.0) for kind in (ODD.name, EVEN.name))
-        share = np.clip(np.sqrt(found), *REST_SHARE)
+        share = np.clip(REST_DEPARTURES * np.sqrt(found), *REST_SHARE)
         spread = np.diag((share * self.friction[rubbing]) ** 2)
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
         return self.problem.with_terms(terms), places, covariance
