@@ -15,10 +15,11 @@ import pytest
 from armid.cli import main
 from armid.errors import ArmidError
 from armid.estimation import load_fit
+from armid.excitation import load_plan
 from armid.logs import read_log, write_log
 from armid.robot.load import robot_digest
 from armid.run.outcome import in_words
-from armid.run.procedure import robot_of, run, stages_of
+from armid.run.procedure import robot_of, run, run_stages, stages_of
 from armid.run.settings import Settings, make_settings
 from armid.validation.result import load_validation
 
@@ -178,6 +179,27 @@ def test_changed_files_are_noticed_wherever_they_are_read_from(finished, tmp_pat
 
 def _keys(settings):
     return robot_digest(robot_of(settings))
+
+
+def test_limits_that_a_file_does_not_state_have_stand_ins(tmp_path):
+    """A URDF knows no accelerations: the plan is made all the same, and says what is assumed."""
+    links = "".join(
+        f'<link name="l{k}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>'
+        '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for k in range(3)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="revolute"><parent link="l{k - 1}"/><child link="l{k}"/><origin xyz="0.3 0 0.3"/>'
+        '<axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="2" effort="50"/></joint>'
+        for k in (1, 2)
+    )
+    (tmp_path / "arm.urdf").write_text(f'<robot name="arm">{links}{joints}</robot>')
+    settings = make_settings({**SMALL, "robot": str(tmp_path / "arm.urdf")})
+    run_stages(settings, tmp_path / "run", "design")
+    plan = load_plan(tmp_path / "run" / "plan.json")
+    assert any(
+        note.code == "excitation.assumed-limits" and "acceleration" in note.values["fields"] for note in plan.notes
+    )
 
 
 def test_an_error_of_the_doctor_stops_the_run(finished, tmp_path):

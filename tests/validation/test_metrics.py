@@ -39,6 +39,8 @@ def test_figures_without_meaning_are_nan():
     found = joint_metrics("a", np.ones(10), np.zeros(10), np.zeros(10))
     assert np.isnan([found.nrms, found.nrms_moving, found.noise_ratio, found.correlation]).all()
     assert plain(found)["nrms_moving"] is None
+    rounding = joint_metrics("a", np.arange(10.0), np.zeros(10), np.ones(10), noise=1e-13)
+    assert np.isnan(rounding.noise_ratio)
     assert plain([1.0, np.inf, (2, np.float64("nan"))]) == [1.0, None, [2, None]]
 
 

@@ -23,6 +23,7 @@ from armid.estimation.fit import load_fit
 from armid.estimation.identifying import check_method, identify
 from armid.estimation.single_joint.warmup import cycle_means, fit_warmup
 from armid.excitation import Fourier, criterion, design, load_plan
+from armid.excitation.design import with_default_limits
 from armid.excitation.search import Standing
 from armid.experiment import VirtualRobot
 from armid.experiment.excite import excite
@@ -139,14 +140,15 @@ def _experiments(place: Workplace, tell: Callable[[Done], None]) -> list[list[Do
 
 
 def robot_of(settings: Settings) -> Robot:
-    """The robot that the settings describe."""
-    return load_robot(
+    """The robot that the settings describe, with stand-ins for limits that its file does not state (plans say so)."""
+    robot = load_robot(
         settings.robot,
         links=settings.links,
         rotors=not settings.no_rotors,
         gravity=settings.gravity,
         simplify=settings.simplify,
     )
+    return replace(robot, limits=with_default_limits(robot.limits)[0])
 
 
 def stages_of(settings: Settings, rounds: int = 1) -> list[Stage]:

@@ -13,6 +13,7 @@ from armid.files import MaybeNaN
 
 REACH = float(norm.ppf(0.975))  # of a 95 % interval, in standard deviations
 MOVING = 0.02  # a joint moves above this speed [rad/s or m/s]
+NOISELESS = 1e-9  # of the torque's spread: noise up to here is rounding
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class JointMetrics:
         correlation: of measured and predicted torque, ER-16 (18).
         relative_error: length of the error over length of the torque, all rows.
         noise: standard deviation of the measured torque's noise [N m].
-        noise_ratio: rms_moving over noise, Swevers Table 1.
+        noise_ratio: rms_moving over noise, Swevers Table 1; NaN where there is none beyond rounding.
         nominal_nrms_moving: nrms_moving of the nominal (CAD, URDF) inertia with friction of the training data.
         coverage: share of the moving rows that lie within the stated 95 % interval of a sample.
         rms_reversals: of the error over the slow rows around changes of direction that a fit leaves out [N m].
@@ -84,7 +85,7 @@ def joint_metrics(
         correlation=correlation(measured, predicted),
         relative_error=relative_error(error, measured),
         noise=noise,
-        noise_ratio=ratio(rms_moving, noise),
+        noise_ratio=ratio(rms_moving, noise if noise > NOISELESS * spread else 0.0),
     )
 
 
