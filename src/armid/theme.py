@@ -147,6 +147,9 @@ def log_scale(axis: Any) -> None:
 def save(figure: Figure, path: Path) -> Path:
     """Write a picture, of the kind that the name ends in; the file is either complete or not there. Returns `path`."""
     picture = BytesIO()
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")  # else all is drawn twice, the first time for the layout alone
     figure.savefig(picture, dpi=DPI, format=path.suffix.removeprefix(".") or None)
     write_bytes(path, picture.getvalue())
     return path

@@ -239,7 +239,17 @@ def _friction_change(law, c, old, new, heat):
 
 
 @numba.njit(cache=True)
-def advance(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients,
+def gravity_springs(springs, q, torque):
+    """Add dU/dq of U = k (l - l0)^2 / 2, l^2 = a^2 + b^2 - 2 a b cos(q - phi); rows of joint, a, b, phi, k, l0."""
+    for row in range(len(springs)):
+        joint, a, b = int(springs[row, 0]), springs[row, 1], springs[row, 2]
+        angle = q[joint] - springs[row, 3]
+        length = math.sqrt(a**2 + b**2 - 2.0 * a * b * math.cos(angle))
+        torque[joint] += springs[row, 4] * (length - springs[row, 5]) * a * b * math.sin(angle) / length
+
+
+@numba.njit(cache=True)
+def advance(mass_all, bias_all, weight_all, projection, reflected, others, springs, state, settings, laws, coefficients,
             mode, command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
 
@@ -249,7 +259,8 @@ def advance(mass_all, bias_all, weight_all, projection, reflected, passive, stat
     in half a step. A first-order step would report torque half a step early.
     """
     nv, n = projection.shape
-    mass, bias, weight = reflected.copy(), np.zeros(n), np.zeros(n)
+    mass, bias, weight, passive = reflected.copy(), np.zeros(n), np.zeros(n), others.copy()
+    gravity_springs(springs, state[Q], passive)
     for i in range(n):
         for a in range(nv):
             if projection[a, i] != 0.0:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,12 @@ class VirtualRobot:
         )
         self.set_mode("position")
 
+    @cached_property
+    def _springs(self) -> Array:
+        """Gravity springs as the compiled step takes them."""
+        rows = zip(self.robot.springs, self._truth.springs[: len(self.robot.springs)], strict=True)
+        return np.array([(s.joint - 1, s.a, s.b, s.phi, *true) for s, true in rows]).reshape(-1, 6)
+
     @property
     def cycle_s(self) -> float:
         """Length of a command cycle [s]."""
@@ -214,7 +220,7 @@ class VirtualRobot:
         record = np.empty((len(commands) * substeps, stepping.RECORDED, n))
         passive = np.zeros(n)
         loaded = bool(np.any(self._truth.load_loss[:, 0]))
-        sprung = bool(self.robot.springs or self.robot.linear_springs or self.robot.counterbalances)
+        sprung = bool(self.robot.linear_springs or self.robot.counterbalances)
         physics.place(self._state[stepping.Q], self._velocity())
         qpos, qvel = data.qpos, data.qvel
         row = 0
@@ -227,8 +233,9 @@ class VirtualRobot:
                     self._passive(passive)
                 stepping.advance(
                     physics.mass, physics.bias, physics.weight, physics.projection, physics.reflected, passive,
-                    self._state, self._settings, self._laws, self._coefficients, self._mode, command, self._before,
-                    part / substeps, dt, self._cycle, self._bristles, record, row, qpos, qvel, physics.joint_dofs,
+                    self._springs, self._state, self._settings, self._laws, self._coefficients, self._mode, command,
+                    self._before, part / substeps, dt, self._cycle, self._bristles, record, row, qpos, qvel,
+                    physics.joint_dofs,
                 )  # fmt: skip
                 row += 1
             self._before = np.vstack([self._before[1:], command])
@@ -252,16 +259,9 @@ class VirtualRobot:
             _log.warning("%s for %.0f %% of the time; use a slower motion", problem, 100.0 * share[worst])
 
     def _passive(self, out: Array) -> None:
-        """Torque of springs and counterbalances that the drives have to overcome."""
+        """Torque of linear springs and counterbalances that the drives have to overcome."""
         out[:] = 0.0
-        q = self._state[stepping.Q]
-        count = len(self.robot.springs)
-        for spring, (k, free) in zip(self.robot.springs, self._truth.springs[:count], strict=True):
-            # dU/dq of U = k (l - l0)^2 / 2 with l^2 = a^2 + b^2 - 2 a b cos(q - phi)
-            joint, a, b = spring.joint - 1, spring.a, spring.b
-            angle = float(q[joint]) - spring.phi
-            length = math.sqrt(a**2 + b**2 - 2.0 * a * b * math.cos(angle))
-            out[joint] += float(k) * (length - float(free)) * a * b * math.sin(angle) / length
+        q, count = self._state[stepping.Q], len(self.robot.springs)
         for linear, (k, rest) in zip(self.robot.linear_springs, self._truth.springs[count:], strict=True):
             out += k * (linear.ratios @ q - rest) * linear.ratios
         for table in self.robot.counterbalances:
@@ -273,6 +273,7 @@ class VirtualRobot:
         _, weight = self._physics.joint_space(q, np.zeros_like(q))
         passive = np.zeros_like(q)
         self._passive(passive)
+        stepping.gravity_springs(self._springs, q, passive)
         loss = self._truth.load_loss
         result: Array = weight * (1.0 + loss[:, 0]) + loss[:, 1] + passive + self._settings[stepping.OFFSET]
         return result
