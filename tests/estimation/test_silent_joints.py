@@ -80,13 +80,20 @@ def test_what_needs_drives_refuses_passive_joints(tmp_path):
         furuta(tmp_path, "true")
 
 
-@pytest.mark.parametrize("periods", [1, 4])
-def test_unmeasured_joint(periods):
-    """The others are predicted about as well as with all efforts, averaged or filtered; its own friction stays open."""
+@pytest.fixture(scope="module")
+def motions():
+    """An arm and two motions."""
     robot = armid.load_robot("ir361")
-    plan = design(robot, Fourier(4, 8.0), starts=1, seed=1)
+    shapes = Fourier(4, 8.0), Fourier(3, 8.0)
+    return robot, *(design(robot, shape, starts=1, seed=seed) for seed, shape in enumerate(shapes, start=1))
+
+
+@pytest.mark.parametrize("periods", [1, 4])
+def test_unmeasured_joint(motions, periods):
+    """The others are predicted about as well as with all efforts, averaged or filtered; its own friction stays open."""
+    robot, plan, another = motions
     log = VirtualRobot(robot, seed=2).run(plan, periods=periods)
-    other = VirtualRobot(robot, seed=3).run(design(robot, Fourier(3, 8.0), starts=1, seed=2))
+    other = VirtualRobot(robot, seed=3).run(another)
     without = log.with_channels({"effort": np.where([True, False, True], log["effort"], np.nan)})
     errors = []
     for one in (log, without):

@@ -265,13 +265,13 @@ def test_noise_is_as_described():
     robot = bare(library_arm("pa10"))
     quiet = VirtualRobot(robot, rate_hz=200, sensors=Sensors.perfect())
     commands = np.repeat(quiet.state().position[None], 20000, axis=0)
-    white = VirtualRobot(robot, rate_hz=200, seed=5).stream(commands).effort - quiet.stream(commands).effort
+    still = quiet.stream(commands).effort
+    white = VirtualRobot(robot, rate_hz=200, seed=5).stream(commands).effort - still
     sigma = np.array([2.0, 2.0, 1.0, 1.0, 0.3, 0.3, 0.3])
     assert np.allclose(white.std(axis=0), sigma, rtol=0.03)
     assert np.abs([np.corrcoef(w[1:], w[:-1])[0, 1] for w in white.T]).max() < 0.03
     sensors = Sensors(noise_time_constant_s=0.05)
-    coloured = VirtualRobot(robot, rate_hz=200, seed=5, sensors=sensors).stream(commands).effort
-    coloured = coloured - quiet.stream(commands).effort
+    coloured = VirtualRobot(robot, rate_hz=200, seed=5, sensors=sensors).stream(commands).effort - still
     assert np.allclose(coloured.std(axis=0), sigma, rtol=0.1)
     assert np.allclose([np.corrcoef(w[1:], w[:-1])[0, 1] for w in coloured.T], np.exp(-0.1), atol=0.02)
 
