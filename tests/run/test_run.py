@@ -299,8 +299,8 @@ def _kill_and_go_on(finished, folder, moments):
     assert_same(folder, finished[0])
 
 
-def test_killed_twice_it_ends_with_the_same_result(finished, tmp_path):
-    _kill_and_go_on(finished, tmp_path / "killed", (1, 4))
+def test_killed_it_ends_with_the_same_result(finished, tmp_path):
+    _kill_and_go_on(finished, tmp_path / "killed", (4,))
 
 
 @pytest.mark.prove
@@ -308,3 +308,4 @@ def test_killed_in_every_stage_it_ends_with_the_same_result(finished, tmp_path):
     stages = len(finished[1].stages)
     for number in range(stages):
         _kill_and_go_on(finished, tmp_path / str(number), (number,))
+    _kill_and_go_on(finished, tmp_path / "twice", (1, 4))
