@@ -36,13 +36,15 @@ _WORDS |= {"array": "a list", "object": "a mapping of names to values"}
 _AT = " - at "
 _UNIONS = (Union, UnionType)
 LARGEST = 1e100  # numbers beyond it are damage: their squares are not finite
+LONGEST_TEXT = 1 << 28  # characters of a text file
 LONGEST_YAML, LARGEST_YAML = 250_000, 200_000  # characters of a text, entries with all aliases written out
 
 
 def read_text(path: str | Path) -> str:
-    """Text of a file; a missing, unreadable or binary file is a DescriptionError."""
+    """Text of a file; a missing, unreadable, binary or endless file is a DescriptionError."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(LONGEST_TEXT + 1)
     except FileNotFoundError:
         raise DescriptionError(str(path), "", "there is no such file") from None
     except IsADirectoryError:
@@ -51,6 +53,9 @@ def read_text(path: str | Path) -> str:
         raise DescriptionError(str(path), "", "is not a text file, which is needed here") from None
     except OSError as error:
         raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
+    if len(text) > LONGEST_TEXT:
+        raise DescriptionError(str(path), "", f"has more than {LONGEST_TEXT >> 20} MB, too many for such a file")
+    return text
 
 
 def is_file(path: Path) -> bool:

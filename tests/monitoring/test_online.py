@@ -1,6 +1,7 @@
 """`armid update`: what has changed since a fit, from ten seconds of motion or from a stream."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,14 @@ def test_friction_and_load_are_brought_up_to_date():
 def test_friction_and_load_of_several_arms_and_days(name, seed):
     """Other arms and recordings."""
     check(name, seed)
+
+
+def test_a_fit_that_knows_no_spread_between_recordings():
+    """As of linear friction: what is usual is then a share of each joint's friction."""
+    fit = replace(stand.fitted("powerball"), recording=None)
+    usual = armid.Online(fit).usual
+    assert len(usual) == len(armid.Online(stand.fitted("powerball")).usual)
+    assert (usual[:-4] > 0.0).all()
 
 
 def test_nothing_new_is_reported_as_usual():

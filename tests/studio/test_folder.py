@@ -1,5 +1,7 @@
 """The folder that page and command line share: settings, dropped files, what is up to date, and work in a process."""
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -54,6 +56,26 @@ def test_results_of_another_arm_are_out_of_date(studio):
     assert studio.finished() == {"model"}
 
 
+def test_pictures_of_others_are_not_shown(studio):
+    """A folder that was sent may hold pages with scripts; pictures are drawn again by the studio that shows them."""
+    (studio.folder / ".studio" / "model.html").write_text("<script>steal()</script>")
+    Studio(studio.folder)
+    assert list((studio.folder / ".studio").glob("*.html")) == []
+
+
+def test_pages_of_the_folder_are_kept_apart(tmp_path):
+    """A page that is opened from the folder has an origin of its own, and cannot act as the studio."""
+    pytest.importorskip("nicegui")
+    from armid.studio.screens import _file
+
+    (tmp_path / "report.html").write_text("<script>steal()</script>")
+    (tmp_path / "fit.json").write_text("{}")
+    page, other = (_file(tmp_path, name, "sandbox allow-scripts") for name in ("report.html", "fit.json"))
+    assert page.headers["content-security-policy"].startswith("sandbox")
+    assert other.headers["content-disposition"].startswith("attachment")
+    assert _file(tmp_path, "../etc/passwd").status_code == 404
+
+
 def test_a_preview_redraws_no_screen(studio):
     """Signals are drawn while somebody chooses in a list, which must stay open; a new result draws the screen again."""
     before = studio.stamp()
@@ -81,6 +103,15 @@ def test_a_job_can_be_stopped(studio):
     studio.work.stop()
     assert (studio.work.state, process.wait(10) != 0) == ("stopped", True)
     assert not (studio.folder / "plan.json").exists()
+
+
+def test_a_killed_studio_leaves_no_job(studio):
+    """A process whose page is gone has nobody to work for; the system closes what a killed one held open."""
+    studio.change(robot="pa10", starts=200)
+    command = [sys.executable, "-m", "armid.studio.work", str(studio.folder), "stages", "{}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as job:
+        job.stdin.close()
+        assert job.wait(30.0) == 1
 
 
 def test_a_drawing_gives_way(studio):

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +17,12 @@ from armid.dynamics.model import Motion
 from armid.estimation import identify
 from armid.estimation.consistent.prior import parse_prior
 from armid.estimation.fit import load_fit
-from armid.excitation import load_plan
+from armid.excitation import link_capsules, load_plan
 from armid.excitation.trajectory import load_trajectory, save_trajectory
+from armid.exporting import export
 from armid.exporting.arm import arm_of
 from armid.exporting.c import c_header
+from armid.files import plain
 from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
 from armid.fleet.page import fleet_page
@@ -26,12 +30,18 @@ from armid.fleet.partitions import find_partitions
 from armid.fleet.reduce import reduce_partition
 from armid.fleet.result import FleetResult
 from armid.logs import Recipe, read_log, write_log
+from armid.monitoring.detector import Detector, calibrate, load_limits
+from armid.monitoring.recordings import stretches
+from armid.papers.bench import PaperOutcome, load_outcome, save_outcome
 from armid.payload import identify_payload
 from armid.payload.body import load_reference
 from armid.payload.estimate import load_payload
-from armid.run.settings import load_settings
+from armid.reporting import Evidence, build
+from armid.reporting.evidence import load_mapping
+from armid.run.settings import load_settings, make_settings
 from armid.signals.doctor import examine
 from armid.signals.pipeline import load_pipeline, process
+from armid.studio.folder import read_settings
 from armid.torque.known import given_friction
 from armid.validation.auditing import audit
 from armid.validation.result import load_validation
@@ -104,6 +114,25 @@ def _plan(path):
     return plan.summary(), plan.trajectory.at([0.0, 0.1])
 
 
+def _shape(path):
+    return link_capsules(armid.load_robot(path.parent / f"{path.suffix[1:]}.urdf"))
+
+
+def _limits(path):
+    still = np.zeros((1, 2))
+    return Detector(load_fit(path.parent / "fit.json"), load_limits(path)).step(still, still, still, 0.01).over
+
+
+def _part_of_a_run(path):
+    return build(Evidence(fit=load_fit(path.parent / "fit.json"), **{path.stem: load_mapping(path)}))
+
+
+def _own(path):
+    kind = path.suffix[1:].replace("xml", "mjcf")
+    with TemporaryDirectory() as folder:
+        return export(load_fit(path.parent / "links.json"), [kind], folder, **{kind: path}).summary()
+
+
 def _planar(path):
     return armid.load_robot(path.parent / "planar.yaml")
 
@@ -132,6 +161,19 @@ READERS = {
     "tool poses": Reader("poses.csv", mutated_csv, read_tool_poses),
     "fleet.yaml": Reader("fleet.yaml", mutated_yaml, _fleet),
     "fleet.json": Reader("fleet.json", mutated_json, lambda path: fleet_page(FleetResult.load(path))),
+    "stl": Reader("part.stl", mutated_bytes, _shape),
+    "obj": Reader("part.obj", mutated_bytes, _shape),
+    "bag": Reader("bag/bag.db3", mutated_bytes, lambda path: _log(path.parent)),
+    "metadata of a bag": Reader("bag/metadata.yaml", mutated_yaml, lambda path: _log(path.parent)),
+    "limits": Reader("limits.json", mutated_json, _limits),
+    "warmup": Reader("warmup.json", mutated_json, _part_of_a_run),
+    "tracking": Reader("tracking.json", mutated_json, _part_of_a_run),
+    "audit": Reader("audit.json", mutated_json, _part_of_a_run),
+    "inspection": Reader("inspection.json", mutated_json, _part_of_a_run),
+    "urdf to complete": Reader("own.urdf", mutated_xml, _own),
+    "mjcf to complete": Reader("own.xml", mutated_xml, _own),
+    "paper": Reader("paper.json", mutated_json, load_outcome),
+    "settings of a run": Reader("finished/run.json", mutated_json, lambda path: read_settings(path.parent)),
     "arm-day": Reader("day.npz", mutated_bytes, lambda path: ArmDay.from_bytes(path.read_bytes())),
 }
 
@@ -177,4 +219,66 @@ def write_examples(folder):
     fleet = load_fleet(write_fleet(folder, 1, 1, seconds=5.0))
     (folder / "day.npz").write_bytes(reduce_partition(fleet, find_partitions(fleet)[0]).to_bytes())
     made_up(2, 5, faults=1, lost=1).save(folder / "fleet.json")
-    small_fit(folder).save(folder / "links.json")
+    links = small_fit(folder)
+    links.save(folder / "links.json")
+    (folder / "own.urdf").write_text(URDF)
+    export(links, ["mjcf"], folder / "exported")
+    next((folder / "exported").glob("*.xml")).rename(folder / "own.xml")
+    rmtree(folder / "exported")
+    _write_shapes(folder)
+    _write_bag(log, folder / "bag")
+    _write_parts_of_a_run(made, folder)
+
+
+def _write_shapes(folder):
+    """A tetrahedron as STL and as OBJ, and an arm with each."""
+    corners = 0.1 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 3]])
+    faces = [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]]
+    facets = ["facet normal 0 0 0 outer loop", "endloop endfacet"]
+    text = [facets[0] + "".join(f"\nvertex {corners[k][0]} {corners[k][1]} {corners[k][2]}" for k in f) for f in faces]
+    (folder / "part.stl").write_text(f"\n{facets[1]}\n".join(["solid part", *text, "endsolid part"]))
+    rows = [f"v {x} {y} {z}" for x, y, z in corners]
+    rows += [f"f {' '.join(str(k + 1) for k in face)}" for face in faces]
+    (folder / "part.obj").write_text("\n".join(rows) + "\n")
+    for kind in ("stl", "obj"):
+        shape = f'<collision><geometry><mesh filename="part.{kind}"/></geometry></collision></link>'
+        links = f'<link name="a"/><link name="b">{shape}<link name="c">{shape}'
+        joints = "".join(
+            f'<joint name="{a}" type="revolute"><parent link="{a}"/><child link="{b}"/><origin xyz="0 0 0.4"/>'
+            '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+            for a, b in ("ab", "bc")
+        )
+        (folder / f"{kind}.urdf").write_text(f'<robot name="x">{links}{joints}</robot>')
+
+
+def _write_bag(log, folder):
+    """Joint states in SQLite, and the file that names it."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    kinds = store.types
+    with Writer(folder, version=8, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        topic = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=store)
+        for time, *rows in zip(log.time[:200], log["position"], log["position"], log["effort"], strict=False):
+            stamp = kinds["builtin_interfaces/msg/Time"](sec=int(time), nanosec=int(time % 1.0 * 1e9))
+            header = kinds["std_msgs/msg/Header"](stamp=stamp, frame_id="")
+            state = kinds["sensor_msgs/msg/JointState"](header, list(log.info.joints), *map(np.ascontiguousarray, rows))
+            writer.write(topic, int(time * 1e9), store.serialize_cdr(state, "sensor_msgs/msg/JointState"))
+
+
+def _write_parts_of_a_run(made, folder):
+    """What `armid run` leaves beside plan, fit and validation, and `armid reproduce` for its page."""
+    found = {"logs": {"log.csv": examine(made.logs[1], made.fit.robot).as_data()}}
+    parts = {
+        "warmup": made.warmup,
+        "tracking": made.tracking,
+        "audit": audit(made.fit)[0].to_data(),
+        "inspection": found,
+    }
+    (folder / "finished").mkdir()
+    parts["finished/run"] = {"settings": make_settings({"robot": "ir361", "harmonics": 3}).to_data()}
+    for name, data in parts.items():
+        (folder / f"{name}.json").write_text(json.dumps(plain(data)))
+    calibrate(made.fit, [stretches(made.fit, log) for log in made.logs]).save(folder / "limits.json")
+    save_outcome(PaperOutcome((), {"seed": 1}, {"values": [1.0, 2.0]}, ("a note",)), folder / "paper.json", key="x")

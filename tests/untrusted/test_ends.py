@@ -158,7 +158,9 @@ def test_five_moments(home, tmp_path, command, how):
     """Five moments spread over the run, drawn with a recorded seed."""
     moments = random.Random(f"{command} {how}")
     longest = COMMANDS[command][1]
-    said = [ended(home, command, how, moments.uniform(0.3, longest), tmp_path) for _ in range(5)]
+    times = [moments.uniform(0.3, longest) for _ in range(5)]
+    said = [ended(home, command, how, seconds, tmp_path) for seconds in times]
+    print(command, how.name, *(f"{seconds:.1f} s {was};" for seconds, was in zip(times, said, strict=True)))
     assert set(said) != {"over"}, f"{command} was over each time: {said}"
 
 

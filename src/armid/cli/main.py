@@ -63,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place, reason = error.filename or "the result", error.strerror or error
         sys.stderr.write(f"armid: error: {place}: cannot be read or written ({reason})\n")
         return BAD_INPUT
+    except MemoryError as error:
+        sys.stderr.write(f"armid: error: this needs more memory than there is ({error}); ask for less at once\n")
+        return BAD_INPUT
     except KeyboardInterrupt:
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
         on = "; the same command goes on from here" if options.run.command.resumes else ""

@@ -140,7 +140,7 @@ def gains(options: argparse.Namespace) -> int:
     arg("--calibrate QUIET...", "contact-free logs; a LOG among them is left out for itself", required=True),
     arg("--false-alarms RATE", "of the whole arm, per hour: 10/h", default="10/h"),
     arg("--gain HZ", "of the observer, 1/s: its time constant is the inverse", default=25.0),
-    output("limits to write (JSON), for `armid export --limits` and `armid.Detector`"),
+    output("limits to write (JSON), for `armid.Detector`"),
     arg("--torque FILE", "external torque, its standard deviation and limit to write (.csv)", file="written"),
     PICTURES,
 )

@@ -20,7 +20,7 @@ from armid.excitation.checks import Checks, known_limits
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import CRITERIA, Criterion, DOptimal, conditioning
 from armid.excitation.fourier import FourierVariables
-from armid.excitation.plan import Plan
+from armid.excitation.plan import MOST_SAMPLES, Plan
 from armid.excitation.problem import DesignProblem
 from armid.excitation.search import Progress, best_of, in_the_way, unseen
 from armid.excitation.trajectory import SamplingError
@@ -28,6 +28,7 @@ from armid.files import plain
 from armid.robot.robot import Limits, Robot, inertial_names
 
 _NAMED = 8  # parameters that a message names at most
+_MOST_STARTS, _MOST_HARMONICS = 100_000, 1000
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ def design(
     began = time.monotonic()
     if seed < 0:
         raise ArmidError(f"seed is {seed}; it must be at least 0")
-    if starts < 1:
-        raise ArmidError(f"starts is {starts}; it must be at least 1")
+    if not 1 <= starts <= _MOST_STARTS:
+        raise ArmidError(f"starts is {starts}; it must be at least 1 and at most {_MOST_STARTS}")
     if budget is not None and not budget > 0.0:
         raise ArmidError(f"budget is {budget} s; it must be positive")
     problem = design_problem(robot, shape, **options)
@@ -258,6 +259,8 @@ def torque_weights(robot: Robot, noise: ArrayLike | None, joints: Sequence[int] 
 
 
 def _check_frequencies(shape: Fourier, rate_hz: float, resonance_hz: float | None) -> None:
+    if isinstance(shape.harmonics, int) and shape.harmonics > _MOST_HARMONICS:
+        raise ArmidError(f"harmonics is {shape.harmonics}; give at most {_MOST_HARMONICS}, or the numbers of some")
     if not shape.orders or min(shape.orders) < 1 or len(set(shape.orders)) < len(shape.orders):
         raise ArmidError(f"harmonics {shape.harmonics} must be positive and different")
     for name, value in (("period", shape.period), ("rate_hz", rate_hz)):
@@ -265,6 +268,8 @@ def _check_frequencies(shape: Fourier, rate_hz: float, resonance_hz: float | Non
             raise ArmidError(f"{name} is {value}; it must be positive and finite")
     if abs(shape.period * rate_hz - round(shape.period * rate_hz)) > 1e-9 * max(1.0, shape.period * rate_hz):
         raise SamplingError(shape.period, rate_hz)
+    if not 1.0 <= shape.period * rate_hz <= MOST_SAMPLES:
+        raise ArmidError(f"a period of {shape.period:g} s at {rate_hz:g} Hz must have 1 to {MOST_SAMPLES} samples")
     highest = max(shape.orders) / shape.period
     if highest >= 0.5 * rate_hz:
         raise ArmidError(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from armid.robot.robot import Robot
 
 FORMAT = "armid plan 1"
-_MOST_SAMPLES = 10_000_000
+MOST_SAMPLES = 10_000_000
 #: Limits that every plan is checked for, besides those of each joint's motion; what a plan does not know it may break.
 CHECKS = ("torque", "self-collision", "floor", "tool speed")
 UNCHECKED = "excitation.unchecked"  # how codes of notes begin that say what was not checked
@@ -60,9 +60,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse what no experiment can have: a file can be damaged."""
-        if not 0.0 < self.rate_hz * self.trajectory.duration <= _MOST_SAMPLES:
+        if not 0.0 < self.rate_hz * self.trajectory.duration <= MOST_SAMPLES:
             period = f"{self.trajectory.duration:g} s"
-            raise FieldError("rate_hz", f"is {self.rate_hz:g}; {period} must have 1 to {_MOST_SAMPLES} samples")
+            raise FieldError("rate_hz", f"is {self.rate_hz:g}; {period} must have 1 to {MOST_SAMPLES} samples")
         if len(self.joint_names) != self.trajectory.joints:
             moved = f"the trajectory moves {self.trajectory.joints}"
             raise FieldError("joint_names", f"holds {len(self.joint_names)} names; {moved}")

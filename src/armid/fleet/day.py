@@ -23,7 +23,8 @@ from armid.notes import note
 FORMAT = "armid arm-day 2"
 ALL = "all"  # file of a day that was not used as a whole
 #: What reading a damaged archive may raise, beside the usual.
-DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, MemoryError)
+_UNFOLDED = 1 << 26  # bytes of an arm-day that is read; one has some tens of kilobytes
 HELD = 5000  # arm-days that are kept in memory; of larger fleets they are read again when they are needed
 
 
@@ -115,6 +116,8 @@ class ArmDay:
             ArmidError: it is something else, or damaged.
         """
         try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                _check_sizes(archive)
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 about = parse_json(archive["about"].tobytes())
                 if about["format"] != FORMAT:
@@ -130,6 +133,12 @@ class ArmDay:
                 return replace(day, factor=factor)
         except (KeyError, ValueError, TypeError, OSError, EOFError, *DAMAGED) as error:
             raise ArmidError(f"{source}: is damaged or not an arm-day of armid ({error}); remove it") from None
+
+
+def _check_sizes(archive: zipfile.ZipFile) -> None:
+    """Refuse what unfolds to more than any factor has, before it does."""
+    if sum(part.file_size for part in archive.infolist()) > _UNFOLDED:
+        raise ValueError("it unfolds to far more than an arm-day has")
 
 
 class Store:
@@ -154,6 +163,7 @@ class Store:
         """Whether the arm-day of a key is there, and undamaged by its check sums."""
         try:
             with zipfile.ZipFile(self._path(key)) as archive:
+                _check_sizes(archive)
                 return archive.testzip() is None
         except (OSError, EOFError, ValueError, *DAMAGED):
             return False

@@ -1,4 +1,4 @@
-"""Finding a fleet's logs: ``robot=NAME/date=YYYY-MM-DD/*`` in a folder or any fsspec address."""
+"""Finding a fleet's logs: ``robot=NAME/date=YYYY-MM-DD/*`` in a folder or at an address of fsspec."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from armid.errors import ArmidError, MissingExtraError
+from armid.escaping import LONGEST, one_line, unprintable
 from armid.files import plain
 from armid.fleet.day import ALL, DayProblem
 from armid.fleet.description import Fleet
 
 SUFFIXES = (".parquet", ".csv", ".mcap")
 ENDINGS = ", ".join(SUFFIXES)
+#: Kinds of addresses: other ones of fsspec unfold archives, follow references or run programs.
+PROTOCOLS = ("file", "memory", "s3", "gs", "gcs", "az", "abfs", "abfss", "http", "https", "sftp", "smb", "hdfs")
 SHOWN = 5  # names that a message lists
 _ARM = re.compile(r"(?:^|(.*)/)robot=([^/]+)(?:/(.*))?$")
 
@@ -77,8 +80,11 @@ def find_partitions(fleet: Fleet) -> list[Partition]:
         if not system.exists(root):
             raise ArmidError(f"{fleet.source}: logs: {fleet.logs} is not there; name the folder that holds robot=…")
         found: dict[str, dict[str, Any]] = system.find(root, detail=True, withdirs=True)
-    except (OSError, ValueError) as error:
-        raise ArmidError(f"{fleet.source}: logs: {fleet.logs} cannot be read ({error})") from None
+    except ArmidError:
+        raise
+    except Exception as error:  # each file system raises its own
+        reason = one_line(str(error))[:LONGEST]
+        raise ArmidError(f"{fleet.source}: logs: {fleet.logs} cannot be read ({reason})") from None
     arms = _arms(fleet, root, found)
     partitions = [one for name in sorted(arms) for one in arms[name].partitions(fleet, name)]
     if not any(one.files for one in partitions):
@@ -139,6 +145,9 @@ def _arms(fleet: Fleet, root: str, found: dict[str, dict[str, Any]]) -> dict[str
         if place is None or (place[3] is None and info.get("type") != "directory"):
             continue
         parent, robot = place[1] or "", place[2]
+        if unprintable(robot) or not robot.strip(". "):
+            where = f"{fleet.source}: logs: robot={one_line(robot)}"
+            raise ArmidError(f"{where} is no name of an arm; rename the folder with letters and digits")
         arm = arms.setdefault(robot, _Arm(parent))
         if arm.parent != parent:
             first, second = (f"{one}/robot={robot}".lstrip("/") for one in (arm.parent, parent))
@@ -168,10 +177,14 @@ def file_system(fleet: Fleet) -> tuple[Any, str]:
         import fsspec
     except ImportError:
         raise MissingExtraError("fleets", "fleet") from None
+    where = f"{fleet.source}: logs: {fleet.logs}"
+    protocol = fsspec.utils.get_protocol(fleet.logs)
+    if protocol not in PROTOCOLS or "::" in fleet.logs:
+        raise ArmidError(f"{where} is of no kind that is read; use a folder or one of {', '.join(PROTOCOLS)}")
     try:
         system, root = fsspec.core.url_to_fs(fleet.logs, **fleet.storage)
-    except (ImportError, ValueError) as error:
-        raise ArmidError(f"{fleet.source}: logs: {fleet.logs} cannot be opened ({error})") from None
+    except Exception as error:  # each file system raises its own
+        raise ArmidError(f"{where} cannot be opened ({one_line(str(error))[:LONGEST]})") from None
     return system, root
 
 

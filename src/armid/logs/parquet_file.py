@@ -25,7 +25,7 @@ from armid.logs.table import (
 
 _INFO, _VERSION = b"armid.log", b"armid.log.version"
 _ROWS_PER_GROUP = 65_536
-_UNFOLDED, _RATIO = 1 << 30, 1000  # bytes that may come out of any file; more in proportion to a large one
+_UNFOLDED, _RATIO = 1 << 29, 50  # bytes that may come out of any file; more in proportion to a large one
 _OPTIONS = {
     "compression": "zstd",
     "use_dictionary": False,
@@ -56,7 +56,9 @@ class ParquetTable(Table):
         if path.stat().st_size == 0:
             raise LogError(self.source, "", "is empty; a Parquet file is needed")
         with self._open() as file:
-            schema, cells = file.schema_arrow, file.metadata.num_rows * len(file.schema_arrow)
+            schema, about = file.schema_arrow, file.metadata
+            rows = sum(about.row_group(number).num_rows for number in range(about.num_row_groups))
+        cells = max(rows, about.num_rows) * len(schema)  # a damaged file states both
         if 8 * cells > max(_UNFOLDED, _RATIO * path.stat().st_size):
             raise LogError(self.source, "", f"unfolds to {cells} numbers, far more than its size; write fewer rows")
         self.names = tuple(schema.names)

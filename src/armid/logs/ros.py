@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,52 @@ _FIELDS = ("position", "velocity", "effort")
 _LOOK_AHEAD = 200
 _ROWS_PER_MESSAGE = 512
 _LAST_S = 2**31 - 2
+_UNFOLDED, _RATIO = 1 << 27, 50  # bytes that may come out of any compressed part; more in proportion to a large one
+
+
+@cache
+def _limit_rosbags() -> None:
+    """Let no compressed part of a bag unfold to far more than its size: rosbags itself has no limit."""
+    lz4: Any = import_module("lz4.frame")
+    reader, mcap = (vars(import_module(f"rosbags.rosbag2.{name}")) for name in ("reader", "storage_mcap"))
+    zstd = reader["zstd"]
+
+    def unfolded(decompressor: Any, data: bytes) -> bytes:
+        found: bytes = decompressor.decompress(data, max_length=max(_UNFOLDED, _RATIO * len(data)))
+        if not decompressor.eof:
+            raise ValueError("a part unfolds to far more than its size, or is cut off")
+        return found
+
+    class Unfolded:
+        """A compressed file, read in parts."""
+
+        def __init__(self, file: Any, mode: str) -> None:
+            self.left = max(_UNFOLDED, _RATIO * os.fstat(file.fileno()).st_size)
+            self.file = zstd.open(file, mode)
+
+        def __enter__(self) -> Unfolded:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.file.close()
+
+        def read(self, size: int) -> bytes:
+            found: bytes = self.file.read(size)
+            self.left -= len(found)
+            if self.left < 0:
+                raise ValueError("it unfolds to far more than its size")
+            return found
+
+    class Zstd:
+        open = Unfolded
+
+        @staticmethod
+        def decompress(data: bytes) -> bytes:
+            return unfolded(zstd.ZstdDecompressor(), data)
+
+    reader["zstd"] = Zstd
+    mcap["DECOMPRESSORS"]["zstd"] = lambda data, _: Zstd.decompress(data)
+    mcap["DECOMPRESSORS"]["lz4"] = lambda data, _: unfolded(lz4.LZ4FrameDecompressor(), data)
 
 
 @contextmanager
@@ -35,6 +84,7 @@ def opened(path: Path, source: str) -> Iterator[Any]:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise MissingExtraError("reading ROS bags and MCAP files", "ros") from None
+    _limit_rosbags()
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             yield reader

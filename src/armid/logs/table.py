@@ -246,6 +246,8 @@ def possible(path: str | Path) -> Path:
 def checked_file(path: Path) -> Path:
     """The path, which must be that of a readable file; a LogError otherwise."""
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise LogError(str(path), "", "is a pipe or a device, of which no end is known; save the log to a file")
         with path.open("rb"):
             return path
     except FileNotFoundError:

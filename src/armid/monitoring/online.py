@@ -89,7 +89,8 @@ class Online:
         self.fit, self.forget_s, self.observer = fit, forget_s, Observer(fit, gain=gain)
         n, (still, level) = fit.robot.n_joints, fit.standstill
         kinds = ("fc", "fv", "fo", "delay")
-        usual = np.maximum(0.0 if fit.recording is None else fit.recording, LEAST_SHARE * level[:, None] + 1e-3)
+        spread = np.zeros((n, 3)) if fit.recording is None else fit.recording
+        usual = np.maximum(spread, LEAST_SHARE * level[:, None] + 1e-3)
         own = [(k, j) for j in range(n) for k in kinds if k == "delay" or f"{k}{j + 1}" in fit.columns]
         self.names = (*(f"{kind}{joint + 1}" for kind, joint in own), *_LOAD)
         self.usual = np.array(

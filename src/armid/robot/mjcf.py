@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
 
@@ -19,13 +20,16 @@ from armid.errors import (
     MissingExtraError,
     RoundedAngleWarning,
 )
-from armid.files import FieldError, parse_xml
+from armid.files import FieldError, is_file, parse_xml, read_text
 from armid.robot.chain import WHOLE, Chain, Follows, with_dependent
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.robot.robot import Capsule, Joint, Length, Limits, LinearSpring, Robot, UnreadShape
 from armid.robot.shapes import around_box, around_mesh
 
+_COUNTS = {"count", "cellcount", "nrow", "ncol", "nuserdata", "nkey", "nsample", "dim", "params"}
+_LARGEST, _DEEPEST = 1e7, 20  # numbers that a file may unfold to, files that include each other
+_DECLARED = re.compile(r"<!DOCTYPE[^\[>]*(\[.*?\])?\s*>", re.DOTALL)
 _SNAP = 2e-5  # rotations this near to a right angle were meant as one (four printed decimals)
 
 
@@ -50,18 +54,64 @@ def compile_mjcf(path: Path, home: Path | None = None) -> tuple[Any, bool]:
     except ImportError:
         raise MissingExtraError("reading MJCF", "sim") from None
     mujoco.set_mju_user_warning(lambda text: None)  # MuJoCo's own writes MUJOCO_LOG.TXT where the program was started
+    if _unfolded(parse_xml(path), path.parent, (path,)) > _LARGEST:
+        raise DescriptionError(str(path), "", "unfolds to far more than an arm has; lower its counts and sizes")
     try:
         is_xml = path.suffix.lower() == ".xml"  # MuJoCo takes the format from the name's ending
         spec = mujoco.MjSpec.from_file(str(path)) if is_xml else mujoco.MjSpec.from_string(path.read_text("utf-8"))
         spec.modelfiledir = str(home or path.parent)
+        _drop_textures(spec)
         try:
             return spec.compile(), True
         except ValueError:
             if not _drop_meshes(spec):
                 raise
             return spec.compile(), False
-    except ValueError as error:
+    except (ValueError, RuntimeError, MemoryError) as error:
         raise DescriptionError(str(path), "", f"MuJoCo cannot compile it ({' '.join(str(error).split())})") from None
+
+
+def _unfolded(node: Element, folder: Path, files: tuple[Path, ...]) -> float:
+    """How many numbers MuJoCo makes of an element and the files that it includes, roughly: before it does."""
+    counts = [text for name, text in node.attrib.items() if name in _COUNTS or name.startswith("nuser_")]
+    counts += [node.get("size", "")] if node.tag == "numeric" else []
+    size = math.prod(_count(word) for text in counts for word in text.split())
+    size = size if node.tag == "hfield" else size**2  # numbers of a map; all else becomes elements, or numbers of each
+    inside = list(node)
+    if node.tag in ("include", "model"):
+        places = [place / node.get("file", "") for place in (folder, files[-1].parent)]
+        file = next((place for place in places if is_file(place)), None)
+        if file is not None and len(files) > _DEEPEST:
+            return math.inf
+        if file is not None:
+            inside, files = [*inside, _included(file)], (*files, file)
+    parts = sum(_unfolded(part, folder, files) for part in inside)
+    return size * max(parts, 1.0) if node.tag == "replicate" else size + parts
+
+
+def _included(path: Path) -> Element:
+    """Root of an included file without its declarations, which MuJoCo passes over."""
+    import defusedxml.ElementTree
+
+    try:
+        return defusedxml.ElementTree.fromstring(_DECLARED.sub("", read_text(path), count=1))
+    except (ParseError, ValueError) as error:
+        raise DescriptionError(str(path), "", f"is not valid XML ({error})") from None
+
+
+def _count(word: str) -> float:
+    try:
+        return max(abs(float(word)), 1.0)
+    except ValueError:
+        return math.inf
+
+
+def _drop_textures(spec: Any) -> None:
+    """Remove textures, which only a picture needs: a small file can hold a huge one."""
+    for material in spec.materials:
+        material.textures = [""] * len(material.textures)
+    for texture in list(spec.textures):
+        spec.delete(texture)
 
 
 def _drop_meshes(spec: Any) -> bool:

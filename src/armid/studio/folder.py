@@ -9,7 +9,7 @@ from typing import Any
 
 from armid.errors import ArmidError
 from armid.escaping import file_name
-from armid.files import write_text
+from armid.files import parse_json, write_text
 from armid.robot import Robot
 from armid.run.procedure import finished_stages, robot_of
 from armid.run.settings import SETTINGS, Settings, load_settings, make_settings, save_settings
@@ -29,7 +29,7 @@ def read_settings(folder: Path) -> Settings:
     if (folder / SETTINGS).is_file():
         return load_settings(folder / SETTINGS)
     try:
-        data = json.loads((folder / "run.json").read_text("utf-8"))["settings"]
+        data = parse_json((folder / "run.json").read_text("utf-8"))["settings"]
         return make_settings(data)
     except (OSError, ValueError, KeyError, TypeError):
         raise ArmidError(f"{folder}: holds no {SETTINGS}; choose an arm first") from None
@@ -47,6 +47,8 @@ class Studio:
         """Make the folder if it is not there."""
         try:
             (folder / VIEWS).mkdir(parents=True, exist_ok=True)
+            for view in (folder / VIEWS).glob("*.html"):  # shown with the page's own rights: only those drawn here
+                view.unlink()
         except OSError as error:
             raise ArmidError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
         self.folder, self.work = folder.resolve(), Work()

@@ -43,7 +43,7 @@ def add_screens(studio: Studio) -> None:
     @app.get("/file/{name:path}")
     def file(name: str) -> Response:
         """A file of the folder; pages are shown, everything else is taken away."""
-        return _file(studio.folder, name)
+        return _file(studio.folder, name, "sandbox allow-scripts allow-popups allow-downloads")
 
 
 def _screen(studio: Studio, name: str) -> Callable[[], None]:
@@ -53,8 +53,8 @@ def _screen(studio: Studio, name: str) -> Callable[[], None]:
     return screen
 
 
-def _file(folder: Path, name: str) -> Response:
-    """A file below a folder, and no other."""
+def _file(folder: Path, name: str, policy: str = "") -> Response:
+    """A file below a folder, and no other; a page that somebody else may have written is kept apart by a policy."""
     try:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
@@ -63,6 +63,7 @@ def _file(folder: Path, name: str) -> Response:
         return _ABSENT
     page = path.suffix == ".html"
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+    headers |= {"content-security-policy": policy} if policy else {}
     return FileResponse(
         path,
         media_type="text/html" if page else "application/octet-stream",

@@ -65,7 +65,7 @@ class Work:
         command = [sys.executable, "-m", "armid.studio.work", str(folder), task, json.dumps(options)]
         # A session of its own, so that the processes that a design starts are stopped with it.
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8", start_new_session=True
+            command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, encoding="utf-8", start_new_session=True
         )
         threading.Thread(target=self._follow, args=(self._process,), daemon=True).start()
 
@@ -84,11 +84,13 @@ class Work:
     def _follow(self, process: subprocess.Popen[str]) -> None:
         """Take what the process says, until its end."""
         assert process.stdout is not None
+        assert process.stdin is not None
         with process.stdout as lines:
             for said in lines:
                 if process is self._process and self.running:
                     self._take(json.loads(said))
         code = process.wait()
+        process.stdin.close()
         if process is self._process and self.running:
             self.state = "done" if code == 0 else "failed"
             self.error = self.error or ("" if code == 0 else f"the process ended with {code}; see the terminal")
@@ -194,5 +196,13 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _end_with_parent() -> None:
+    """Go when the studio has gone, even if it was killed: its end of our standard input is closed then."""
+    while os.read(0, 1024):
+        pass
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.exit(main(sys.argv[1:]))
