@@ -32,7 +32,8 @@ from armid.fleet.result import FleetResult
 from armid.logs import Recipe, read_log, write_log
 from armid.monitoring.detector import Detector, calibrate, load_limits
 from armid.monitoring.recordings import stretches
-from armid.papers.bench import PaperOutcome, load_outcome, save_outcome
+from armid.papers.bench import PaperOutcome, save_outcome
+from armid.papers.reproduce import _kept
 from armid.payload import identify_payload
 from armid.payload.body import load_reference
 from armid.payload.estimate import load_payload
@@ -172,7 +173,7 @@ READERS = {
     "inspection": Reader("inspection.json", mutated_json, _part_of_a_run),
     "urdf to complete": Reader("own.urdf", mutated_xml, _own),
     "mjcf to complete": Reader("own.xml", mutated_xml, _own),
-    "paper": Reader("paper.json", mutated_json, load_outcome),
+    "paper": Reader("paper.json", mutated_json, lambda path: _kept(path, {"key": "x"})),
     "settings of a run": Reader("finished/run.json", mutated_json, lambda path: read_settings(path.parent)),
     "arm-day": Reader("day.npz", mutated_bytes, lambda path: ArmDay.from_bytes(path.read_bytes())),
 }
