@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,9 +33,11 @@ _UNFOLDED, _RATIO = 1 << 27, 50  # bytes that may come out of any compressed par
 @cache
 def _limit_rosbags() -> None:
     """Let no compressed part of a bag unfold to far more than its size: rosbags itself has no limit."""
-    lz4: Any = import_module("lz4.frame")
-    reader, mcap = (vars(import_module(f"rosbags.rosbag2.{name}")) for name in ("reader", "storage_mcap"))
-    zstd = reader["zstd"]
+    import lz4.frame  # type: ignore[import-untyped]
+    from rosbags.rosbag2 import reader, storage_mcap
+
+    known = vars(reader)  # it does not say that it has zstd
+    zstd = known["zstd"]
 
     def unfolded(decompressor: Any, data: bytes) -> bytes:
         found: bytes = decompressor.decompress(data, max_length=max(_UNFOLDED, _RATIO * len(data)))
@@ -71,9 +72,9 @@ def _limit_rosbags() -> None:
         def decompress(data: bytes) -> bytes:
             return unfolded(zstd.ZstdDecompressor(), data)
 
-    reader["zstd"] = Zstd
-    mcap["DECOMPRESSORS"]["zstd"] = lambda data, _: Zstd.decompress(data)
-    mcap["DECOMPRESSORS"]["lz4"] = lambda data, _: unfolded(lz4.LZ4FrameDecompressor(), data)
+    known["zstd"] = Zstd
+    storage_mcap.DECOMPRESSORS["zstd"] = lambda data, _: Zstd.decompress(data)
+    storage_mcap.DECOMPRESSORS["lz4"] = lambda data, _: unfolded(lz4.frame.LZ4FrameDecompressor(), data)
 
 
 @contextmanager
