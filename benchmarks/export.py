@@ -13,8 +13,9 @@ import armid
 from armid.dynamics.base import random_motion
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.exporting import export
-from armid.exporting.arm import arm_of
-from armid.exporting.c import compiler, time_c
+from armid.exporting.arm import IdentifiedArm, arm_of
+from armid.exporting.c import compile_c, compiler
+from armid.exporting.programs import run_limited
 from armid.signals.dataset import Dataset
 
 CALLS = 20_000
@@ -34,14 +35,24 @@ def export_c(results: dict) -> None:
     fit = WeightedLeastSquares().fit(robot, data)
     with tempfile.TemporaryDirectory() as folder:
         done = export(fit, ["c"], folder)
-        seconds = time_c(Path(folder) / done.files[0].file, arm_of(fit, complete=False))
+        seconds, step = time_c(Path(folder) / done.files[0].file, arm_of(fit, complete=False))
     results["export_c_us"] = 1e6 * seconds
     results["export_c"] = {
         "inverse_dynamics_us": 1e6 * seconds,
+        "observer_step_us": 1e6 * step,
         "pinocchio_rnea_from_python_us": 1e6 * _pinocchio(robot, motion),
         "joints": robot.n_joints,
         "error": done.files[0].proof.error,
     }
+
+
+def time_c(header: Path, arm: IdentifiedArm) -> tuple[float, float]:
+    """Seconds that inverse dynamics and a step of the observer, or of the detector, take; the best of twenty rounds."""
+    timed = (Path(__file__).parent / "timed.c").read_text("utf-8")
+    with tempfile.TemporaryDirectory(prefix="armid-export-") as folder:
+        binary = compile_c(compiler() or "cc", header, arm, Path(folder), timed)
+        inverse_dynamics, step, _ = run_limited([str(binary)], Path(folder), limit_s=60.0).split()
+    return float(inverse_dynamics), float(step)
 
 
 def _pinocchio(robot: armid.Robot, motion: tuple) -> float:

@@ -74,7 +74,7 @@ def test_bad_input(armid, fits, monkeypatch, arguments, problem):
 
 def test_a_file_that_is_not_kept(armid, fits, tmp_path, monkeypatch):
     """The others are written; the reason is told in text and JSON, and the exit code is 1."""
-    monkeypatch.setattr("armid.exporting.python.python_module", lambda arm, banner: b"raise ValueError('no')\n")
+    monkeypatch.setattr("armid.exporting.python.python_module", lambda *_: b"raise ValueError('no')\n")
     result = armid("export", fits / "fit.json", "--to", "python,yaml", "-o", tmp_path, "--json")
     data = json.loads(result.out)
     assert (result.code, [row["format"] for row in data["refused"]]) == (1, ["python"])

@@ -163,6 +163,43 @@ def test_an_interruption_keeps_what_is_there(tmp_path, sign):
     check_rows(log, server.sent)
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
+def test_a_killed_recording_keeps_what_is_there(tmp_path):
+    """Rows that have come are a log beside the one that was wanted; recording there again does not overwrite them."""
+    path = tmp_path / "log.parquet"
+    with RtdeServer() as server:
+        command = [sys.executable, "-m", "armid", "record", server.address, "-o", str(path), "--robot", "ur10e"]
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
+        until = time.monotonic() + 60.0
+        while len(server.sent) < 400 and time.monotonic() < until:
+            time.sleep(0.02)
+        count = len(server.sent)
+        time.sleep(0.3)
+        running.kill()
+        running.communicate(timeout=60)
+        assert not path.exists()
+        with pytest.raises(ArmidError, match=r"log\.part\.csv.*killed"):
+            record(server.address, path)
+    log = read_log(tmp_path / "log.part.csv")
+    assert len(log) >= count
+    assert log.info.robot == "ur10e"
+    check_rows(log, server.sent)
+
+
+def test_a_full_disk_does_not_end_a_recording(tmp_path, monkeypatch):
+    """Rows so far that cannot be written meanwhile are reported; none is lost, and nothing stays beside the log."""
+    monkeypatch.setattr(
+        sys.modules["armid.experiment.record"], "write_rows", lambda *_: (_ for _ in ()).throw(OSError("disk full"))
+    )
+    said = []
+    with RtdeServer(fast=True, stop_after=3000) as server:
+        done = record(server.address, tmp_path / "log.csv", patience_s=0.1, tell=said.append)
+    check_rows(done.log, server.sent)
+    assert len(done.log) == 3000
+    assert sum("in memory only" in text for text in said) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
 def test_the_fields_own_client_accepts_the_server():
     """The server speaks RTDE as ur-rtde, the client in common use, understands it: values are those of one row."""
     receive = pytest.importorskip("rtde_receive", reason="ur-rtde is not installed")

@@ -133,8 +133,8 @@ def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
     """One wrong digit in a file: it is named with the reason and not there; the others are, and the sidecar tells."""
     right = c_module.c_header
 
-    def wrong(arm, banner):
-        return right(replace(arm, values=arm.values * (1.0 + 1e-9)), banner)
+    def wrong(arm, *more):
+        return right(replace(arm, values=arm.values * (1.0 + 1e-9)), *more)
 
     monkeypatch.setattr(c_module, "c_header", wrong)
     if c_module.compiler() is None:
@@ -143,7 +143,7 @@ def test_a_failed_proof_keeps_the_others(home, tmp_path, monkeypatch):
         export(small_fit(home), ["c"], tmp_path / "new" / "deep")
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     done = export(small_fit(home), FORMATS, tmp_path / "out")
-    names = ["small.urdf", "small.xml", "small_dynamics.py", "small.yaml"]
+    names = ["small.urdf", "small.xml", "small_dynamics.py", "small.yaml", "small.sdf"]
     assert [file.file for file in done.files] == names
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*names, "EXPORT.json", "EXPORT.md"])
     (refused,) = json.loads((tmp_path / "out/EXPORT.json").read_text("utf-8"))["refused"]
@@ -196,7 +196,7 @@ def test_old_files_survive_a_failed_proof(home, tmp_path, monkeypatch):
     """What an earlier export wrote is still complete."""
     export(small_fit(home), ["python"], tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    monkeypatch.setattr("armid.exporting.python.python_module", lambda arm, banner: b"raise ValueError('no')\n")
+    monkeypatch.setattr("armid.exporting.python.python_module", lambda *_: b"raise ValueError('no')\n")
     with pytest.raises(ProofError, match="not kept and not run"):
         export(small_fit(home), ["python"], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -79,7 +79,7 @@ def test_a_text_that_fails_the_check_is_never_run(home, tmp_path, monkeypatch):
     python = f"\nopen({str(mark)!r}, 'w')\n"
     for module, name, more in (("c", "c_header", c), ("python", "python_module", python)):
         true = {"c_header": c_header, "python_module": python_module}[name]
-        monkeypatch.setattr(f"armid.exporting.{module}.{name}", lambda a, b, t=true, m=more: t(a, b) + m.encode())
+        monkeypatch.setattr(f"armid.exporting.{module}.{name}", lambda *a, t=true, m=more: t(*a) + m.encode())
         with pytest.raises(ProofError, match="not kept and not run"):
             export(small_fit(home), [module], tmp_path / module)
     assert not mark.exists()

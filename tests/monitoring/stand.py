@@ -1,9 +1,12 @@
 """Arms at work: an identified arm, recordings of it with friction of the day, sensor noise, and contacts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
+from scipy.signal import lfilter
 
 import armid
 from armid.dynamics.model import Model
@@ -12,6 +15,7 @@ from armid.logs.log import Log, LogInfo
 from armid.robot.inertia import change_of_frame, from_com
 from armid.robot.robot import inertial_names
 from tests.payload.stand import arm
+from tests.random_arms import random_arm
 
 RATE_HZ = 100.0
 SPREAD = 0.02  # of friction between recordings
@@ -43,24 +47,35 @@ def motion(robot, duration, seed):
 
 @cache
 def truth(name):
-    """Robot, its model and all true parameters by name."""
-    robot = arm(name)
+    """Robot, its model and all true parameters by name; ``random210`` is a random arm with its own friction law."""
+    robot = _random(int(name.removeprefix("random"))) if name.startswith("random") else arm(name)
     model = Model(robot)
     return robot, model, dict(zip(model.names, prior_values(model), strict=True))
 
 
-def torque_of(name, q, qd, qdd, friction=1.0, payload=None):
-    """What the drives do without noise; friction times a factor for all joints or each."""
+def _random(seed):
+    robot = random_arm(seed, Path(mkdtemp())).robot
+    return replace(robot, virtual=replace(robot.virtual, payload=None, load_loss=np.zeros((robot.n_joints, 2))))
+
+
+def rubbing(qd, lag_s):
+    """Velocities as friction sees them: it changes sides later than the motion."""
+    keep = lag_s * RATE_HZ / (1.0 + lag_s * RATE_HZ)
+    late = lfilter([1.0 - keep], [1.0, -keep], qd, axis=0, zi=keep * qd[:1])[0]
+    return np.where(late * qd < 0.0, -qd, qd)
+
+
+def torque_of(name, q, qd, qdd, friction=1.0, payload=None, lag_s=0.0):
+    """What the drives do without noise; friction times a factor for all joints or each, late by a lag at reversals."""
     robot, model, values = truth(name)
     if payload is not None:
         link = change_of_frame(robot.tool) @ payload
         names = inertial_names(robot.n_joints)
         values = values | {name: values[name] + part for name, part in zip(names, link, strict=True)}
     values = {k: 0.0 if k.startswith(("fv", "fc", "fo")) else v for k, v in values.items()}
-    tau = model.inverse_dynamics(q, qd, qdd, values)
-    c = robot.virtual.coefficients
-    viscous, coulomb = (np.array([one[key] for one in c]) for key in ("fv", "fc"))
-    return tau + friction * (viscous * qd + coulomb * np.sign(qd))
+    laws = zip(robot.virtual.friction, robot.virtual.coefficients, rubbing(qd, lag_s).T, strict=True)
+    rest = np.column_stack([law.torque(v, coefficients) for law, coefficients, v in laws])
+    return model.inverse_dynamics(q, qd, qdd, values) + friction * rest
 
 
 @cache
@@ -69,13 +84,13 @@ def _scale(name):
     return np.abs(torque_of(name, *moved)).max(axis=0)
 
 
-def recording(name, duration, seed, pushes=(), *, friction=1.0, payload=None, noise=NOISE):
+def recording(name, duration, seed, pushes=(), *, friction=1.0, payload=None, noise=NOISE, lag_s=0.0):
     """A log of the arm at work."""
     robot = truth(name)[0]
     time, q, qd, qdd = motion(robot, duration, seed)
     rng = np.random.default_rng([seed, 1])
     today = friction * (1.0 + SPREAD * rng.normal(size=robot.n_joints)) if noise else friction
-    tau = torque_of(name, q, qd, qdd, today, payload)
+    tau = torque_of(name, q, qd, qdd, today, payload, lag_s)
     for push in pushes:
         during = (time >= push.start) & (time < push.start + push.duration)
         tau[during] -= push.torque
@@ -87,10 +102,10 @@ def recording(name, duration, seed, pushes=(), *, friction=1.0, payload=None, no
 
 
 @cache
-def fitted(name):
+def fitted(name, lag_s=0.0):
     """The arm as it is identified by default, from a minute of motion."""
     robot = truth(name)[0]
-    return armid.identify(robot, armid.process(recording(name, 60.0, 999), robot=robot))
+    return armid.identify(robot, armid.process(recording(name, 60.0, 999, lag_s=lag_s), robot=robot))
 
 
 BODY = from_com(1.0, [0.0, 0.0, 0.05], np.diag([0.002, 0.002, 0.002]))

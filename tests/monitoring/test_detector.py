@@ -11,7 +11,7 @@ from armid.monitoring import calibrate, stretches
 from armid.monitoring.detector import alarm_rows
 from tests.monitoring import stand
 
-ARMS = ("er16", "ir361", "powerball")
+ARMS = ("er16", "ir361", "powerball", "random217", "random219")  # the last two are arms that nobody tuned anything on
 
 
 def quiet(name, count, length, first):
@@ -89,7 +89,7 @@ def test_stated_rate_and_sensitivity():
 @pytest.mark.prove
 @pytest.mark.parametrize("name", ARMS)
 def test_stated_rates_over_two_hours(name):
-    """Three arms, two hours, 200 contacts: 30 and 10 alarms an hour within a factor 2, 95 % of contacts found."""
+    """Five arms, two hours, 200 contacts: 30 and 10 alarms an hour within a factor 2, 95 % of contacts found."""
     check(name, 300.0, (30.0, 10.0), 200, 2.0)
 
 
@@ -126,6 +126,23 @@ def test_a_slow_joint_has_a_dead_zone_and_a_hard_stop_raises_the_limit():
     stopped = moving.step(np.zeros(3), 0.2 * speed, np.zeros(3), 0.01)
     assert np.all(stopped.stop > 0.0)
     assert np.all(stopped.limit > limits.scale * stopped.sigma)
+
+
+def test_friction_of_the_day_is_learnt_and_a_long_contact_is_not():
+    """Friction up by 6 %: after ten seconds a third of its torque is left. A push of 30 s keeps its torque to 3 %."""
+    fit = stand.fitted("er16")
+    limits = calibrate(fit, [stretches(fit, stand.recording("er16", 60.0, 1))])
+    (part,) = stretches(fit, stand.recording("er16", 60.0, 8, friction=1.06, noise=0.0))
+    found = armid.Detector(fit, limits).run(part.dt, part.q, part.qd, part.tau)
+    raw = armid.Observer(fit).run(part.dt, part.q, part.qd, part.tau).torque
+    joint = int(np.argmax(fit.standstill[1] / limits.sensitivity(0.1)))  # whose friction shows best
+    usual = (part.time > 10.0) & (found.gate[:, joint] < 0.05)
+    assert np.std(found.torque[usual, joint]) < 0.4 * np.std(raw[usual, joint])
+    push = stand.Push(20.0, 30.0, 3, 2.0 * limits.sensitivity(0.1))
+    (part,) = stretches(fit, stand.recording("er16", 60.0, 8, [push]))
+    found = armid.Detector(fit, limits).run(part.dt, part.q, part.qd, part.tau)
+    during = (part.time > 21.0) & (part.time < 49.0)
+    assert np.abs(found.torque[during].mean(axis=0) / push.torque - 1.0).max() < 0.03
 
 
 def test_too_little_to_calibrate_on_is_refused():

@@ -254,7 +254,7 @@ def _compare(fit: Fit, robot: Robot, options: argparse.Namespace) -> TrackingCom
 
 @command(
     "export",
-    "write a fit as URDF, MJCF, C, Python or a robot file",
+    "write a fit as URDF, SDF, MJCF, C, Python or a robot file",
     "Write the identified arm for other programs. Every file is read back by another program and compared with the fit "
     "before it is kept; EXPORT.json and EXPORT.md say how well it agrees and what the format cannot hold. Exit code 1 "
     "where a file was not kept.",
@@ -263,14 +263,17 @@ def _compare(fit: Fit, robot: Robot, options: argparse.Namespace) -> TrackingCom
     output_folder("folder to write to", required=True),
     arg("--urdf FILE", "the robot's own URDF to complete (default: where the fit read it)"),
     arg("--mjcf FILE", "the robot's own MJCF to complete (default: where the fit read it)"),
+    arg("--limits FILE", "limits of contacts (armid observe -o), for a detector in c and python"),
     SEED,
 )
 def export(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.exporting import export
+    from armid.monitoring import load_limits
 
     folder, given = Path(options.output), {"urdf": options.urdf, "mjcf": options.mjcf, "seed": options.seed}
-    history = {"files_sha256": hashes([options.fit])}
+    given["limits"] = load_limits(options.limits) if options.limits else None
+    history = {"files_sha256": hashes([options.fit, *([options.limits] if options.limits else [])])}
     done = export(fit_from(options), words(options.to), folder, **given, history=history)
     data = done.to_data()
     shown = {

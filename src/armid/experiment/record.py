@@ -22,8 +22,9 @@ import numpy as np
 from armid.arrays import Array
 from armid.errors import ArmidError, UnknownNameError
 from armid.logs import Log, LogInfo, write_log
-from armid.logs.csv_file import RTDE_FIELDS, RtdeTable
+from armid.logs.csv_file import RTDE_FIELDS, RtdeTable, write_rows
 from armid.logs.files import check_target
+from armid.logs.table import ordered
 from armid.progress import report_progress
 from armid.signals.doctor import Examination, examine
 
@@ -206,7 +207,8 @@ def record(
     """Record from a controller until the time is over, an interruption (Ctrl-C) or the end of the connection.
 
     A connection that drops is made again; the rows that were not sent meanwhile are a gap, which is named. However it
-    ends, what has come is written.
+    ends, what has come is written. While it goes on, the rows are in a file beside it, ``NAME.part.csv``: a log that
+    is there even if the program is killed.
 
     Args:
         address: ``ur://HOST`` or ``ur://HOST:PORT``.
@@ -220,13 +222,18 @@ def record(
     Raises:
         ArmidError: the address cannot be recorded from, or nothing came.
     """
-    check_target(path)  # before the first row: nothing is recorded that could not be kept
+    path = check_target(path)  # before the first row: nothing is recorded that could not be kept
+    part = path.with_suffix(".part.csv")
+    if part.exists():
+        raise ArmidError(f"{part}: holds rows of a recording that was killed, or still goes on; read it, then move it")
     session = _Session(address, rate_hz, patience_s, tell or (lambda text: None))
+    session.robot, session.part = robot, part
     ended = session.run(seconds)
     if not session.parts:
         raise ArmidError(f"{address}: no row came ({ended})")
-    log = session.log(robot)
+    log = session.log()
     write_log(log, path)
+    part.unlink(missing_ok=True)
     return LiveRecording(log, session.gaps(), examine(log), ended)
 
 
@@ -235,6 +242,7 @@ class _Session:
 
     def __init__(self, address: str, rate_hz: float | None, patience_s: float, tell: Callable[[str], None]) -> None:
         self.address, self.patience_s, self.tell = address, patience_s, tell
+        self.robot, self.part, self.kept = "", Path(), True
         self.host, self.port = _host(address)
         self.rate_hz, self.parts, self.drops = rate_hz, list[Array](), list[int]()
         self.count, self.said, self.looked = 0, set[tuple[str, str | None]](), 0.0
@@ -289,10 +297,24 @@ class _Session:
             if len(rows):
                 self.parts.append(rows)
                 self.count += len(rows)
+                self._keep(len(rows))
             length = self.parts[-1][-1, 0] - start
             if seconds is not None and length >= seconds - 1.6 / connection.rate_hz:
                 return "complete"
             self._look(length, seconds)
+
+    def _keep(self, count: int) -> None:
+        """The newest rows into the file beside the log; where the disk refuses, they are in memory only."""
+        log = self.log(last=count)
+        try:
+            if count == self.count:
+                write_log(log, self.part)
+            elif self.kept:
+                with self.part.open("a", encoding="utf-8", newline="") as file:
+                    write_rows(log, ordered(log.channels), file)
+        except (OSError, ArmidError) as error:
+            self.kept = False
+            self.tell(f"{self.part}: cannot be written ({error}); the rows are kept in memory only")
 
     def _look(self, length: float, seconds: float | None) -> None:
         """Show progress, and now and then what the log doctor sees in the newest rows."""
@@ -300,13 +322,13 @@ class _Session:
         if length - self.looked < LOOK_S:
             return
         self.looked = length
-        recent = self.log("", last=int(WINDOW_S * (self.rate_hz or 1.0)))
+        recent = self.log(last=int(WINDOW_S * (self.rate_hz or 1.0)))
         for finding in examine(recent).findings:
             if finding.code in LIVE and (finding.code, finding.joint) not in self.said:
                 self.said.add((finding.code, finding.joint))
                 self.tell(f"{finding.code}{f' ({finding.joint})' if finding.joint else ''}: {finding.what}")
 
-    def log(self, robot: str, last: int = 0) -> Log:
+    def log(self, last: int = 0) -> Log:
         """The rows, or the last of them, as a log."""
         parts, left = [], last or self.count
         for part in reversed(self.parts):
@@ -319,7 +341,7 @@ class _Session:
         version = ".".join(map(str, self.controller))
         history = {"recorded_from": self.address, "controller": version, "drops": len(self.drops)}
         info = LogInfo(
-            RtdeTable.joints, "current", rate_hz=self.rate_hz, robot=robot, source=self.address, history=history
+            RtdeTable.joints, "current", rate_hz=self.rate_hz, robot=self.robot, source=self.address, history=history
         )
         channels = {name: rows[:, place] for name, place in places.items()}
         return Log(rows[:, 0] - self.parts[0][0, 0], channels, info)

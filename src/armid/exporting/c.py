@@ -15,9 +15,10 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.escaping import comment
-from armid.exporting.arm import ExportError, IdentifiedArm
-from armid.exporting.exporter import TIGHT, Content, Job, Program, Proof, ProofError, exporters
-from armid.exporting.programs import Curve, Numbers, check_c, numbers_of, run_limited
+from armid.exporting.arm import IdentifiedArm
+from armid.exporting.exporter import LIMIT, TIGHT, Content, Job, Program, Proof, ProofError, exporters
+from armid.exporting.programs import Curve, Numbers, check_c, limit_numbers, numbers_of, run_limited
+from armid.monitoring.detector import ContactLimits
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 
@@ -30,7 +31,7 @@ class C(Program):
 
     def files(self, job: Job) -> dict[str, Content]:
         """One file."""
-        return {f"{job.arm.identifier}_dynamics.h": Content(c_header(job.arm, job.banner))}
+        return {f"{job.arm.identifier}_dynamics.h": Content(c_header(job.arm, job.banner, job.limits))}
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """Compiled without a single warning and run in a process of its own."""
@@ -46,20 +47,22 @@ class C(Program):
             except (subprocess.SubprocessError, OSError) as error:
                 raise ProofError(f"{path.name}: was not kept, because the compiled program failed ({error})") from None
         n = job.arm.robot.n_joints
-        out = np.frombuffer(said, dtype="<f8").reshape(-1, 7 * n + n * n)
+        out = np.frombuffer(said, dtype="<f8").reshape(len(states), -1)
         names = ("torque", "gravity", "friction", "springs")
         found = {name: out[:, k * n : (k + 1) * n] for k, name in enumerate(names)}
-        found |= {"mass matrix": out[:, 4 * n : 4 * n + n * n], "external torque": out[:, -3 * n : -2 * n]}
+        mass, external, limit = 4 * n, 4 * n + n * n, 7 * n + n * n
+        found |= {"mass matrix": out[:, mass:external], "external torque": out[:, external : external + n]}
+        found |= {LIMIT: out[:, limit:]} if job.limits is not None else {}
         return self.compared(path, f"{Path(program).name} {' '.join(FLAGS)}", found, job, torque)
 
 
-def c_header(arm: IdentifiedArm, banner: list[str]) -> bytes:
-    """Text of the header; `banner` are sentences for its first comment."""
+def c_header(arm: IdentifiedArm, banner: list[str], limits: ContactLimits | None = None) -> bytes:
+    """Text of the header; `banner` are sentences for its first comment, `limits` those of its detector."""
     numbers = numbers_of(arm)
     declared, friction = _friction(numbers)
     parts = {
         "BANNER": "\n".join(f" * {line}".rstrip() for line in banner),
-        "TABLES": _tables(numbers),
+        "TABLES": _tables(numbers) + _limits(limits),
         "ROTORS": _rotors(numbers),
         "MOMENTA": _momenta(numbers),
         "DECLARED": declared,
@@ -69,9 +72,10 @@ def c_header(arm: IdentifiedArm, banner: list[str]) -> bytes:
         "UP": arm.identifier.upper(),
         "X": arm.identifier,
     }
-    used = friction + parts["SPRINGS"]  # functions between @IF NAME@ and @END@ are written where they are called
-    kept = re.compile(r"@IF (\w+)@\n(.*?)@END@\n", re.DOTALL)
-    text = kept.sub(lambda found: found[2] if f"@X@_{found[1]}_(" in used else "", _asset("dynamics.h"))
+    used = set(re.findall(r"@X@_(\w+)_\(", friction + parts["SPRINGS"]))
+    used |= set() if limits is None else {"detector", "root"}
+    kept = re.compile(r"@IF (\w+)@\n(.*?)@END@\n", re.DOTALL)  # functions in between are written where they are used
+    text = kept.sub(lambda found: found[2] if found[1] in used else "", _asset("dynamics.h"))
     for name, words in parts.items():
         text = text.replace(f"@{name}@", words)
     return text.encode()
@@ -120,6 +124,14 @@ def _tables(numbers: Numbers) -> str:
     for k, (_, position, torque) in enumerate(numbers.tables):
         text += [_array(f"table_q{k}", position), _array(f"table_tau{k}", torque)]
     return "".join(text)
+
+
+def _limits(limits: ContactLimits | None) -> str:
+    if limits is None:
+        return ""
+    names = ("gain", "variance", "scale", "level", "slower", "usual", "coupling", "changing")
+    arrays = zip(names, limit_numbers(limits), strict=True)
+    return "/* limits of contacts */\n" + "".join(_array(name, values) for name, values in arrays)
 
 
 def _rotors(numbers: Numbers) -> str:
@@ -245,11 +257,13 @@ def compiler() -> str | None:
     )
 
 
-def compile_c(program: str, header: Path, arm: IdentifiedArm, folder: Path, main: str = "states.c") -> Path:
-    """Compile a program of `assets` around the checked header: it writes the torques of states, or takes time."""
+def compile_c(program: str, header: Path, arm: IdentifiedArm, folder: Path, main: str = "") -> Path:
+    """Compile a program (text) around the checked header, by default the one that writes the torques of states."""
     check_c(header.name, header.read_text("utf-8"), _asset("dynamics.h"), arm.identifier)
     source, binary = folder / "main.c", folder / "main"
-    text = _asset(main).replace("@X@", arm.identifier).replace("@N@", str(arm.robot.n_joints))
+    text = main or _asset("states.c")
+    for mark, word in (("@X@", arm.identifier), ("@N@", str(arm.robot.n_joints)), ("@UP@", arm.identifier.upper())):
+        text = text.replace(mark, word)
     shutil.copy(header, folder / "arm.h")
     source.write_text(text)
     command = [program, *FLAGS, str(source), "-o", str(binary), "-lm"]
@@ -262,17 +276,3 @@ def compile_c(program: str, header: Path, arm: IdentifiedArm, folder: Path, main
     except (subprocess.TimeoutExpired, OSError) as error:
         raise ProofError(f"{header.name}: was not kept, because the C compiler failed ({error})") from None
     return binary
-
-
-def time_c(header: Path, arm: IdentifiedArm) -> float:
-    """Seconds that one call of the header's inverse dynamics takes on this machine, the best of twenty rounds.
-
-    Raises:
-        ExportError: there is no C compiler.
-    """
-    program = compiler()
-    if program is None:
-        raise ExportError("there is no C compiler to time the header with; install one, or name it with CC")
-    with tempfile.TemporaryDirectory(prefix="armid-export-") as folder:
-        binary = compile_c(program, header, arm, Path(folder), "timed.c")
-        return float(run_limited([str(binary)], Path(folder), limit_s=60.0).split()[0])

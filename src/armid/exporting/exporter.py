@@ -19,6 +19,7 @@ from armid.arrays import Array
 from armid.dynamics.model import Motion
 from armid.exporting import arm as causes
 from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
+from armid.monitoring.detector import ContactLimits, Detector
 from armid.monitoring.observer import Observer
 from armid.notes import Note
 from armid.registry import Registry
@@ -27,6 +28,7 @@ from armid.robot.robot import Robot
 TOLERANCE, TIGHT = 1e-9, 1e-10  # of the range of torque; the second for programs
 ROUND_OFF = 2e-14  # of the sum of absolute terms that cancel: 90 times the precision of a double
 OBSERVED_S = 0.004  # [s] between the states as the observer takes them, with accelerations in place of torques
+LIMIT = "limit of contacts"
 _SMALLEST = 1e-3  # ranges of torque below this share of the largest count as that much
 
 #: Causes of torque that a format may lack, in words.
@@ -142,6 +144,7 @@ class Job:
         banner: sentences for the first comment of a file.
         urdf, mjcf: the robot's own files; None without.
         formats: names of all formats that are wanted.
+        limits: of contacts, for programs; None without.
     """
 
     arm: IdentifiedArm
@@ -151,6 +154,7 @@ class Job:
     urdf: Path | None = None
     mjcf: Path | None = None
     formats: tuple[str, ...] = ()
+    limits: ContactLimits | None = None
 
     @cached_property
     def parts(self) -> dict[str, Array]:
@@ -178,13 +182,15 @@ class Job:
         friction_torque, spring_torque = (
             sum((self.parts.get(cause, zero) for cause in group), zero) for group in (friction, springs)
         )
-        return {
+        steps = np.full(len(q), OBSERVED_S)
+        limit = {} if self.limits is None else {LIMIT: Detector(arm.fit, self.limits).run(steps, *self.motion).limit}
+        return limit | {
             "torque": torque,
             "gravity": arm.model.gravity_torque(q, arm.values),
             "friction": friction_torque,
             "springs": spring_torque,
             "mass matrix": arm.model.mass_matrix(q, arm.values).reshape(len(q), -1),
-            "external torque": Observer(arm.fit).run(np.full(len(q), OBSERVED_S), *self.motion).torque,
+            "external torque": Observer(arm.fit).run(steps, *self.motion).torque,
         }
 
 

@@ -23,6 +23,8 @@ from armid.dynamics.parameters import FRICTION, CoupledRotor, Local, frame_chang
 from armid.estimation.fit import STANDSTILL
 from armid.exporting.arm import IdentifiedArm
 from armid.exporting.exporter import ProofError
+from armid.monitoring.detector import OPEN, ContactLimits
+from armid.monitoring.observer import FADE_S, STRANGE
 from armid.torque.expression import FUNCTIONS
 from armid.torque.friction.law import FrictionLaw
 
@@ -140,6 +142,12 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
         delay=arm.fit.delay_s,
         lag=np.zeros_like(still) if arm.fit.friction_lag_s is None else arm.fit.friction_lag_s,
     )
+
+
+def limit_numbers(limits: ContactLimits) -> tuple[Array, ...]:
+    """The limits of contacts: gain, time to forget, gate of a joint that moves and what is strange; then by joint."""
+    by_joint = (limits.variance, limits.scale, limits.level, limits.slow_speed, limits.usual_acceleration)
+    return (np.array([limits.gain, FADE_S, OPEN, STRANGE]), *by_joint, limits.inertia, limits.friction)
 
 
 def _in_joint_frames(arm: IdentifiedArm, vector: Array) -> Array:

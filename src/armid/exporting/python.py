@@ -12,8 +12,9 @@ import numpy as np
 from armid.arrays import Array
 from armid.escaping import comment
 from armid.exporting.arm import IdentifiedArm
-from armid.exporting.exporter import OBSERVED_S, Content, Job, Program, Proof, exporters
-from armid.exporting.programs import Curve, check_python, numbers_of
+from armid.exporting.exporter import LIMIT, OBSERVED_S, Content, Job, Program, Proof, exporters
+from armid.exporting.programs import Curve, check_python, limit_numbers, numbers_of
+from armid.monitoring.detector import ContactLimits
 
 
 @exporters.add("python")
@@ -24,7 +25,7 @@ class Python(Program):
 
     def files(self, job: Job) -> dict[str, Content]:
         """One file."""
-        return {f"{job.arm.identifier}_dynamics.py": Content(python_module(job.arm, job.banner))}
+        return {f"{job.arm.identifier}_dynamics.py": Content(python_module(job.arm, job.banner, job.limits))}
 
     def prove(self, path: Path, job: Job, torque: Array) -> Proof:
         """Run here."""
@@ -39,11 +40,14 @@ class Python(Program):
             "mass matrix": functions["mass_matrix"](motion.q).reshape(len(motion.q), -1),
             "external torque": np.array([observer.step(*row, OBSERVED_S) for row in zip(*motion, strict=True)]),
         }
+        if job.limits is not None:
+            detector = functions["Detector"]()
+            found[LIMIT] = np.array([detector.step(*row, OBSERVED_S)[1] for row in zip(*motion, strict=True)])
         return self.compared(path, f"NumPy {np.__version__}", found, job, torque)
 
 
-def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
-    """Text of the module; `banner` are sentences for its docstring."""
+def python_module(arm: IdentifiedArm, banner: list[str], limits: ContactLimits | None = None) -> bytes:
+    """Text of the module; `banner` are sentences for its docstring, `limits` those of its detector."""
     numbers = numbers_of(arm)
     doc = "\n".join(banner)
     constants = [
@@ -80,6 +84,12 @@ def python_module(arm: IdentifiedArm, banner: list[str]) -> bytes:
         ("SLOW", _array(numbers.slow), "speed below which its friction is not known"),
         ("DELAY", _array(numbers.delay), "by which torque lags motion"),
         ("LAG", _array(numbers.lag), "by which friction changes sides later than the motion"),
+        (
+            "LIMITS",
+            "None" if limits is None else f"({', '.join(map(_array, limit_numbers(limits)))})",
+            "of contacts: gain, time to forget, gate of a joint that moves, what is strange; then variance, scale, "
+            "dead zone, slow speed, usual acceleration, inertia, and how friction changes from day to day",
+        ),
     ]
     lines = [(f"# {comment}\n" if comment else "") + f"{name} = {text}" for name, text, comment in constants]
     return (f'"""{doc}\n"""\n\nimport numpy as np\n\n' + "\n".join(lines) + "\n" + _asset()).encode()

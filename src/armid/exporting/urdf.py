@@ -35,9 +35,7 @@ class Urdf(Exporter):
             if job.urdf is None
             else patched(job.arm, job.friction, job.urdf)
         )
-        if not np.allclose(job.arm.robot.gravity, (0.0, 0.0, -9.81), rtol=0.0, atol=1e-12):
-            notes.append(note("exporting.gravity", vector=job.arm.robot.gravity.tolist()))
-        return {urdf_name(job): Content(content, tuple(notes))}
+        return {urdf_name(job): Content(content, (*notes, *gravity_notes(job.arm.robot)))}
 
     def holds(self, arm: IdentifiedArm) -> str:
         """In words."""
@@ -62,6 +60,12 @@ class Urdf(Exporter):
         else:
             found, against = _by_pinocchio(path, job), f"Pinocchio {pinocchio.__version__}"
         return checked(path, against, {"torque": (found, torque)}, TOLERANCE, note, job.sizes)
+
+
+def gravity_notes(robot: Robot) -> list[Note]:
+    """Gravity that is not the usual, which the file cannot say."""
+    usual = np.allclose(robot.gravity, (0.0, 0.0, -9.81), rtol=0.0, atol=1e-12)
+    return [] if usual else [note("exporting.gravity", vector=robot.gravity.tolist())]
 
 
 def urdf_name(job: Job) -> str:

@@ -23,6 +23,7 @@ from armid.exporting.exporter import (
     Exporter,
     Job,
     LeftOut,
+    Program,
     Proof,
     ProofError,
     exporters,
@@ -31,6 +32,7 @@ from armid.exporting.exporter import (
 )
 from armid.exporting.own_file import READERS, own_file
 from armid.files import file_hash, plain, write_result, write_text
+from armid.monitoring.detector import ContactLimits, Detector
 from armid.notes import Note, note
 from armid.progress import report_progress
 
@@ -142,6 +144,7 @@ def export(
     *,
     urdf: str | Path | None = None,
     mjcf: str | Path | None = None,
+    limits: ContactLimits | None = None,
     seed: int = 0,
     states: int = STATES,
     history: Mapping[str, Any] | None = None,
@@ -156,6 +159,7 @@ def export(
         folder: where to write; made if it is not there.
         urdf: the robot's own URDF, where it is not found at the place the fit names.
         mjcf: the robot's own MJCF, in the same way.
+        limits: of contacts, as `observe` calibrates them, for the detector of programs (``c``, ``python``).
         seed: of the random states.
         states: how many of them.
         history: more about the origin, for the sidecar.
@@ -176,7 +180,11 @@ def export(
     own = {kind: own_file(arm.robot, kind, given[kind]) for kind in READERS if kind in reads}
     if own.get("urdf") is None or wanted != ("urdf",):
         arm.robot.refuse_undriven("this arm is exported only to urdf, by completing its own file", passive=False)
-    job = Job(arm, motion, linear_friction(arm, seed), _banner(arm), **own, formats=wanted)
+    if limits is not None:
+        if not any(isinstance(form, Program) for form in chosen.values()):
+            raise ExportError(f"{', '.join(wanted)}: cannot hold limits of contacts; export to c or python as well")
+        Detector(fit, limits)  # refuses those of another arm
+    job = Job(arm, motion, linear_friction(arm, seed), _banner(arm), **own, formats=wanted, limits=limits)
     files = [_File(name, form, content) for form in wanted for name, content in chosen[form].files(job).items()]
     target = Path(folder)
     _check_not_inputs(target, [file.name for file in files], own)

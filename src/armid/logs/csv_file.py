@@ -13,7 +13,7 @@ from typing import ClassVar, TextIO
 import numpy as np
 
 from armid.arrays import Array
-from armid.logs.log import LogError, LogInfo, LogStream
+from armid.logs.log import Log, LogError, LogInfo, LogStream
 from armid.logs.recipe import CsvStyle, Recipe
 from armid.logs.table import (
     FORMAT_VERSION,
@@ -209,9 +209,13 @@ def write_csv(stream: LogStream, channels: Sequence[str], path: Path) -> None:
         names = column_names(stream.info.joints, channels)
         odd = any("\r" in name for name in names)  # the csv module quotes a line feed by itself, but not this one
         csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL).writerow(names)
-        writer = csv.writer(file, lineterminator="\n")
         for block in stream.blocks():
-            writer.writerows(as_rows(block, channels).tolist())
+            write_rows(block, channels, file)
+
+
+def write_rows(block: Log, channels: Sequence[str], file: TextIO) -> None:
+    """Rows of armid's own CSV, below its head or others."""
+    csv.writer(file, lineterminator="\n").writerows(as_rows(block, channels).tolist())
 
 
 _RTDE = {"timestamp", "actual_q_0"}

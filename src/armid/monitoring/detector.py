@@ -1,14 +1,16 @@
 """Contacts in the external torque: limits that follow the prediction interval, calibrated for a rate of false alarms.
 
     limit_j = scale_j sigma_j + level_j gate_j + sum_i inertia_ji stop_i
-    sigma_j^2 = c_j0 + c_j1 qd_j^2 + c_j2 qdd_j^2 + c_j3 (sum of the other joints' qdd^2)
+    sigma_j^2 = c_j0 + c_j1 qd_j^2 + c_j2 qdd_j^2 + c_j3 (sum of the other joints' qdd^2) + friction_j^2
 
-sigma has the shape of the fit's interval for a new recording, and more where contact-free recordings ask for it. A
-joint that is slow has a dead zone as wide as its friction, since that may be anything up to its level (`gate`: 1 while
-slow, then falling with the observer's time constant). Accelerations beyond those of the calibration, as in an emergency
-stop, raise the limits by the inertial torque of the excess (`stop`). The scales come from exponential tails (peaks over
-a threshold), and are widened where a recording that was left out passes them more often than stated: recordings differ
-by more than one of them shows. This finds contacts; it is no safety function.
+sigma has the shape of the fit's interval, and more where contact-free recordings ask for it. Friction is not the same
+every day: how it differs from the fit's is learnt while the arm moves, and taken away; what is not known of it yet is
+friction_j. A joint that is slow has a dead zone as wide as its friction, since that may be anything up to its level
+(`gate`: 1 while slow, then falling with the observer's time constant). Accelerations beyond those of the calibration,
+as in an emergency stop, raise the limits by the inertial torque of the excess (`stop`). The scales come from
+exponential tails (peaks over a threshold), and are widened where recordings that were left out pass them more than
+twice as often as stated: recordings differ by more than one of them shows. This finds contacts; it is no safety
+function.
 """
 
 from __future__ import annotations
@@ -27,16 +29,20 @@ from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.estimation.fit import STANDSTILL, Fit
 from armid.files import plain, read_result, write_result
-from armid.monitoring.observer import GAIN, Observed, Observer, held
+from armid.monitoring.observer import GAIN, STRANGE, Observed, Observer, held, learned
 from armid.monitoring.recordings import Samples
 
 FORMAT = "armid limits 1"
 BLOCK_S = 1.0  # peaks so far apart are different ones, and so are alarms
-TAIL = 0.1  # share of the blocks whose peaks make the tail
+TAIL = 0.1  # share of the blocks whose peaks make the tail, at most
+NEAR, LEAST_TAIL = 3.0, 50  # times as many peaks as are stated make it, where that is enough of them
 LEAST_BLOCKS = 20
+TWICE = 2.0  # times the stated rate at which recordings that were left out may pass the limits
 TOLD = 3.0  # false alarms that a calibration must last for to state their rate from what it has seen
+STATIC = 1.5  # times the friction at the slowest speeds of the data: what a joint may hold before it moves
 OPEN = 0.05  # gate below which a joint moves as the model knows it
 USUAL = 0.999  # quantile of acceleration that counts as usual
+LEAST_SHARE = 0.02  # of the friction's level: what it usually does between recordings where the fit does not tell
 SETTLED = 1e-3  # what sigma is at least, as a share of the level of friction: of arms without noise
 
 
@@ -52,6 +58,8 @@ class ContactLimits:
         level, slow_speed: dead zone [N m] of joints below this speed [rad/s].
         usual_acceleration: beyond it an acceleration is a stop [rad/s^2].
         inertia: absolute mass matrix, mean over the calibration, (joints, joints) [kg m^2].
+        friction: standard deviations by which Coulomb and viscous friction and offset differ between recordings,
+            (joints, 3).
         false_alarms: stated rate, of the whole arm [1/h].
         hours: of the calibration.
         left_out: alarms in each recording of the calibration, with limits from the others; by source.
@@ -65,6 +73,7 @@ class ContactLimits:
     slow_speed: Array
     usual_acceleration: Array
     inertia: Array
+    friction: Array
     false_alarms: float
     hours: float
     left_out: dict[str, int] = field(default_factory=dict)
@@ -74,14 +83,15 @@ class ContactLimits:
         """Whether the rate is lower than what the calibration lasted for: less than three alarms in it."""
         return self.false_alarms * self.hours < TOLD
 
-    def sigma(self, qd: Array, acceleration: Array) -> Array:
-        """Standard deviation of the external torque without contact, (samples, joints) [N m]."""
-        return np.asarray(np.sqrt(np.einsum("tjk,jk->tj", _features(qd, acceleration), self.variance)))
+    def noise(self, qd: Array, acceleration: Array) -> Array:
+        """Variance of the external torque without contact, of known friction, (samples, joints) [N m squared]."""
+        return np.asarray(np.einsum("tjk,jk->tj", _features(qd, acceleration), self.variance))
 
     def sensitivity(self, duration_s: float) -> Array:
         """External torque (joints,) [N m] that is found in 19 of 20 contacts of a duration, moving evenly."""
         rest = np.zeros((1, len(self.joints)))
-        return np.asarray(((self.scale + 2.0) * self.sigma(rest, rest)[0]) / -np.expm1(-self.gain * duration_s))
+        sigma = np.sqrt(self.noise(rest, rest)[0])
+        return np.asarray((self.scale + 2.0) * sigma / -np.expm1(-self.gain * duration_s))
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file."""
@@ -92,8 +102,8 @@ def load_limits(path: str | Path) -> ContactLimits:
     """Read limits that `ContactLimits.save` wrote."""
     found = read_result(path, ContactLimits, "limits", FORMAT, "armid observe -o")
     n = len(found.joints)
-    shapes = {"variance": (n, 4), "inertia": (n, n)}
-    for name in ("variance", "inertia", "scale", "level", "slow_speed", "usual_acceleration"):
+    shapes = {"variance": (n, 4), "inertia": (n, n), "friction": (n, 3)}
+    for name in ("variance", "inertia", "friction", "scale", "level", "slow_speed", "usual_acceleration"):
         array = getattr(found, name)
         if array.shape != shapes.get(name, (n,)) or not (np.isfinite(array) & (array >= 0.0)).all():
             raise ArmidError(f"{path}: {name}: must be finite and not below zero; write it again with armid observe -o")
@@ -105,7 +115,7 @@ class Detected:
     """What a detector says, each (samples, joints).
 
     Attributes:
-        torque: external torque [N m].
+        torque: external torque, less what is known of the friction of the day [N m].
         limit: beyond which it is a contact [N m].
         sigma: its standard deviation without contact [N m].
         gate: share of the dead zone of friction in the limit: 1 for a slow joint.
@@ -148,6 +158,8 @@ class Detector:
         """Forget all samples."""
         self.observer.reset()
         self._held: Array | None = None
+        usual = self.limits.friction
+        self._friction = (np.zeros_like(usual), np.zeros_like(usual), usual[:, :, None] ** 2 * np.eye(3))
 
     def step(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float) -> Detected:
         """External torque and limit of the next sample, each (1, joints); see `Detected.over`."""
@@ -159,15 +171,19 @@ class Detector:
         seen = self.observer.run(dt, q, qd, tau)
         return self._judged(np.asarray(dt, dtype=float), qd, seen)
 
-    def _judged(self, dt: Array, qd: Array, seen: Observed) -> Detected:
+    def _judged(self, dt: Array, qd: Array, seen: Observed, strange: float = STRANGE) -> Detected:
         limits, n = self.limits, qd.shape[1]
         excess = np.maximum(np.abs(seen.acceleration) - limits.usual_acceleration, 0.0)
         raised = np.hstack([np.abs(qd) < limits.slow_speed, excess])
-        raised = held(dt, raised, limits.gain, np.zeros(2 * n) if self._held is None else self._held)
+        steps = dt if self._held is not None else np.concatenate([[0.0], dt[1:]])
+        raised = held(steps, raised, limits.gain, np.zeros(2 * n) if self._held is None else self._held)
         self._held, gate, stop = raised[-1], raised[:, :n], raised[:, n:]
-        sigma = limits.sigma(qd, seen.acceleration)
+        noise = limits.noise(qd, seen.acceleration)
+        known = (gate < OPEN, strange, limits.friction, limits.gain, *self._friction)
+        bias, unknown = learned(steps, seen.torque, seen.rubbing, noise, *known)
+        sigma = np.sqrt(noise + unknown)
         limit = limits.scale * sigma + limits.level * gate + stop @ limits.inertia
-        return Detected(seen.torque, limit, sigma, gate, stop, seen.still)
+        return Detected(seen.torque - bias, limit, sigma, gate, stop, seen.still)
 
 
 def calibrate(
@@ -231,7 +247,7 @@ def _run(fit: Fit, stretch: Samples, gain: float) -> _Run:
     seen = observer.run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
     some = slice(None, None, max(1, len(stretch.dt) // 2000))
     found = fit.predict(Motion(*(np.ascontiguousarray(a[some]) for a in (stretch.q, stretch.qd, seen.acceleration))))
-    interval = found.sigma**2 + found.recording**2 + fit.residual_rms**2
+    interval = found.sigma**2 + fit.residual_rms**2
     where = np.clip(np.searchsorted(np.arange(len(stretch.dt))[some], np.arange(len(stretch.dt)), "right") - 1, 0, None)
     return _Run(stretch, seen, interval[where], np.abs(observer.mass_matrix(stretch.q[some])).mean(axis=0))
 
@@ -242,37 +258,37 @@ def _judge(detector: Detector, run: _Run) -> Detected:
 
 
 def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float) -> ContactLimits:
-    speed, level = slow_friction(fit)
-    qd, acceleration, torque, interval = (
-        np.vstack(parts)
-        for parts in zip(*((r.stretch.qd, r.seen.acceleration, r.seen.torque, r.interval) for r in runs), strict=True)
+    still, level = fit.standstill
+    qd, acceleration, interval = (
+        np.vstack(parts) for parts in zip(*((r.stretch.qd, r.seen.acceleration, r.interval) for r in runs), strict=True)
     )
-    gates = [held(r.stretch.dt, np.abs(r.stretch.qd) < speed, gain, np.zeros(len(level))) for r in runs]
-    moving = np.vstack(gates) < OPEN
-    features = _features(qd, acceleration)
-    variance = np.array([_shape(features[:, j], interval[:, j], torque[:, j], moving[:, j]) for j in range(len(level))])
-    variance[:, 0] += (SETTLED * level) ** 2 + 1e-24
+    features, joints = _features(qd, acceleration), range(len(level))
+    least = np.outer((SETTLED * level) ** 2 + 1e-24, [1.0, 0.0, 0.0, 0.0])
+    variance = least + [_not_negative(features[:, j] / interval[:, [j]], np.ones(len(qd))) for j in joints]
     blank = ContactLimits(
         fit.robot.joint_names,
         gain,
         variance,
         np.zeros(len(level)),
-        level,
-        speed,
+        STATIC * level,
+        still / STANDSTILL,
         np.quantile(np.abs(acceleration), USUAL, axis=0),
         np.mean([r.inertia for r in runs], axis=0),
+        usual_friction(fit) * [1.0, 1.0, 0.0],  # an offset is what a long contact looks like
         false_alarms,
         sum(r.stretch.duration for r in runs) / 3600.0,
     )
-    detector = Detector(fit, blank)
-    scores = []
-    for run in runs:
-        scores.append(_score(_judge(detector, run), blank))
+    blank = replace(blank, friction=_between(fit, blank, runs))
+    found = [_judge(Detector(fit, blank), run) for run in runs]
+    torque, moving = np.vstack([f.torque for f in found]), np.vstack([f.gate for f in found]) < OPEN
+    more = [_beyond(features[moving[:, j], j], variance[j], torque[moving[:, j], j]) for j in joints]
+    blank = replace(blank, variance=variance + more)
+    scores = [_score(_judge(Detector(fit, blank), run), blank) for run in runs]
     each = _peaks(runs, scores)
     scale = np.array([_tail(peaks, false_alarms / len(level)) for peaks in each.T])
     scale = np.maximum(scale, 1.0)
     scale *= _tail(_peaks(runs, [score / scale for score in scores]).max(axis=1), false_alarms)
-    return ContactLimits(**{**vars(blank), "scale": scale})
+    return replace(blank, scale=scale)
 
 
 def _score(found: Detected, limits: ContactLimits) -> Array:
@@ -282,14 +298,28 @@ def _score(found: Detected, limits: ContactLimits) -> Array:
 
 
 def _wider(peaks: Sequence[Array], false_alarms: float) -> float:
-    """Factor of the limits that makes recordings left out of the calibration keep the stated rate; at least one."""
-    return max(1.0, _tail(np.concatenate(peaks), false_alarms))
+    """Factor of the limits that keeps recordings left out of the calibration below twice the stated rate; at least one.
+
+    An extreme recording counts twice when it is left out: the limits know nothing of it, and its peaks pass them.
+    """
+    return max(1.0, _tail(np.concatenate(peaks), TWICE * false_alarms))
 
 
-def slow_friction(fit: Fit) -> tuple[Array, Array]:
-    """Speed below which a joint is slow [rad/s], and the level of its friction there [N m]."""
-    still, level = fit.standstill
-    return still / STANDSTILL, level
+def _between(fit: Fit, limits: ContactLimits, runs: Sequence[_Run]) -> Array:
+    """How friction differs between recordings, by one step of expectation maximisation; at least what is assumed."""
+    squares = []
+    for run in runs:
+        detector = Detector(fit, limits)
+        detector._judged(run.stretch.dt, run.stretch.qd, run.seen, strange=np.inf)
+        _, mean, spread = detector._friction
+        squares.append(mean**2 + np.diagonal(spread, axis1=1, axis2=2))
+    return np.maximum(np.sqrt(np.mean(squares, axis=0)), limits.friction)
+
+
+def usual_friction(fit: Fit) -> Array:
+    """Standard deviations by which Coulomb and viscous friction and offset differ between recordings, (joints, 3)."""
+    known = np.zeros((fit.robot.n_joints, 3)) if fit.recording is None else fit.recording
+    return np.maximum(known, LEAST_SHARE * fit.standstill[1][:, None] + 1e-3)
 
 
 def _features(qd: Array, acceleration: Array) -> Array:
@@ -299,13 +329,10 @@ def _features(qd: Array, acceleration: Array) -> Array:
     return np.stack([np.ones_like(qd), qd**2, squared, others], axis=2)
 
 
-def _shape(features: Array, interval: Array, torque: Array, moving: Mask) -> Array:
-    """Coefficients of the interval's variance, and what recordings without contact ask for beyond it."""
-    shape = _not_negative(features / interval[:, None], np.ones(len(interval)))
-    if moving.any():
-        known = features[moving] @ shape
-        shape = shape + _not_negative(features[moving] / known[:, None], torque[moving] ** 2 / known - 1.0)
-    return np.asarray(shape)
+def _beyond(features: Array, shape: Array, torque: Array) -> Array:
+    """Coefficients of variance that recordings without contact ask for beyond the shape of the fit's interval."""
+    known = features @ shape
+    return _not_negative(features / known[:, None], torque**2 / known - 1.0)
 
 
 def _not_negative(matrix: Array, wanted: Array) -> Array:
@@ -331,17 +358,21 @@ def _peaks(runs: Sequence[_Run], scores: Sequence[Array]) -> Array:
 def _tail(peaks: Array, rate: float) -> float:
     """Level that peaks pass `rate` times an hour: an exponential tail, whose own uncertainty counts (Lomax).
 
+    Where that would have been fewer than three times, so that nothing but the tail's shape tells the level, its slope
+    counts with two standard errors: rather too few alarms than too many.
+
     Raises:
         ArmidError: there are too few peaks.
     """
     if len(peaks) < LEAST_BLOCKS:
         raise ArmidError(f"the contact-free recordings last {len(peaks)} s; give at least {LEAST_BLOCKS} s")
-    threshold = float(np.quantile(peaks, 1.0 - TAIL))
+    wanted = rate * len(peaks) * BLOCK_S / 3600.0
+    threshold = float(np.quantile(peaks, 1.0 - min(TAIL, max(NEAR * wanted, LEAST_TAIL) / len(peaks))))
     excess = peaks[peaks > threshold] - threshold
     if not len(excess):
         return threshold
-    often = len(excess) / (len(peaks) * BLOCK_S / 3600.0) / rate
-    return float(threshold + len(excess) * excess.mean() * np.expm1(max(np.log(often), 0.0) / len(excess)))
+    slope = excess.mean() * (1.0 if wanted >= TOLD else 1.0 + 2.0 / np.sqrt(len(excess)))
+    return float(threshold + len(excess) * slope * np.expm1(max(np.log(len(excess) / wanted), 0.0) / len(excess)))
 
 
 def describe(limits: ContactLimits) -> dict[str, Any]:
@@ -351,7 +382,7 @@ def describe(limits: ContactLimits) -> dict[str, Any]:
         name: {"limit": limit, "sensitivity_100ms": least, "dead_zone": zone, "slow_speed": speed}
         for name, limit, least, zone, speed in zip(
             limits.joints,
-            limits.scale * limits.sigma(even, even)[0],
+            limits.scale * np.sqrt(limits.noise(even, even)[0]),
             limits.sensitivity(0.1),
             limits.level,
             limits.slow_speed,

@@ -25,20 +25,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 FORMAT = "armid observation 1"
-CLEAR = 30.0  # condition number of the weighted Jacobian up to which a force is told
+SIGMAS = 3.0  # standard deviations that a limit stands for, when a force is judged
+CLEAR = 0.5  # standard deviation of a force, as a share of it, up to which it is told
+SINGULAR = 1e-9
+ENOUGH = 0.9  # share that a force alone must explain, where a wrench could be told
 
 
 @dataclass(frozen=True, eq=False)
 class ContactForce:
-    """A force at the end of a link that explains an external torque.
+    """A force, or a force and a moment (wrench), at the end of a link that explains an external torque.
 
     Attributes:
-        newton: in the base frame [N].
+        newton: force in the base frame [N].
+        moment: in the base frame [N m]; zero where a force explains enough, or the geometry tells no more.
         point: where it is taken to act, in the base frame [m].
         explained: share of the external torque, squared in units of the limits, that it explains.
     """
 
     newton: Array
+    moment: Array
     point: Array
     explained: float
 
@@ -148,7 +153,7 @@ class Observation:
         ]
         for alarm in self.alarms:
             force = alarm.force
-            told = "" if force is None else f"; {np.linalg.norm(force.newton):.3g} N explain {force.explained:.0%}"
+            told = "" if force is None else f"; {_size(force)} explain {force.explained:.0%}"
             lines.append(
                 f"  {alarm.time:.3f} s  link {alarm.highest_link} ({alarm.link}) or beyond; {', '.join(alarm.joints)}"
                 f"{told}"
@@ -248,20 +253,30 @@ def _alarm(robot: Robot, stretch: Samples, found: Detected, first: int, last: in
 def contact_force(robot: Robot, q: Array, torque: Array, limit: Array, link: int) -> ContactForce | None:
     """The force at the far end of a link that explains an external torque best, in units of the limits.
 
-    None where fewer than four joints carry the link, so that any torque is explained, or where the posture hides one
-    direction of the force.
+    Where it does not explain enough, because the contact is elsewhere on the link or turns it, a wrench, which six
+    joints tell. None where fewer than four joints carry the link, so that any torque is explained, or where the posture
+    leaves the force uncertain.
     """
     carrying = list(robot.path_to(link))
-    if len(carrying) < 4:
-        return None
     following = [joint.placement[:3, 3] for joint in robot.joints if joint.parent == link]
     point = robot.tool[:3, 3] if link == robot.n_joints or not following else following[0]
-    matrix = (jacobian(robot, q[None], link, point)[0, :3] / limit).T[carrying]
-    size = np.linalg.svd(matrix, compute_uv=False)
-    if size[-1] * CLEAR < size[0]:
-        return None
-    wanted = (torque / limit)[carrying]
-    force, *_ = np.linalg.lstsq(matrix, wanted, rcond=None)
-    left = float(np.sum((wanted - matrix @ force) ** 2) / np.sum(wanted**2))
     frame = link_frames(robot, q[None])[0, link - 1]
-    return ContactForce(np.asarray(force, dtype=np.float64), frame[:3, :3] @ point + frame[:3, 3], 1.0 - left)
+    whole = (jacobian(robot, q[None], link, point)[0] / limit).T[carrying]
+    wanted, found = (torque / limit)[carrying], None
+    for components, least in ((3, 4), (6, 6)):
+        if len(carrying) < least or (found is not None and found.explained >= ENOUGH):
+            break
+        inverse = np.linalg.pinv(whole[:, :components])
+        newton, moment = np.split(np.pad(inverse @ wanted, (0, 6 - components)), 2)
+        hidden = np.linalg.matrix_rank(whole[:, :components], rtol=SINGULAR) < components
+        if hidden or np.linalg.norm(inverse[:3]) > SIGMAS * CLEAR * np.linalg.norm(newton):
+            break
+        left = wanted - whole[:, :components] @ (inverse @ wanted)
+        explained = 1.0 - float(left @ left / (wanted @ wanted))
+        found = ContactForce(newton, moment, frame[:3, :3] @ point + frame[:3, 3], explained)
+    return found
+
+
+def _size(force: ContactForce) -> str:
+    moment = f" and {np.linalg.norm(force.moment):.3g} N m" if force.moment.any() else ""
+    return f"{np.linalg.norm(force.newton):.3g} N{moment}"

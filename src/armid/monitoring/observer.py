@@ -22,6 +22,8 @@ from armid.errors import ArmidError, DataShapeError
 from armid.estimation.fit import Fit
 
 GAIN = 25.0  # [1/s]
+FADE_S = 300.0  # [s] over which a change of friction is forgotten
+STRANGE = 4.0  # standard deviations beyond which external torque is no change of friction
 _compiled: Any = njit(cache=True, nogil=True)
 
 
@@ -33,11 +35,14 @@ class Observed:
         torque: external torque, positive where it moves the joint forwards [N m].
         acceleration: of the joints, filtered like the torque [rad/s^2].
         still: whether a joint stands still: its friction is anything up to its level and counts as zero.
+        rubbing: velocity as friction sees it: zero for a joint that stands still, of the other sign while friction has
+            not changed sides yet [rad/s].
     """
 
     torque: Array
     acceleration: Array
     still: Mask
+    rubbing: Array
 
 
 class Observer:
@@ -95,14 +100,14 @@ class Observer:
         speed, late_speed, force, acceleration, late, late_bias, residual = before
         rate = filtered(steps, qd, np.zeros_like(qd), self.gain, speed, np.zeros(n), acceleration)
         direction = _lagged(steps, qd, self.friction_lag_s, late_speed)
-        rubbing = np.where(direction * qd < 0.0, -qd, qd)
-        known = bias + self._model.rest(Motion(q, np.where(still, 0.0, rubbing), rate))
+        rubbing = np.where(still, 0.0, np.where(direction * qd < 0.0, -qd, qd))
+        known = bias + self._model.rest(Motion(q, rubbing, rate))
         late_known = _lagged(steps, known, self.delay_s, known[0] if first else late_bias)
         late_momentum = _lagged(steps, momentum, self.delay_s, late)
         given = tau - late_known
         found = filtered(steps, late_momentum, given, self.gain, late, given[0] if first else force, residual)
         self._before = (qd[-1], direction[-1], given[-1], rate[-1], late_momentum[-1], late_known[-1], found[-1])
-        return Observed(found, rate, still)
+        return Observed(found, rate, still, rubbing)
 
 
 @_compiled
@@ -140,3 +145,43 @@ def held(dt, x, gain, start):  # type: ignore[no-untyped-def]
         for j in range(x.shape[1]):
             y[k, j] = max(x[k, j], keep * (y[k - 1, j] if k else start[j]))
     return y
+
+
+@_compiled
+def learned(dt, torque, rubbing, noise, moving, strange, usual, gain, phi, mean, spread):  # type: ignore[no-untyped-def]
+    """What friction that differs from the fit's adds to the external torque, and its variance, before each sample.
+
+    A Kalman filter per joint for changes of Coulomb friction, viscous friction and offset, which wander about zero with
+    the standard deviations `usual` (joints, 3). Samples count as the observer's filter leaves them independent; where a
+    joint is beyond `strange` standard deviations, something else is at work, and nothing is learnt. `phi`, `mean` and
+    `spread` are the state.
+    """
+    bias, variance, change = np.empty_like(torque), np.empty_like(torque), np.empty_like(usual)
+    row = np.empty(3)
+    for k in range(len(dt)):
+        keep, fade = np.exp(-gain * dt[k]), dt[k] / FADE_S
+        usable = dt[k] > 0.0
+        for j in range(torque.shape[1]):
+            row[0], row[1], row[2] = np.sign(rubbing[k, j]), rubbing[k, j], 1.0
+            for a in range(3):
+                phi[j, a] = keep * phi[j, a] + (1.0 - keep) * row[a]
+                mean[j, a] *= 1.0 - fade
+                for b in range(3):
+                    spread[j, a, b] *= 1.0 - 2.0 * fade
+                spread[j, a, a] += 2.0 * fade * usual[j, a] ** 2
+            expected, size = 0.0, 0.0
+            for a in range(3):
+                change[j, a] = spread[j, a, 0] * phi[j, 0] + spread[j, a, 1] * phi[j, 1] + spread[j, a, 2] * phi[j, 2]
+                expected += phi[j, a] * mean[j, a]
+                size += phi[j, a] * change[j, a]
+            bias[k, j], variance[k, j] = expected, size
+            if moving[k, j] and (torque[k, j] - expected) ** 2 > strange**2 * (size + noise[k, j]):
+                usable = False
+        for j in range(torque.shape[1]):
+            if usable and moving[k, j]:
+                whole = variance[k, j] + noise[k, j] * 2.0 / (gain * dt[k])
+                for a in range(3):
+                    mean[j, a] += change[j, a] * (torque[k, j] - bias[k, j]) / whole
+                    for b in range(3):
+                        spread[j, a, b] -= change[j, a] * change[j, b] / whole
+    return bias, variance

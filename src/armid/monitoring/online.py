@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.control.newton_euler import RigidTorque
-from armid.errors import ArmidError
+from armid.errors import ArmidError, DataShapeError
 from armid.estimation.fit import STANDSTILL, Fit
 from armid.files import plain
 from armid.logs.log import Log
+from armid.monitoring.detector import usual_friction
 from armid.monitoring.observer import GAIN, Observer, filtered, held
 from armid.monitoring.recordings import stretches
 from armid.notes import Note, note
@@ -30,7 +31,7 @@ from armid.robot.inertia import change_of_frame, from_com
 
 WIDER = 15.0  # times what friction usually does between recordings: how far an update may go
 LOAD_KG, LOAD_KGM, DELAY_S = 20.0, 5.0, 0.02  # standard deviations of load, its first moments, and a change of delay
-LEAST_SHARE = 0.02  # of the friction's level: what it usually does where the fit does not tell
+BLOCK = 256  # samples of a stream that are worked off together
 COLOURED_S = 0.2  # over which residuals are alike [s]
 OPEN, REACH_M = 0.05, 0.2  # gate of a joint that moves; distance of a load's centre from the tool frame [m]
 UNUSUAL = 2.0  # standard deviations
@@ -87,10 +88,9 @@ class Online:
         if not forget_s > 0.0:
             raise ArmidError(f"forget_s is {forget_s:g}; it must be above zero [s]")
         self.fit, self.forget_s, self.observer = fit, forget_s, Observer(fit, gain=gain)
-        n, (still, level) = fit.robot.n_joints, fit.standstill
+        n, still = fit.robot.n_joints, fit.standstill[0]
         kinds = ("fc", "fv", "fo", "delay")
-        spread = np.zeros((n, 3)) if fit.recording is None else fit.recording
-        usual = np.maximum(spread, LEAST_SHARE * level[:, None] + 1e-3)
+        usual = usual_friction(fit)
         own = [(k, j) for j in range(n) for k in kinds if k == "delay" or f"{k}{j + 1}" in fit.columns]
         self.names = (*(f"{kind}{joint + 1}" for kind, joint in own), *_LOAD)
         self.usual = np.array(
@@ -100,17 +100,26 @@ class Online:
         self._prior = np.diag(spread**-2.0)
         self._own, self._slow = own, still / STANDSTILL
         self._unit = self._unit_loads()
+        self._block, self._waiting = np.empty((BLOCK, 3 * n + 1)), 0
         self.reset()
 
     def reset(self) -> None:
         """Forget all samples and what they said."""
+        self._waiting = 0
+        self._information, self._right, self._seconds = np.zeros_like(self._prior), np.zeros(len(self.names)), 0.0
         self.restart()
-        self._information, self._right, self.seconds = np.zeros_like(self._prior), np.zeros(len(self.names)), 0.0
 
     def restart(self) -> None:
         """Begin after a gap; the estimate stays."""
+        self._settle()
         self.observer.reset()
         self._state: list[Array] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How much motion the estimate rests on, with what has faded [s]."""
+        self._settle()
+        return self._seconds
 
     def _unit_loads(self) -> list[RigidTorque]:
         """Momentum of each of mass and first moments alone, on the last link."""
@@ -120,12 +129,25 @@ class Online:
         return [RigidTorque(model, vector) for vector in last]
 
     def step(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float) -> None:
-        """Take in the next sample."""
-        rows = (np.atleast_2d(np.asarray(array, dtype=float)) for array in (q, qd, tau))
-        self.run(np.array([dt]), *rows)
+        """Take in the next sample; it counts in all that is asked from now on."""
+        row = np.concatenate((q, qd, tau, (dt,)))
+        if row.shape != self._block[0].shape or not (np.isfinite(row).all() and dt > 0.0):
+            raise DataShapeError(f"a sample has {len(self._block[0])} finite numbers, and takes time; not {row}")
+        self._block[self._waiting] = row
+        self._waiting += 1
+        if self._waiting == BLOCK:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Work off samples that wait."""
+        count, self._waiting = self._waiting, 0
+        if count:
+            *motion, dt = np.split(self._block[:count].copy(), [self._slow.size * k for k in (1, 2, 3)], axis=1)
+            self.run(dt[:, 0], *map(np.ascontiguousarray, motion))
 
     def run(self, dt: Array, q: Array, qd: Array, tau: Array) -> None:
         """Take in samples (samples, joints), each `dt` (samples,) after the one before."""
+        self._settle()
         seen, n = self.observer.run(dt, q, qd, tau), q.shape[1]
         inputs = [(np.zeros_like(q), -np.sign(qd)), (np.zeros_like(q), -qd), (np.zeros_like(q), -np.ones_like(q))]
         inputs += [(tau, np.zeros_like(q)), *((p, -bias) for p, bias in (unit.momentum(q, qd) for unit in self._unit))]
@@ -159,7 +181,7 @@ class Online:
             weight = fade * dt * (gate[:, joint] < OPEN) / noise[:, joint]
             self._information += rows.T @ (rows * weight[:, None])
             self._right += rows.T @ (weight * -torque[:, joint])
-        self.seconds = lost * self.seconds + float(dt @ fade)
+        self._seconds = lost * self._seconds + float(dt @ fade)
 
     def _noise(self, dt: Array) -> Array:
         """Variance of a second's mean, (samples, joints) [N m squared]: coloured residuals and white noise."""
@@ -170,6 +192,7 @@ class Online:
     @property
     def covariance(self) -> Array:
         """Of the changes; a load's centre of mass lies within a hand's reach of the tool frame."""
+        self._settle()
         vague = np.linalg.inv(self._information + self._prior)
         mass = max(abs(float(vague[-4] @ self._right)), float(np.sqrt(vague[-4, -4])))
         prior = self._prior.copy()

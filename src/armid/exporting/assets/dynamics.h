@@ -7,6 +7,9 @@
 #include <math.h>
 
 #define @UP@_JOINTS @N@
+@IF detector@
+#define @UP@_DETECTOR 1
+@END@
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +26,11 @@ extern "C" {
  *                                        external torque from a stream of samples, dt [s] apart: a momentum observer
  *                                        whose time constant is 1 / gain (25 1/s is a good start). The state o is the
  *                                        caller's; @X@_observer_reset(o) starts it. It is no safety function.
+@IF detector@
+ * @X@_detector_step(d, q, qd, tau, dt, external, limit)
+ *                                        the same with the calibrated limits of contacts: returns how many joints are
+ *                                        beyond theirs, 0 without contact. @X@_detector_reset(d) starts it.
+@END@
  * @X@_gravity_compensation(q, qd, share, tau)
  *                                        torque that makes the arm weightless, with a share (0 to 1) of its friction
  * @X@_feed_forward(q, qd, qdd, share, tau)
@@ -283,7 +291,7 @@ static inline void @X@_momentum_(const double *q, const double *qd, double *p, d
 /* What the observer keeps between samples. */
 typedef struct {
     int samples;
-    double qd[@N@], late[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
+    double qd[@N@], late[@N@], rubbing[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
 } @X@_observer;
 
 static inline void @X@_observer_reset(@X@_observer *o)
@@ -295,18 +303,18 @@ static inline void @X@_observer_step(@X@_observer *o, double gain, const double 
                                      double dt, double *external)
 {
     const double keep = o->samples ? exp(-gain * dt) : 1.0;
-    double p[@N@], known[@N@], part[@N@], moving[@N@];
+    double p[@N@], known[@N@], part[@N@];
     int i;
     @X@_momentum_(q, qd, p, known);
     for (i = 0; i < @N@; i++) {
         const int still = qd[i] < @X@_still_[i] && -qd[i] < @X@_still_[i];
         const double lag = @X@_lag_[i];
         o->late[i] = o->samples && lag > 0.0 ? (lag * o->late[i] + dt * qd[i]) / (lag + dt) : qd[i];
-        moving[i] = still ? 0.0 : o->late[i] * qd[i] < 0.0 ? -qd[i] : qd[i];
+        o->rubbing[i] = still ? 0.0 : o->late[i] * qd[i] < 0.0 ? -qd[i] : qd[i];
         o->qdd[i] = o->samples ? keep * o->qdd[i] + (1.0 - keep) * ((qd[i] - o->qd[i]) / dt) : 0.0;
         o->qd[i] = qd[i];
     }
-    @X@_friction(q, moving, o->qdd, part);
+    @X@_friction(q, o->rubbing, o->qdd, part);
     for (i = 0; i < @N@; i++)
         known[i] += part[i];
     @X@_springs(q, part);
@@ -327,6 +335,89 @@ static inline void @X@_observer_step(@X@_observer *o, double gain, const double 
     }
     o->samples = 1;
 }
+@IF detector@
+
+/* What the detector keeps between samples: the observer, dead zones and stops that fade, and what is known of changes of
+ * Coulomb and viscous friction and offset: mean and covariance, and how they show in the external torque. */
+typedef struct {
+    @X@_observer observer;
+    double gate[@N@], stop[@N@], phi[@N@][3], mean[@N@][3], spread[@N@][3][3];
+} @X@_detector;
+
+static inline void @X@_detector_reset(@X@_detector *d)
+{
+    int i, a, b;
+    @X@_observer_reset(&d->observer);
+    for (i = 0; i < @N@; i++) {
+        d->gate[i] = d->stop[i] = 0.0;
+        for (a = 0; a < 3; a++) {
+            const double usual = @X@_changing_[3 * i + a];
+            d->phi[i][a] = d->mean[i][a] = 0.0;
+            for (b = 0; b < 3; b++)
+                d->spread[i][a][b] = a == b ? usual * usual : 0.0;
+        }
+    }
+}
+
+/* How changes of friction show in the external torque of a joint, what is expected of it, and its variance. */
+static inline double @X@_expected_(@X@_detector *d, int i, double keep, double fade, double *change, double *size)
+{
+    const double v = d->observer.rubbing[i], row[3] = {v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0, v, 1.0};
+    double *phi = d->phi[i], *mean = d->mean[i], expected = 0.0;
+    int a, b;
+    for (a = 0; a < 3; a++) {
+        const double usual = @X@_changing_[3 * i + a];
+        phi[a] = keep * phi[a] + (1.0 - keep) * row[a];
+        mean[a] *= 1.0 - fade;
+        for (b = 0; b < 3; b++)
+            d->spread[i][a][b] *= 1.0 - 2.0 * fade;
+        d->spread[i][a][a] += 2.0 * fade * usual * usual;
+    }
+    *size = 0.0;
+    for (a = 0; a < 3; a++) {
+        change[a] = @X@_dot_(d->spread[i][a], phi);
+        expected += phi[a] * mean[a];
+        *size += phi[a] * change[a];
+    }
+    return expected;
+}
+
+static inline int @X@_detector_step(@X@_detector *d, const double *q, const double *qd, const double *tau, double dt,
+                                    double *external, double *limit)
+{
+    const double *qdd = d->observer.qdd, fade = d->observer.samples ? dt / @X@_gain_[1] : 0.0;
+    const double keep = d->observer.samples ? exp(-@X@_gain_[0] * dt) : 1.0;
+    double squares = 0.0, noise[@N@], size[@N@], change[@N@][3];
+    int i, k, a, over = 0, usable = d->observer.samples;
+    @X@_observer_step(&d->observer, @X@_gain_[0], q, qd, tau, dt, external);
+    for (i = 0; i < @N@; i++) {
+        const double excess = (qdd[i] < 0.0 ? -qdd[i] : qdd[i]) - @X@_usual_[i], stop = keep * d->stop[i];
+        d->gate[i] = qd[i] < @X@_slower_[i] && -qd[i] < @X@_slower_[i] ? 1.0 : keep * d->gate[i];
+        d->stop[i] = excess > stop ? excess : stop;
+        squares += qdd[i] * qdd[i];
+    }
+    for (i = 0; i < @N@; i++) {
+        const double *c = @X@_variance_ + 4 * i, own = qdd[i] * qdd[i];
+        noise[i] = c[0] + c[1] * qd[i] * qd[i] + c[2] * own + c[3] * (squares - own);
+        external[i] -= @X@_expected_(d, i, keep, fade, change[i], size + i);
+        if (d->gate[i] < @X@_gain_[2] && external[i] * external[i] > @X@_gain_[3] * @X@_gain_[3] * (size[i] + noise[i]))
+            usable = 0;
+        limit[i] = @X@_scale_[i] * @X@_root_(noise[i] + size[i]) + @X@_level_[i] * d->gate[i];
+        for (k = 0; k < @N@; k++)
+            limit[i] += d->stop[k] * @X@_coupling_[@N@ * k + i];
+        over += external[i] > limit[i] ? 1 : -external[i] > limit[i];
+    }
+    for (i = 0; i < @N@; i++) {
+        const double whole = size[i] + noise[i] * 2.0 / (@X@_gain_[0] * dt);
+        for (a = 0; usable && d->gate[i] < @X@_gain_[2] && a < 3; a++) {
+            d->mean[i][a] += change[i][a] * external[i] / whole;
+            for (k = 0; k < 3; k++)
+                d->spread[i][a][k] -= change[i][a] * change[i][k] / whole;
+        }
+    }
+    return over;
+}
+@END@
 
 static inline void @X@_gravity(const double *q, double *tau)
 {

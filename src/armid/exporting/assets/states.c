@@ -12,6 +12,11 @@ int main(void)
     double x[3 * @N@], tau[@N@], mass[@N@ * @N@];
     @X@_observer o;
     @X@_observer_reset(&o);
+#ifdef @UP@_DETECTOR
+    @X@_detector d;
+    double limit[@N@];
+    @X@_detector_reset(&d);
+#endif
     setvbuf(stdin, in, _IOFBF, sizeof in);
     setvbuf(stdout, out, _IOFBF, sizeof out);
 #ifdef __linux__
@@ -34,6 +39,10 @@ int main(void)
         fwrite(tau, sizeof(double), @N@, stdout);
         @X@_feed_forward(x, x + @N@, x + 2 * @N@, 0.7, tau);
         fwrite(tau, sizeof(double), @N@, stdout);
+#ifdef @UP@_DETECTOR
+        @X@_detector_step(&d, x, x + @N@, x + 2 * @N@, 0.004, tau, limit);
+        fwrite(limit, sizeof(double), @N@, stdout);
+#endif
     }
     if (fflush(stdout) != 0)
         return 1;
