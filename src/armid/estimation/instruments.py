@@ -234,7 +234,7 @@ class _Equations:
             other = replace(dataset, q=motion.q, qd=motion.qd, qdd=motion.qdd)
             use = problem.used(other)
             for which, part in other.blocks(BLOCK_SAMPLES):
-                z = part.at_rows(problem.torque_model.regressor(part.motion))
+                z = problem.torque_model.regressor(part.motion, part.at_rows)
                 block = next(blocks)
                 if block.which != which:
                     raise AssertionError("blocks of data and instruments differ")

@@ -273,20 +273,19 @@ class _Pass:
             root = np.sqrt(self._weights(block))
             fold = FOLDS * np.arange(block.which.start, block.which.stop) // len(problem.data[block.dataset])
             for joint, seen in enumerate(problem.torque_model.joint_columns):
-                use = block.use[:, joint]
-                columns, target = np.zeros((int(use.sum()), len(labels))), block.torque[use, joint]
-                columns[:, seen] = block.regressor[use, joint][:, seen]
+                use, places = block.use[:, joint], [seen]
+                columns, target = [block.regressor[use, joint][:, seen]], block.torque[use, joint]
                 if late is not None:
-                    columns[:, count + joint] = late[use, joint]
-                    columns[:, count + joints + joint] = lag[use, joint]
+                    columns += [late[use, joint, None], lag[use, joint, None]]
+                    places.append(count + joint + np.array([0, joints]))
                     target = target + late[use, joint] * problem.delay_s[joint] / DELAY_UNIT  # all of it is shrunk
                 if levels is not None:
-                    own = first + 3 * (block.dataset * joints + joint)
-                    columns[:, own : own + 3] = levels[use, joint]
-                columns, target = columns * root[use, joint, None], target * root[use, joint]
+                    columns.append(levels[use, joint])
+                    places.append(first + 3 * (block.dataset * joints + joint) + np.arange(3))
+                stacked, target = np.hstack(columns) * root[use, joint, None], target * root[use, joint]
                 edges = np.searchsorted(fold[use], np.arange(FOLDS + 1))
-                for own, (low, high) in enumerate(pairwise(edges)):
-                    grams[own].add(joint, columns[low:high], target[low:high])
+                for own, (low, high) in zip(grams, pairwise(edges), strict=True):
+                    own.add(joint, np.concatenate(places), stacked[low:high], target[low:high])
         return grams
 
     def _late(self, block: Rows) -> Array | None:

@@ -66,7 +66,7 @@ class Rows:
     def regressor(self) -> Array:
         """(rows, joints, columns)."""
         with one_blas_thread():
-            return self.part.at_rows(self.torque_model.regressor(self.motion))
+            return self.torque_model.regressor(self.motion, self.part.at_rows)
 
     def errors(self, values: Array) -> Array:
         """Torque less its prediction by parameter `values`, (rows, joints), of all rows; needs no regressor."""

@@ -14,12 +14,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from armid.arrays import Array, Mask
+from armid.arrays import Array, Indices, Mask
 from armid.dynamics.threads import one_blas_thread
 
 FLAT = 1e-10  # precision of free coefficients, as a share of what the data say
 DEVIATIONS = np.geomspace(1e-3, 5.0, 14)  # of a group, in its size, over which its variance is averaged
 LEAST, MOST = -16.0, 4.0  # logarithms of a variance component
+CONVERGED = 1e-12  # relative change of the likelihood's logarithm at which the search ends
 
 
 @dataclass(eq=False)
@@ -44,10 +45,10 @@ class Grams:
         shapes = ((joints, columns, columns), (joints, columns), (joints,), (joints,))
         return cls(*(np.zeros(shape) for shape in shapes))
 
-    def add(self, joint: int, columns: Array, target: Array) -> None:
-        """Count rows of a joint."""
-        self.products[joint] += columns.T @ columns
-        self.right[joint] += columns.T @ target
+    def add(self, joint: int, seen: Indices, columns: Array, target: Array) -> None:
+        """Count rows of a joint, which has the columns `seen`, zero in all others."""
+        self.products[joint, seen[:, None], seen] += columns.T @ columns
+        self.right[joint, seen] += columns.T @ target
         self.power[joint] += float(target @ target)
         self.counts[joint] += len(target)
 
@@ -68,7 +69,13 @@ class Grams:
 
     def transformed(self, matrix: Array) -> Grams:
         """The same for coefficients c' with c = matrix c'."""
-        return Grams(matrix.T @ self.products @ matrix, self.right @ matrix, self.power, self.counts)
+        products = np.zeros_like(self.products)
+        for product, result in zip(self.products, products, strict=True):
+            own = np.flatnonzero(product.any(axis=0))
+            made = np.flatnonzero(matrix[own].any(axis=0))
+            part = matrix[own[:, None], made]
+            result[made[:, None], made] = part.T @ product[own[:, None], own] @ part
+        return Grams(products, self.right @ matrix, self.power, self.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +123,13 @@ def variance_components(
         x = problem.start([sizes[name] for name in groups])
         bounds = [(u - 14.0, u + 8.0) for u in x[: problem.joints]] + [(LEAST, MOST)] * len(groups)
         first = x if start is None or len(start) != len(x) else np.clip(start, *np.array(bounds).T)
-        found = minimize(problem.cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300})
+        x = problem.minimum(first, np.array(bounds))
         spread = np.zeros((len(names), len(names)))
         for name in [name for name in groups if name in averaged]:
-            spread += problem.average(found.x, groups.index(name))
-    variances = np.exp(found.x)
+            spread += problem.average(x, groups.index(name))
+    variances = np.exp(x)
     own = dict(zip(groups, variances[problem.joints :].tolist(), strict=True))
-    return VarianceComponents(variances[: problem.joints], own, spread, found.x)
+    return VarianceComponents(variances[: problem.joints], own, spread, x)
 
 
 def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[str, float], kept: Mask) -> float:
@@ -152,7 +159,12 @@ def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[
 
 
 class _Likelihood:
-    """Minus the penalised log likelihood over logarithms of variances, with its gradient."""
+    """Minus the penalised log likelihood over logarithms of variances, with its gradient.
+
+    Random effects that one joint alone has (inner columns) are eliminated joint by joint; what is left are the free
+    coefficients and effects that several joints share (outer columns). Their matrices are stacked over the joints, the
+    inner ones filled up with effects of unit variance that nobody has measured.
+    """
 
     def __init__(
         self,
@@ -164,27 +176,47 @@ class _Likelihood:
     ) -> None:
         self.joints, self.rates = len(grams.counts), rates
         self.power, self.counts = grams.power, grams.counts
-        self.index = index = np.flatnonzero(seen)
-        self.size = len(index)
-        fixed = np.flatnonzero(names[index] == "")
-        self.fixed = fixed
-        self.members = [np.flatnonzero(names[index] == name) for name in groups]
-        size = np.ones(len(index))
-        size[fixed] = 1.0 / np.sqrt(np.einsum("jii->i", grams.products)[index[fixed]])
-        self.scale = np.ones(len(seen))
-        self.scale[index] = size
-        self.own = [np.flatnonzero(np.diag(product)[index] > 0.0) for product in grams.products]
-        self.products = [
-            product[np.ix_(index[own], index[own])] * np.outer(size[own], size[own])
-            for product, own in zip(grams.products, self.own, strict=True)
-        ]
-        self.right = [b[index[own]] * size[own] for b, own in zip(grams.right, self.own, strict=True)]
+        diagonals = np.einsum("jii->ji", grams.products)
+        alone = seen & (names != "") & (np.count_nonzero(diagonals, axis=0) == 1)
+        self.outer = outer = np.flatnonzero(seen & ~alone)
+        own = [np.flatnonzero(alone & (diagonal > 0.0)) for diagonal in diagonals]
+        self.inner = np.full((self.joints, max(map(len, own))), -1)
+        for row, columns in zip(self.inner, own, strict=True):
+            row[: len(columns)] = columns
+        there, joint = self.inner >= 0, np.arange(self.joints)[:, None]
+        rows = joint[:, :, None], self.inner[:, :, None]
+        kinds = {name: number for number, name in enumerate(groups)}
+        kind = np.array([kinds.get(name, -1) for name in names])
+        self.kinds = np.where(there, kind[self.inner], -1), kind[outer]
+        self.free, self.filled = kind[outer] < 0, ~there
+        self.scale = np.ones(len(outer))
+        self.scale[self.free] = 1.0 / np.sqrt(diagonals.sum(axis=0)[outer[self.free]])
+        self.inside = grams.products[*rows, self.inner[:, None]] * (there[:, :, None] & there[:, None])
+        self.between = grams.products[*rows, outer] * self.scale * there[:, :, None]
+        self.outside = grams.products[:, outer[:, None], outer] * np.outer(self.scale, self.scale)
+        self.right = grams.right[joint, self.inner] * there, grams.right[:, outer] * self.scale
+        self.size = len(seen)
 
     def start(self, sizes: Sequence[float]) -> Array:
         """Noise of a tenth of the torque, effects of a third of their typical size."""
         noise = np.log(np.maximum(1e-2 * self.power / np.maximum(self.counts, 1.0), 1e-300))
         noise[self.counts == 0.0] = 0.0  # nobody has measured there
         return np.concatenate([noise, 2.0 * np.log(0.3 * np.array(sizes))]) if len(sizes) else noise
+
+    def minimum(self, start: Array, bounds: Array) -> Array:
+        """Where the cost is least, found over logarithms in units of what their number of observations tells."""
+        members = [sum(np.count_nonzero(kinds == g) for kinds in self.kinds) for g in range(len(self.rates))]
+        unit = np.sqrt(2.0 / np.maximum(np.concatenate([self.counts, members]), 1.0))
+
+        def scaled(u: Array) -> tuple[float, Array]:
+            value, gradient = self.cost(unit * u)
+            return value, unit * gradient
+
+        limits = list(zip(*(bounds.T / unit), strict=True))
+        options = {"maxiter": 300, "ftol": CONVERGED}
+        return np.asarray(
+            unit * minimize(scaled, start / unit, jac=True, method="L-BFGS-B", bounds=limits, options=options).x
+        )
 
     def average(self, x: Array, group: int) -> Array:
         """Give a group its mean variance, the others as they are; return the covariance of all coefficients by it."""
@@ -204,34 +236,49 @@ class _Likelihood:
     def cost(self, x: Array) -> tuple[float, Array]:
         """Value and gradient."""
         n = self.joints
-        weights = np.exp(-x[:n])
-        matrix, right = np.zeros((self.size, self.size)), np.zeros(self.size)
-        for weight, product, b, own in zip(weights, self.products, self.right, self.own, strict=True):
-            matrix[own[:, None], own] += weight * product
-            right[own] += weight * b
-        diagonal = np.diag(matrix) * (1.0 + 1e-11)
-        diagonal[self.fixed] += FLAT * weights.max()
-        for member, log_variance in zip(self.members, x[n:], strict=True):
-            diagonal[member] += np.exp(-log_variance)
-        np.fill_diagonal(matrix, diagonal)
+        weights, precision = np.exp(-x[:n]), np.append(np.exp(-x[n:]), 0.0)  # the last one of what is free
+        inner, outer = precision[self.kinds[0]], precision[self.kinds[1]] + FLAT * weights.max() * self.free
+        inner += 1e-11 * weights[:, None] * np.einsum("jii->ji", self.inside) + self.filled
+        outer += 1e-11 * weights @ np.einsum("jii->ji", self.outside)
+        inside = weights[:, None, None] * self.inside + inner[:, :, None] * np.eye(inner.shape[1])
         try:
-            factor = cho_factor(matrix, lower=True)
+            root = np.linalg.cholesky(inside)
+            lower = np.linalg.inv(root)
+            passed = lower @ (weights[:, None, None] * self.between)
+            flat = passed.reshape(-1, len(outer))
+            last = np.linalg.cholesky(np.tensordot(weights, self.outside, axes=1) + np.diag(outer) - flat.T @ flat)
         except np.linalg.LinAlgError:
             return 1e12, np.zeros_like(x)
-        inverse = cho_solve(factor, np.eye(len(matrix)))
-        mean = inverse @ right
-        self.mean = np.zeros(len(self.scale))
-        self.mean[self.index] = self.scale[self.index] * mean
-        gradient = np.zeros_like(x)
-        value = float(self.counts @ x[:n]) + 2.0 * float(np.log(np.diag(factor[0])).sum())
-        value += float(weights @ self.power) - float(right @ mean)
-        for j, (product, b, own) in enumerate(zip(self.products, self.right, self.own, strict=True)):
-            squares = self.power[j] - 2.0 * b @ mean[own] + mean[own] @ product @ mean[own]
-            left = float(np.sum(product * inverse[own[:, None], own]))
-            gradient[j] = self.counts[j] - weights[j] * (squares + left)
-        for g, (member, rate) in enumerate(zip(self.members, self.rates, strict=True), start=n):
-            deviation = float(np.exp(0.5 * x[g]))
-            value += len(member) * x[g] + 2.0 * deviation * rate
-            spread = float(np.sum(mean[member] ** 2 + np.diag(inverse)[member]))
-            gradient[g] = len(member) - spread * np.exp(-x[g]) + deviation * rate
+        half = _times(lower, weights[:, None] * self.right[0])
+        spread = np.linalg.inv(last)
+        spread = spread.T @ spread
+        right = weights @ self.right[1] - half.ravel() @ flat
+        mean = spread @ right
+        own = _times(lower.swapaxes(1, 2), half - passed @ mean)
+        self.mean = np.zeros(self.size)
+        self.mean[self.outer] = self.scale * mean
+        self.mean[self.inner[~self.filled]] = own[~self.filled]
+        value = float(self.counts @ x[:n] + weights @ self.power - np.sum(half**2) - right @ mean)
+        value += 2.0 * float(np.log(np.diag(last)).sum() + np.log(np.einsum("jii->ji", root)).sum())
+        # Covariance of the effects, and what that of all coefficients adds to the squares of the residuals.
+        turned = passed @ spread
+        gain, wide = lower.swapaxes(1, 2) @ passed, lower.swapaxes(1, 2) @ turned
+        variance, more = np.sum(lower**2, axis=1), np.sum(wide * gain, axis=2)
+        told = weights * np.einsum("jab,ab->j", self.outside, spread) - np.sum(passed * turned, axis=(1, 2))
+        told += np.sum(1.0 - inner * (variance + more), axis=1)
+        fitted = _times(self.inside, own) + 2.0 * (self.between @ mean - self.right[0])
+        squares = self.power + np.sum(own * fitted, axis=1) + (self.outside @ mean - 2.0 * self.right[1]) @ mean
+        gradient = np.append(self.counts - weights * squares - told, np.zeros(len(self.rates)))
+        effects = own**2 + variance + more, mean**2 + np.diag(spread)
+        for g, rate in enumerate(self.rates):
+            members = [kinds == g for kinds in self.kinds]
+            deviation, count = float(np.exp(0.5 * x[n + g])), sum(int(member.sum()) for member in members)
+            value += count * x[n + g] + 2.0 * deviation * rate
+            power = sum(float(effect[member].sum()) for effect, member in zip(effects, members, strict=True))
+            gradient[n + g] = count - power * precision[g] + deviation * rate
         return 0.5 * value, 0.5 * gradient
+
+
+def _times(matrices: Array, vectors: Array) -> Array:
+    """Products of matrices and vectors, one for each joint."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

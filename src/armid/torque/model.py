@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -12,6 +12,8 @@ from armid.dynamics.model import Model, Motion
 from armid.robot.robot import Robot
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
+
+Filter = Callable[[Array], Array]  # of samples (samples, ...), such as `Dataset.at_rows`
 
 
 @lru_cache(maxsize=16)
@@ -74,15 +76,16 @@ class TorqueModel:
             result.append(np.concatenate([base, np.array(own, dtype=np.int64)]))
         return tuple(result)
 
-    def regressor(self, motion: Motion) -> Array:
-        """The matrix W, (samples, joints, columns)."""
-        base = self.model.regressor(*motion, self.model.base.kept)
+    def regressor(self, motion: Motion, filtered: Filter = np.asarray) -> Array:
+        """The matrix W, (samples, joints, columns), `filtered` along the samples."""
+        base = filtered(self.model.regressor(*motion, self.model.base.kept))
         if not self.terms:
             return base
         result = np.zeros((*base.shape[:2], len(self.names)))
         result[:, :, : base.shape[2]] = base
-        for k, (joint, column) in enumerate(self._columns(motion), start=base.shape[2]):
-            result[:, joint, k] = column
+        joints, columns = zip(*self._columns(motion), strict=True)
+        last = base.shape[2] + len(columns)
+        result[:, joints, range(base.shape[2], last)] = filtered(np.column_stack(columns))
         return result
 
     def total_torque(self, motion: Motion, values: Array) -> Array:

@@ -10,7 +10,7 @@ from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, change_of_frame
 from armid.robot.robot import inertial_names
-from armid.torque.model import TorqueModel
+from armid.torque.model import Filter, TorqueModel
 
 PAYLOAD_NAMES = tuple(f"{name}L" for name in INERTIAL_NAMES)
 
@@ -49,10 +49,10 @@ class LoadedTorqueModel(TorqueModel):
         pairs = zip(super().joint_columns, moving, strict=True)
         return tuple(np.concatenate([own, payload]) if moves else own for own, moves in pairs)
 
-    def regressor(self, motion: Motion) -> Array:
-        """The matrix [W | W_L], (samples, joints, columns)."""
-        own = super().regressor(motion)[:, :, : len(self.names) - 10]
-        payload = self.model.regressor(*motion, inertial_names(self.robot.n_joints)) @ self._to_link
+    def regressor(self, motion: Motion, filtered: Filter = np.asarray) -> Array:
+        """The matrix [W | W_L], (samples, joints, columns), `filtered` along the samples."""
+        own = super().regressor(motion, filtered)[:, :, : len(self.names) - 10]
+        payload = filtered(self.model.regressor(*motion, inertial_names(self.robot.n_joints))) @ self._to_link
         return np.concatenate([own, payload], axis=2)
 
     def linear_torque(self, motion: Motion, values: Array) -> Array:

@@ -86,7 +86,7 @@ def compare(fit: Fit, data: Dataset) -> Comparison:
     friction = fit.torque_model.linear_torque(data.motion, np.where(fit.friction_columns(), fit.values, 0.0))
     load, sigma = data.at_rows(full - delayed(friction + late, data, fit.delay_s)), np.empty(data.torque.shape)
     for which, part in data.blocks():
-        sigma[which] = fit.torque_sigma(part.at_rows(fit.torque_model.regressor(part.motion)))
+        sigma[which] = fit.torque_sigma(fit.torque_model.regressor(part.motion, part.at_rows))
     holds = [float(friction_curve(fit, j, np.array([REST]), mean=True)[0][0]) for j in range(fit.robot.n_joints)]
     return Comparison(
         time=data.time[rows],

@@ -21,7 +21,7 @@ from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
 from armid.estimation.consistent.conditions import Unknowns, reference_bodies
 from armid.estimation.consistent.prior import Prior, solid
-from armid.estimation.consistent.semidefinite import minimise
+from armid.estimation.consistent.semidefinite import Condition, minimise
 from armid.estimation.problem import EstimationError
 from armid.robot.inertia import from_pseudo_inertia, impossibility, pseudo_inertia
 from armid.robot.robot import Robot, inertial_names
@@ -102,7 +102,7 @@ def consistent_estimate(
         cost = _Cost(unknowns, information, right, size, prior)
         # At first regularisation weighs as much as the data: started later, Newton's method jams at the edge.
         best = 0.5 * float(cost.right @ np.linalg.lstsq(cost.matrix, cost.right)[0])
-        strength, x, path = max(10.0, (cost.misfit(cost.start) + best) / len(cost.parts)), cost.start, []
+        strength, x, path = max(10.0, (cost.misfit(cost.start) + best) / cost.conditions), cost.start, []
         while strength > WEAKEST:
             x, hessian = _newton(cost, x, strength)
             path.append((strength, x, hessian, cost.misfit(x)))
@@ -130,10 +130,9 @@ class _Cost:
             rows, target = prior.rows(unknowns)
             self.matrix, self.right = self.matrix + rows.T @ rows, self.right + rows.T @ target
         bodies = plausible_arm(unknowns.model.robot, prior)
-        links = [int(c.name.split()[1]) - 1 for c in unknowns.conditions if c.name.startswith("link ")]
         start = np.zeros(len(unknowns.names))
         place = {name: k for k, name in enumerate(unknowns.names)}
-        for index in links:
+        for index in [int(c.name.split()[1]) - 1 for c in unknowns.conditions if c.name.startswith("link ")]:
             for name, value in zip(inertial_names(index + 1), from_pseudo_inertia(bodies[index]), strict=True):
                 if name in place:
                     start[place[name]] = value
@@ -141,32 +140,36 @@ class _Cost:
         start *= self.mass_factor
         kinds = {parameter.name: parameter for parameter in unknowns.model.parameters}
         self.linear = np.zeros(len(start))
-        self.parts: list[tuple[float, bool, Array, Array]] = []  # weight, whether fixed, constant, slopes
+        links: list[Condition] = []
+        scalars: list[tuple[float, bool, float, Array]] = []  # weight, whether fixed, constant, slopes
         for condition in unknowns.conditions:
             if condition.name.startswith("link "):
                 index = int(condition.name.split()[1]) - 1
                 whole = unknowns.pseudo_inertia(index + 1)
                 body = self.mass_factor * bodies[index]
                 self.linear += np.tensordot(whole.slopes, np.linalg.inv(body), axes=2)
-                self.parts.append((1.0, False, condition.constant, condition.slopes))
+                links.append(condition)
                 if whole.slopes[:, 3, 3].any():
-                    mass = whole.slopes[:, 3:, 3:] / body[3, 3]
-                    self.parts.append((MASS, True, whole.constant[3:, 3:] / body[3, 3], mass))
+                    mass = whole.constant[3, 3] / body[3, 3], whole.slopes[:, 3, 3] / body[3, 3]
+                    scalars.append((MASS, True, *mass))
                 continue
-            k = int(np.argmax(np.abs(condition.slopes[:, 0, 0])))
+            constant, slopes = float(condition.constant[0, 0]), condition.slopes[:, 0, 0]
+            k = int(np.argmax(np.abs(slopes)))
             parameter = kinds.get(unknowns.names[k])
             if parameter is not None and parameter.kind == "rotor":
                 ratio = unknowns.model.robot.drives[parameter.number - 1].gear_ratio
                 spread = float(np.trace(bodies[parameter.number - 1, :3, :3]))
                 start[k] = ROTOR_SHARE * self.mass_factor * spread / ratio**2
                 self.linear[k] += ROTOR / start[k]
-                self.parts.append((ROTOR, False, condition.constant, condition.slopes))
+                scalars.append((ROTOR, False, constant, slopes))
             else:
                 if start[k] == 0.0:  # friction and stiffness; of what no row shows, nearly none
                     shown = self.matrix[k, k] > 0.0
                     start[k] = 1e-3 * (size / np.sqrt(self.matrix[k, k]) if shown else 1.0)
                     self.linear[k] += 0.0 if shown else OTHER / start[k]
-                self.parts.append((OTHER, False, condition.constant, condition.slopes))
+                scalars.append((OTHER, False, constant, slopes))
+        self.conditions = len(links) + len(scalars)
+        self._stack(links, scalars)
         while not np.isfinite(self.value(start, 1.0)) and np.abs(start).max() > 0.0:  # rotors too large for their links
             rotors = [place[name] for name, parameter in kinds.items() if parameter.kind == "rotor" and name in place]
             start[rotors] *= 0.3
@@ -195,33 +198,54 @@ class _Cost:
         """The data's cost, up to a constant."""
         return float(0.5 * x @ self.matrix @ x - self.right @ x)
 
+    def _stack(self, links: list[Condition], scalars: list[tuple[float, bool, float, Array]]) -> None:
+        """All 4 x 4 conditions, with the parameters that each of them holds, and all inequalities, as arrays."""
+        holds = [np.flatnonzero(link.slopes.any(axis=(1, 2))) for link in links]
+        most = max(map(len, holds), default=0)
+        self.place, self.slopes = np.zeros((len(links), most), dtype=np.int64), np.zeros((len(links), most, 4, 4))
+        self.constant = np.array([link.constant for link in links]).reshape(-1, 4, 4)
+        for index, (link, held) in enumerate(zip(links, holds, strict=True)):
+            self.place[index, : len(held)], self.slopes[index, : len(held)] = held, link.slopes[held]
+        self.weights = np.array([weight for weight, *_ in scalars])
+        self.fixed = np.array([fixed for _, fixed, *_ in scalars], dtype=bool)
+        self.level = np.array([constant for *_, constant, _ in scalars])
+        self.rows = np.array([row for *_, row in scalars]).reshape(-1, len(self.linear))
+
+    def _weights(self, strength: float) -> Array:
+        """Of the inequalities' logarithms on the way: small ones shrink to theirs at the end only, or Newton jams."""
+        moving = strength * np.maximum(self.weights, min(1.0, strength))
+        return np.where(self.fixed, np.maximum(self.weights, strength), moving)
+
+    def _roots(self, x: Array) -> Array:
+        """Cholesky factors of the 4 x 4 conditions."""
+        sums = x[self.place][:, None] @ self.slopes.reshape(*self.place.shape, 16)
+        return np.asarray(np.linalg.cholesky(self.constant + sums.reshape(-1, 4, 4)), dtype=float)
+
     def value(self, x: Array, strength: float) -> float:
         """The cost; infinity outside."""
-        total = self.misfit(x) + strength * float(self.linear @ x)
-        for weight, fixed, constant, slopes in self.parts:
-            own = _weight(weight, fixed, strength)
-            try:
-                factor = np.linalg.cholesky(constant + np.tensordot(x, slopes, axes=1))
-            except np.linalg.LinAlgError:
-                return float("inf")
-            total -= 2.0 * own * float(np.log(np.diag(factor)).sum())
-            if fixed:
-                total += own * float(constant[0, 0] + slopes[:, 0, 0] @ x)
-        return total
+        inside = self.level + self.rows @ x
+        if not np.all(inside > 0.0):
+            return float("inf")
+        try:
+            roots = self._roots(x)
+        except np.linalg.LinAlgError:
+            return float("inf")
+        own = self._weights(strength)
+        logarithms = 2.0 * strength * np.log(np.einsum("kii->ki", roots)).sum() + own @ np.log(inside)
+        return float(self.misfit(x) + strength * self.linear @ x - logarithms + own[self.fixed] @ inside[self.fixed])
 
     def derivatives(self, x: Array, strength: float) -> tuple[Array, Array]:
         """Gradient and Hessian."""
-        gradient = self.matrix @ x - self.right + strength * self.linear
-        hessian = self.matrix.copy()
-        for weight, fixed, constant, slopes in self.parts:
-            own = _weight(weight, fixed, strength)
-            root = np.linalg.inv(np.linalg.cholesky(constant + np.tensordot(x, slopes, axes=1)))
-            whitened = root @ slopes @ root.T
-            gradient = gradient - own * np.trace(whitened, axis1=1, axis2=2)
-            flat = whitened.reshape(len(x), -1)
-            hessian += own * flat @ flat.T
-            if fixed:
-                gradient = gradient + own * slopes[:, 0, 0]
+        inside, own, roots = self.level + self.rows @ x, self._weights(strength), np.linalg.inv(self._roots(x))
+        slope = own * (self.fixed - 1.0 / inside)
+        gradient = self.matrix @ x - self.right + strength * self.linear + slope @ self.rows
+        bent = self.rows * (np.sqrt(own) / inside)[:, None]
+        hessian = self.matrix + bent.T @ bent
+        whitened = roots[:, None] @ self.slopes @ roots[:, None].swapaxes(-1, -2)
+        np.add.at(gradient, self.place, -strength * np.einsum("kpii->kp", whitened))
+        flat = whitened.reshape(*self.place.shape, 16)
+        pairs = self.place[:, :, None], self.place[:, None]
+        np.add.at(hessian, pairs, strength * flat @ flat.swapaxes(1, 2))
         return gradient, hessian
 
 
@@ -237,17 +261,12 @@ def _inside(unknowns: Unknowns, start: Array) -> Array:
     return found.x
 
 
-def _weight(weight: float, fixed: bool, strength: float) -> float:
-    """Weight of a logarithm on the way: small ones shrink to theirs at the end only, or Newton's method would jam."""
-    return max(weight, strength) if fixed else strength * max(weight, min(1.0, strength))
-
-
 def _newton(cost: _Cost, x: Array, strength: float) -> tuple[Array, Array]:
     """The minimum for one strength, from a point inside, and the Hessian there."""
     value = cost.value(x, strength)
     gradient, hessian = cost.derivatives(x, strength)
     for _ in range(STEPS):
-        step = -_inverse(hessian) @ gradient
+        step = -_solve(hessian, gradient)
         descent = -float(gradient @ step)
         if not np.isfinite(descent) or descent < DONE * max(strength, 1.0):
             break
@@ -261,9 +280,14 @@ def _newton(cost: _Cost, x: Array, strength: float) -> tuple[Array, Array]:
     return x, hessian
 
 
-def _inverse(matrix: Array) -> Array:
-    """Inverse of a positive definite matrix, with its rows and columns scaled to a unit diagonal; of zeros, 1e13."""
+def _solve(matrix: Array, right: Array) -> Array:
+    """Product of the inverse of a positive definite matrix, see `_inverse`, and a vector or matrix."""
     diagonal = np.diag(matrix)
     size = np.sqrt(np.where(diagonal > 1e-200, diagonal, 1.0))
     scaled = matrix / np.outer(size, size) + 1e-13 * np.eye(len(matrix))
-    return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
+    return np.asarray((np.linalg.solve(scaled, (right.T / size).T).T / size).T)
+
+
+def _inverse(matrix: Array) -> Array:
+    """Inverse of a positive definite matrix, with its rows and columns scaled to a unit diagonal; of zeros, 1e13."""
+    return _solve(matrix, np.eye(len(matrix)))
