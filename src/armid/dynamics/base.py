@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from armid.arrays import Array, Indices
 from armid.display import short
@@ -103,10 +104,9 @@ class BaseParameters:
 
     def _regroup(self, robot: Robot) -> Array:
         """Grouping coefficients for a robot of the same structure."""
-        motion = random_motion(robot, max(48, 3 * len(self.kept) // robot.n_joints), np.random.default_rng(3))
+        motion = random_motion(robot, max(48, 3 * len(self.kept)) // robot.n_joints + 2, np.random.default_rng(3))
         stacked = Model(robot).regressor(*motion, self.names).reshape(-1, len(self.names))
-        columns = [self.names.index(name) for name in self.kept]
-        return np.asarray(np.linalg.lstsq(stacked[:, columns], stacked, rcond=None)[0], dtype=float)
+        return _coefficients(stacked, np.array([self.names.index(name) for name in self.kept]))
 
     def disagreement(self, seed: int = 1) -> float:
         """Largest difference of torque between grouped and full model on random motion, relative to the torque."""
@@ -139,6 +139,7 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     samples = max(64, 4 * len(names) // model.robot.n_joints)
     motion = random_motion(exact.robot, samples, np.random.default_rng(seed))
     stacked = exact.regressor(*motion, names).reshape(-1, len(names))
+    stacked = np.linalg.qr(stacked, mode="r")  # says the same of its columns in fewer rows
     size = np.linalg.norm(stacked, axis=0)
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
     zero = _zero_columns(names, kinds, size)
@@ -197,18 +198,18 @@ def _choose(columns: Array, order: list[int]) -> tuple[list[int], float, float]:
 
     Beside them what is left of the weakest one, and of the strongest that is none.
     """
-    basis = np.zeros((columns.shape[0], 0))
+    found = np.empty((min(columns.shape), columns.shape[0]))
     kept: list[int] = []
     weakest, strongest = 1.0, 0.0
     for index in order:
-        rest = columns[:, index].copy()
+        rest, basis = columns[:, index].copy(), found[: len(kept)]
         for _ in range(2):
-            rest -= basis @ (basis.T @ rest)
+            rest -= (basis @ rest) @ basis
         left = float(np.linalg.norm(rest))
         if left > _DEPENDENT:
+            found[len(kept)] = rest / left
             kept.append(index)
             weakest = min(weakest, left)
-            basis = np.column_stack([basis, rest / left])
         else:
             strongest = max(strongest, left)
     return kept, weakest, strongest
@@ -217,8 +218,18 @@ def _choose(columns: Array, order: list[int]) -> tuple[list[int], float, float]:
 def _grouping(stacked: Array, kept: Indices, alive: Indices, size: Array) -> Array:
     """Coefficients (kept, alive) that express every living column by the kept ones."""
     scaled = stacked / np.where(size > 0.0, size, 1.0)
-    coefficients = np.linalg.lstsq(scaled[:, kept], scaled[:, alive], rcond=None)[0]
+    coefficients = _coefficients(scaled, kept)[:, alive]
     coefficients *= size[alive] / size[kept][:, None]
     coefficients[np.abs(coefficients) < _ROUND_OFF * np.abs(coefficients).max(axis=0)] = 0.0
     nearest = np.round(coefficients)
     return np.where(np.abs(coefficients - nearest) < _ROUND_OFF, nearest, coefficients)
+
+
+def _coefficients(stacked: Array, kept: Indices) -> Array:
+    """Least-squares coefficients (kept, all) that express every column by the kept ones."""
+    others = np.setdiff1d(np.arange(stacked.shape[1]), kept)
+    triangle = np.linalg.qr(stacked[:, np.concatenate([kept, others])], mode="r")[: len(kept)]
+    result = np.zeros((len(kept), stacked.shape[1]))
+    result[np.arange(len(kept)), kept] = 1.0
+    result[:, others] = solve_triangular(triangle[:, : len(kept)], triangle[:, len(kept) :])
+    return result

@@ -85,19 +85,22 @@ def _recognise(
     if not pairs or len(robot.lengths) > _MAX_LENGTHS:
         return {}
     constants = _constants(robot)
-    bases = {pair: _basis(robot, parameters[kept[pair[0]]], parameters[names[pair[1]]]) for pair in pairs}
-    draws = max(len(basis) for basis in bases.values()) + 4
+    bases: dict[tuple[Monomial, ...], list[tuple[int, int]]] = {}
+    for k, c in pairs:
+        bases.setdefault(_basis(robot, parameters[kept[k]], parameters[names[c]]), []).append((k, c))
     rng = np.random.default_rng(2)
-    settings = [{name: rng.uniform(0.5, 2.0) for name in constants} for _ in range(draws)]
-    values = [regroup(_redrawn(robot, setting)) for setting in settings]
-    found = {}
-    for (k, c), basis in bases.items():
+    settings = [{name: rng.uniform(0.5, 2.0) for name in constants} for _ in range(max(map(len, bases)) + 4)]
+    values = np.array([regroup(_redrawn(robot, setting)) for setting in settings])
+    found: dict[tuple[int, int], Polynomial] = {}
+    for basis, own in bases.items():
+        rows, columns = np.array(own).T
         design = np.array([[_value(monomial, setting) for monomial in basis] for setting in settings])
-        target = np.array([value[k, c] for value in values])
-        polynomial = _fit(design, target, basis)
-        actual = sum(factor * _value(monomial, constants) for monomial, factor in polynomial.items())
-        if polynomial and abs(actual - matrix[k, c]) <= _EXACT * max(1.0, abs(matrix[k, c])):
-            found[k, c] = polynomial
+        here = np.array([_value(monomial, constants) for monomial in basis])
+        factors = _fit(design, values[:, rows, columns])
+        wrong = np.abs(here @ factors - matrix[rows, columns]) > _EXACT * np.maximum(1.0, np.abs(matrix[rows, columns]))
+        for pair, column in zip(own, np.where(wrong, 0.0, factors).T, strict=True):
+            if column.any():
+                found[pair] = {basis[i]: float(column[i]) for i in np.flatnonzero(column)}
     return found
 
 
@@ -116,16 +119,16 @@ def ratio_symbol(robot: Robot, joint: int) -> str:
     return "kr" if same else f"kr{joint + 1}"
 
 
-def _basis(robot: Robot, kept: Parameter, absorbed: Parameter) -> list[Monomial]:
+def _basis(robot: Robot, kept: Parameter, absorbed: Parameter) -> tuple[Monomial, ...]:
     """Monomials that a coefficient can consist of, by dimension."""
     if kept.kind == INERTIAL and absorbed.kind == INERTIAL:
         degree = _DEGREES[kept.name.rstrip("0123456789")] - _DEGREES[absorbed.name.rstrip("0123456789")]
         lengths = sorted({length.name for length in robot.lengths})
-        return list(combinations_with_replacement(lengths, degree)) if degree >= 0 else []
+        return tuple(combinations_with_replacement(lengths, degree)) if degree >= 0 else ()
     if kept.kind == INERTIAL and absorbed.kind == ROTOR and robot.drives[absorbed.number - 1].gear_ratio != 1.0:
         symbol = ratio_symbol(robot, absorbed.number - 1)
-        return [(), (symbol,), (symbol, symbol)]
-    return [()]
+        return (), (symbol,), (symbol, symbol)
+    return ((),)
 
 
 def _redrawn(robot: Robot, setting: Mapping[str, float]) -> Robot:
@@ -139,14 +142,11 @@ def _value(monomial: Monomial, constants: Mapping[str, float]) -> float:
     return float(np.prod([constants[name] for name in monomial]))
 
 
-def _fit(design: Array, target: Array, basis: Sequence[Monomial]) -> Polynomial:
-    """The polynomial with simple factors (quarters) that gives `target` exactly; empty if there is none."""
-    if not basis:
-        return {}
-    factors = np.round(4.0 * np.linalg.lstsq(design, target, rcond=None)[0]) / 4.0
-    if np.abs(design @ factors - target).max() > _EXACT * max(1.0, np.abs(target).max()):
-        return {}
-    return {monomial: float(factor) for monomial, factor in zip(basis, factors, strict=True) if factor != 0.0}
+def _fit(design: Array, targets: Array) -> Array:
+    """Simple factors (quarters) of the monomials that give each column of the targets exactly; zeros if none do."""
+    factors = np.round(4.0 * np.linalg.lstsq(design, targets, rcond=None)[0]) / 4.0
+    wrong = np.abs(design @ factors - targets).max(axis=0) > _EXACT * np.maximum(1.0, np.abs(targets).max(axis=0))
+    return np.where(wrong, 0.0, factors)
 
 
 def _sentence(name: str, words: Sequence[tuple[Parameter, Polynomial]]) -> str:

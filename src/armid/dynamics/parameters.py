@@ -223,13 +223,13 @@ def columns_of(robot: Robot, wanted: Sequence[Parameter]) -> kernel.Columns:
     seen = np.zeros((n, len(wanted)), dtype=bool)
     inertial: list[list[tuple[int, Array]]] = [[] for _ in robot.links]
     rotors: list[list[tuple[int, CoupledRotor]]] = [[] for _ in robot.links]
-    moved = robot.ratios != 0.0
+    moves = [(robot.ratios[list(robot.path_to(link + 1))] != 0.0).any(axis=0) for link in range(len(robot.links))]
     local: list[tuple[int, Local]] = []
     for c, parameter in enumerate(wanted):
         column = parameter.column
         if isinstance(column, CoupledRotor):
             rotors[column.carrier].append((c, column))
-            seen[:, c] = moved[list(robot.path_to(column.carrier + 1))].any(axis=0)
+            seen[:, c] = moves[column.carrier]
             seen[column.joint, c] = True
         elif isinstance(column, Local):
             local.append((c, column))
@@ -237,7 +237,7 @@ def columns_of(robot: Robot, wanted: Sequence[Parameter]) -> kernel.Columns:
         else:
             link = parameter.number - 1
             inertial[link].append((c, mixes[link][:, column]))
-            seen[:, c] = moved[list(robot.path_to(link + 1))].any(axis=0)
+            seen[:, c] = moves[link]
     return kernel.Columns(
         position=np.where(seen, np.cumsum(seen, axis=1) - 1, -1),
         used=seen.sum(axis=1),

@@ -1,5 +1,7 @@
 """Inertial parameters of a rigid body: ten numbers, their frames, and whether a body can have them."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -62,6 +64,12 @@ def from_pseudo_inertia(matrix: Array) -> Array:
 
 def change_of_frame(placement: Array) -> Array:
     """Matrix (10, 10) from parameters in frame B to parameters in frame A; `placement` (4, 4) is B seen from A."""
+    return _change_of_frame(np.asarray(placement, dtype=float).tobytes()).copy()
+
+
+@lru_cache(maxsize=256)
+def _change_of_frame(data: bytes) -> Array:
+    placement = np.frombuffer(data).reshape(4, 4)
     columns = [from_pseudo_inertia(placement @ pseudo_inertia(unit) @ placement.T) for unit in np.eye(10)]
     return np.column_stack(columns)
 
