@@ -139,7 +139,7 @@ def base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     samples = max(64, 4 * len(names) // model.robot.n_joints)
     motion = random_motion(exact.robot, samples, np.random.default_rng(seed))
     stacked = exact.regressor(*motion, names).reshape(-1, len(names))
-    stacked = np.linalg.qr(stacked, mode="r")  # says the same of its columns in fewer rows
+    stacked = np.asarray(np.linalg.qr(stacked, mode="r"))  # says the same of its columns in fewer rows
     size = np.linalg.norm(stacked, axis=0)
     kinds = {parameter.name: parameter.kind for parameter in model.parameters}
     zero = _zero_columns(names, kinds, size)
@@ -228,7 +228,7 @@ def _grouping(stacked: Array, kept: Indices, alive: Indices, size: Array) -> Arr
 def _coefficients(stacked: Array, kept: Indices) -> Array:
     """Least-squares coefficients (kept, all) that express every column by the kept ones."""
     others = np.setdiff1d(np.arange(stacked.shape[1]), kept)
-    triangle = np.linalg.qr(stacked[:, np.concatenate([kept, others])], mode="r")[: len(kept)]
+    triangle = np.asarray(np.linalg.qr(stacked[:, np.concatenate([kept, others])], mode="r"))[: len(kept)]
     result = np.zeros((len(kept), stacked.shape[1]))
     result[np.arange(len(kept)), kept] = 1.0
     result[:, others] = solve_triangular(triangle[:, : len(kept)], triangle[:, len(kept) :])

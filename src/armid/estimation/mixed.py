@@ -285,7 +285,7 @@ class _Pass:
                 stacked, target = np.hstack(columns) * root[use, joint, None], target * root[use, joint]
                 edges = np.searchsorted(fold[use], np.arange(FOLDS + 1))
                 for own, (low, high) in zip(grams, pairwise(edges), strict=True):
-                    own.add(joint, np.concatenate(places), stacked[low:high], target[low:high])
+                    own.add(joint, stacked[low:high], target[low:high], np.concatenate(places))
         return grams
 
     def _late(self, block: Rows) -> Array | None:

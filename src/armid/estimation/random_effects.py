@@ -45,8 +45,9 @@ class Grams:
         shapes = ((joints, columns, columns), (joints, columns), (joints,), (joints,))
         return cls(*(np.zeros(shape) for shape in shapes))
 
-    def add(self, joint: int, seen: Indices, columns: Array, target: Array) -> None:
-        """Count rows of a joint, which has the columns `seen`, zero in all others."""
+    def add(self, joint: int, columns: Array, target: Array, seen: Indices | None = None) -> None:
+        """Count rows of a joint, which has all columns or those `seen`."""
+        seen = np.arange(columns.shape[1]) if seen is None else seen
         self.products[joint, seen[:, None], seen] += columns.T @ columns
         self.right[joint, seen] += columns.T @ target
         self.power[joint] += float(target @ target)

@@ -1,4 +1,7 @@
-"""The optimisation problem behind a design, with derivatives, and its solvers: IPOPT if installed, else SciPy."""
+"""The optimisation problem behind a design, with derivatives, and its solvers.
+
+Linear limits alone are for an interior-point method of our own, nonlinear ones for IPOPT if installed, else SciPy.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from armid.dynamics.sensitivity import Sensitivity
 from armid.excitation.constraints import MotionConstraint
 from armid.excitation.criteria import Criterion
 from armid.excitation.fourier import FourierVariables
+from armid.excitation.interior import minimise_inside
 from armid.notes import Note
 from armid.robot.robot import Limits
 
@@ -227,11 +231,21 @@ def solve(problem: DesignProblem, start: Array, *, iterations: int, deadline: fl
     """Improve `start`; the best feasible point seen and 0, or None and the smallest violation seen."""
     best = _Best(problem, deadline)
     with threadpool_limits(limits=1, user_api="blas"):
+        if not problem.constraints:
+            _inside(best, start, iterations)
+            return best.x, best.violation
         try:
             _ipopt(best, start, iterations)
         except ImportError:
             _slsqp(best, start, iterations)
     return best.x, best.violation
+
+
+def _inside(best: _Best, start: Array, iterations: int) -> None:
+    """Searches within linear limits, each from the best point so far, away from the limits: better minima are near."""
+    while iterations > 0 and not best.late:
+        iterations -= 1 + minimise_inside(best.evaluate, best.problem.linear, start, iterations, lambda: best.late)
+        start = start if best.x is None else best.x
 
 
 def _ipopt(best: _Best, start: Array, iterations: int) -> None:

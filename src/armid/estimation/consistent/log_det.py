@@ -214,7 +214,7 @@ class _Cost:
     def _weights(self, strength: float) -> Array:
         """Of the inequalities' logarithms on the way: small ones shrink to theirs at the end only, or Newton jams."""
         moving = strength * np.maximum(self.weights, min(1.0, strength))
-        return np.where(self.fixed, np.maximum(self.weights, strength), moving)
+        return np.asarray(np.where(self.fixed, np.maximum(self.weights, strength), moving))
 
     def _roots(self, x: Array) -> Array:
         """Cholesky factors of the 4 x 4 conditions."""
