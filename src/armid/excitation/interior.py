@@ -45,7 +45,8 @@ def minimise_inside(evaluate: Evaluate, limits: Limits, start: Array, iterations
     x, rows = _pulled_inside(limits, start), rows[~exact]
     values = x @ rows.T
     slack = np.stack([values - low[:, ~exact], high[:, ~exact] - values])
-    rows, barrier, pairs = rows @ free, _BARRIER, []
+    rows, barrier = rows @ free, _BARRIER
+    pairs: list[tuple[Array, Array]] = []
     dual = barrier / slack
     cost, gradient = evaluate(x.ravel())
     gradient = gradient.reshape(x.shape) @ free
