@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid._version import __version__
-from armid.arrays import Array
+from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
 from armid.estimation.gains import effects_of_gains
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import Solution, residual_squares
-from armid.estimation.problem import EstimationError, Problem
+from armid.estimation.problem import ENOUGH, EstimationError, Problem
 from armid.notes import Note, note
 from armid.registry import Registry
 from armid.robot.robot import Robot
@@ -169,13 +169,24 @@ def _check_different(data: Dataset | Sequence[Dataset]) -> None:
 
 
 def _range(problem: Problem) -> dict[str, list[list[float]]]:
-    """Least and largest position [rad or m] and speed [rad/s or m/s] of each joint over the rows that count."""
-    sets = [(d.q[d.rows], np.abs(d.qd[d.rows]), problem.used(d) | problem.silent) for d in problem.data]
-    q, speed, use = (np.concatenate(parts) for parts in zip(*sets, strict=True))
-    return {
-        name: [np.quantile(column[mine], ends).tolist() for column, mine in zip(values.T, use.T, strict=True)]
-        for name, values, ends in (("position", q, (0.0, 1.0)), ("speed", speed, (0.01, 0.995)))
-    }
+    """Least and largest position [rad or m] and usual speeds [rad/s or m/s] of each joint over the rows that count.
+
+    Speeds are those of some `ENOUGH` rows of each data set, spread over it.
+    """
+    parts = [(problem.used(d) | problem.silent, *(_at(d.rows, array) for array in (d.q, d.qd))) for d in problem.data]
+    result: dict[str, list[list[float]]] = {"position": [], "speed": []}
+    for joint in range(problem.robot.n_joints):
+        rows = [(np.flatnonzero(use[:, joint]), q[:, joint], qd[:, joint]) for use, q, qd in parts]
+        position = np.concatenate([q[own] for own, q, _ in rows])
+        speed = np.concatenate([np.abs(qd[own[:: max(1, len(own) // ENOUGH)]]) for own, _, qd in rows])
+        result["position"].append([float(position.min()), float(position.max())])
+        result["speed"].append(np.quantile(speed, (0.01, 0.995)).tolist())
+    return result
+
+
+def _at(rows: Indices, array: Array) -> Array:
+    """Some rows of an array that may be in a file; itself where all are wanted."""
+    return array if isinstance(array, np.ndarray) and len(rows) == len(array) else array[rows]
 
 
 def _taken_away(dataset: Dataset) -> Array:

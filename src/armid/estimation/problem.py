@@ -280,8 +280,10 @@ class Problem:
         """Joints whose effort no data set has: passive ones, and those that were not measured."""
         silent = np.ones(self.robot.n_joints, dtype=bool)
         for dataset in self.data:
+            if dataset.use is None:
+                return np.zeros_like(silent)
             moves = np.abs(dataset.qd).max(axis=0, initial=0.0) > self.slow_limit(dataset)
-            silent &= moves & ~dataset.use.any(axis=0) if dataset.use is not None else False
+            silent &= moves & ~dataset.use.any(axis=0)
         return silent
 
     def _check_counts(self, factor: CompactFactor) -> None:
