@@ -1,4 +1,4 @@
-"""Design of a trajectory with our adjoint, and with finite differences of a Pinocchio loop: same IPOPT, same start."""
+"""Design of a trajectory as armid does it, and by IPOPT with finite differences of a Pinocchio loop: same start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pinocchio as pin
 
 import armid
 from armid.excitation.design import design_problem
-from armid.excitation.problem import DesignProblem, solve
+from armid.excitation.problem import DesignProblem, _Best, _ipopt, solve
 from armid.excitation.search import random_start
 from benchmarks import peers
 
@@ -82,7 +82,7 @@ def design(results: dict) -> None:
     peer.prepare(robot)
     assert abs(peer.peer_cost(start) - ready.cost_and_gradient(start)[0]) < 1e-6
     object.__setattr__(peer, "began", time.perf_counter())
-    solve(peer, start, iterations=ITERATIONS, deadline=np.inf)
+    _ipopt(_Best(peer, np.inf), start, ITERATIONS)
 
     best = max(min(cost for _, cost in problem.history) for problem in (ours, peer))
     mine, theirs = ours.time_to(best + CLOSE), peer.time_to(best + CLOSE)
