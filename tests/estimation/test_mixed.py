@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 import armid
 from armid.dynamics.model import Motion
 from armid.estimation.mixed import MixedEffects
-from armid.estimation.random_effects import Grams, held_out_cost, variance_components
+from armid.estimation.random_effects import Grams, _Likelihood, held_out_cost, variance_components
 from armid.excitation import Fourier, FourierSeries, design
 from armid.experiment.settings import DriveLoop, Sensors
 from armid.experiment.virtual import VirtualRobot, truth_of
@@ -340,3 +340,33 @@ def test_samples_of_another_day(tmp_path, name):
     shares = [Recordings(robot, 3, loop, seed=seed).inside(2) for seed in range(3)]
     print(f"samples of another day {name}: {np.round(shares, 3)}")
     assert 0.90 <= np.mean(shares) <= 0.995
+
+
+def test_likelihood_of_own_and_shared_effects():
+    """With effects of one joint and of several, slopes are those of central differences, and changes of the value those
+    of the dense normal distribution of all rows."""
+    rng = np.random.default_rng(3)
+    labels = ["", "", *["own"] * 4, "both"]
+    blocks = []
+    for joint in range(2):
+        columns = rng.normal(size=(30, 7))
+        columns[:, [2 + 2 * (1 - joint), 3 + 2 * (1 - joint)]] = 0.0
+        blocks.append((columns, rng.normal(size=30)))
+    grams = Grams.zero(2, 7)
+    for joint, (columns, target) in enumerate(blocks):
+        seen = np.flatnonzero(columns.any(axis=0))
+        grams.add(joint, columns[:, seen], target, seen)
+    cost = _Likelihood(grams, np.ones(7, dtype=bool), np.array(labels), ["own", "both"], [1e-6, 1e-6]).cost
+
+    def dense(x):
+        columns, target = np.vstack([c for c, _ in blocks]), np.concatenate([y for _, y in blocks])
+        variances = np.array([1e6, 1e6, *[np.exp(x[2])] * 4, np.exp(x[3])])
+        spread = (columns * variances) @ columns.T + np.diag(np.repeat(np.exp(x[:2]), 30))
+        return -multivariate_normal(np.zeros(60), spread).logpdf(target)
+
+    points = rng.normal(size=(2, 4))
+    change = cost(points[1])[0] - cost(points[0])[0]
+    assert change == pytest.approx(dense(points[1]) - dense(points[0]), abs=1e-4)
+    for k, step in enumerate(1e-5 * np.eye(4)):
+        slope = (cost(points[0] + step)[0] - cost(points[0] - step)[0]) / 2e-5
+        assert cost(points[0])[1][k] == pytest.approx(slope, rel=1e-5, abs=1e-6)
