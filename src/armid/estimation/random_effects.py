@@ -70,7 +70,7 @@ class Grams:
 
     def transformed(self, matrix: Array) -> Grams:
         """The same for coefficients c' with c = matrix c'."""
-        products = np.zeros_like(self.products)
+        products = np.zeros((len(self.products), matrix.shape[1], matrix.shape[1]))
         for product, result in zip(self.products, products, strict=True):
             own = np.flatnonzero(product.any(axis=0))
             made = np.flatnonzero(matrix[own].any(axis=0))
