@@ -172,7 +172,11 @@ def against_pinocchio(results: dict) -> None:
     regressor(results, model, names, columns, motion, pinocchio)
     factor(results, model, names, columns, motion, tau, pinocchio)
     identify(results, robot, columns, pinocchio)
-    identify_figaroh(results, robot)
+
+
+def against_figaroh(results: dict) -> None:
+    """Weighted least squares on the same arm."""
+    identify_figaroh(results, setting()[0])
 
 
 def fleets(results: dict) -> None:
@@ -180,7 +184,7 @@ def fleets(results: dict) -> None:
     results["fleet"] = fleet(float(os.environ.get("ARMID_FLEET_SAMPLES", DEFAULT)))
 
 
-ONE_THREAD = (against_pinocchio, defaults, large_tree, doctor, design, export_c)
+ONE_THREAD = (against_pinocchio, against_figaroh, defaults, large_tree, doctor, design, export_c)
 ALL_CORES = (ten_starts, first_use, constant_memory, fleets)
 
 
