@@ -1,6 +1,7 @@
 """Goals of `armid run --until`: where a fit is, what more motion brings, and a run that goes on until it is there."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,18 @@ def test_the_outlook_comes_true(what, seed):
         Motion(more.q, more.qd, more.qdd)
     )
     assert needed.seconds_more == pytest.approx(3.0 * standing.seconds, rel=0.2)
+
+
+def test_a_mean_of_periods_counts_as_all_of_them():
+    """Four periods in one: four times the seconds so far, and four times those that are still needed."""
+    robot = armid.load_robot("ir361")
+    data = data_of(robot, 500, 0)
+    fit, check = WeightedLeastSquares().fit(robot, data), Motion(*states(robot, 300, 99))
+    following, found = Motion(*states(robot, 500, 5)), []
+    for one in (data, replace(data, periods=4)):
+        found.append(Outlook(Goal("torque", 1e-3), fit, [one], check).standing(following))
+    assert found[1].seconds == pytest.approx(4.0 * found[0].seconds)
+    assert found[1].outlook[0][1] == pytest.approx(found[0].outlook[0][1])
 
 
 def test_goals_that_are_reached_or_unknown():

@@ -95,7 +95,9 @@ class Outlook:
     def __init__(self, goal: Goal, fit: Fit, data: Sequence[Dataset], check: Motion) -> None:
         """Look from `fit`, made of `data`; torque is judged on the motion `check`."""
         self.goal, self.fit, self.data = goal, fit, data
-        self.seconds = sum(float(part.time[-1] - part.time[0]) for part in data if len(part.time))
+        # what was driven: a mean of M periods says as much as all of them
+        self._driven = [max(part.periods, 1) * float(np.ptp(part.time)) if len(part.time) else 0.0 for part in data]
+        self.seconds = sum(self._driven)
         self._rows, self._sizes = self._wanted(check)
 
     def _wanted(self, check: Motion) -> tuple[list[Array], Array]:
@@ -133,8 +135,9 @@ class Outlook:
         words = f"{self.goal.what} {100 * target:g} %"
         if following is None:
             return GoalStanding(words, target, share, True, self.seconds, 0.0, ())
-        motion = Motion(*(np.concatenate([getattr(part, name) for part in self.data]) for name in Motion._fields))
-        had, coming = self.seconds * self._information(motion), self._information(following)
+        had, coming = np.zeros((len(index), len(index))), self._information(following)
+        for driven, part in zip(self._driven, self.data, strict=True):
+            had += driven * self._information(Motion(part.q, part.qd, part.qdd))
         free = self._shares(_inverse(had), index)
 
         def later(more: float) -> float:
