@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import sys
 import warnings
@@ -70,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
         on = "; the same command goes on from here" if options.run.command.resumes else ""
         sys.stderr.write(f"{start}armid: interrupted{on}\n")
+        for process in multiprocessing.active_children():  # left by an interruption in their start; all would wait
+            process.terminate()
         return 130
     return code
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
@@ -71,6 +71,17 @@ def end_with_parent() -> None:
 
     if parent is not None:
         threading.Thread(target=watch, daemon=True).start()
+
+
+def stop_workers(pool: ProcessPoolExecutor, begun: Iterable[Future[Any]] = (), grace_s: float = 3.0) -> None:
+    """End a pool after an interruption: what is begun has a moment to end, then the processes are stopped."""
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    try:
+        wait([one for one in begun if one.running()], grace_s)
+    finally:
+        for process in processes:
+            process.terminate()
 
 
 def _run_here(jobs: Sequence[Job], first: int, deadline: float, take: Take) -> None:

@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
@@ -18,7 +18,7 @@ import numpy as np
 from armid._version import __version__
 from armid.arrays import Array
 from armid.errors import ArmidError
-from armid.excitation.pool import end_with_parent, interruptions_held
+from armid.excitation.pool import end_with_parent, interruptions_held, stop_workers
 from armid.experiment.excite import point_to_point
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import parse_json, read_text, write_text
@@ -263,12 +263,13 @@ def _recorded(record: Callable[[Todo], Path], todo: Sequence[Todo], workers: int
             yield path
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
+        made: list[Future[Path]] = []
         try:
             with interruptions_held():
-                made = pool.map(record, todo)  # what is begun is finished even if the work is interrupted
-            yield from made
+                made = [pool.submit(record, one) for one in todo]
+            yield from (one.result() for one in made)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop_workers(pool, made)
             raise
 
 

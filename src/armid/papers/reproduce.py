@@ -18,7 +18,7 @@ import numpy as np
 from armid import theme
 from armid._version import __version__
 from armid.errors import ArmidError
-from armid.excitation.pool import end_with_parent, interruptions_held
+from armid.excitation.pool import end_with_parent, interruptions_held, stop_workers
 from armid.files import code_hash, write_text
 from armid.papers.bench import (
     VERDICTS,
@@ -198,17 +198,14 @@ def _run_in_processes(
     with manager, ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
         news = manager.Queue()
         order = sorted(papers, key=lambda paper: -sum(one.about.seconds for one in experiments_of(paper)))
-        with interruptions_held():
-            running = {paper: pool.submit(run_paper, paper, folder, seed, as_printed, news.put) for paper in order}
         try:
+            with interruptions_held():
+                running = {paper: pool.submit(run_paper, paper, folder, seed, as_printed, news.put) for paper in order}
             for item in _hear(news, running.values()):
                 tell(item)
             return {paper: task.result() for paper, task in running.items()}
         except BaseException:
-            for task in running.values():
-                task.cancel()
-            for process in (pool._processes or {}).values():  # the outcomes that are finished are saved
-                process.terminate()
+            stop_workers(pool)  # the outcomes that are finished are saved
             raise
 
 

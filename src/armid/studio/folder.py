@@ -9,7 +9,7 @@ from typing import Any
 
 from armid.errors import ArmidError
 from armid.escaping import file_name
-from armid.files import parse_json, write_text
+from armid.files import checked, parse_json, write_text
 from armid.robot import Robot
 from armid.run.procedure import finished_stages, robot_of
 from armid.run.settings import SETTINGS, Settings, load_settings, make_settings, save_settings
@@ -30,7 +30,7 @@ def read_settings(folder: Path) -> Settings:
         return load_settings(folder / SETTINGS)
     try:
         data = parse_json((folder / "run.json").read_text("utf-8"))["settings"]
-        return make_settings(data)
+        return make_settings(checked(data, Settings, str(folder / "run.json")).to_data())
     except (OSError, ValueError, KeyError, TypeError):
         raise ArmidError(f"{folder}: holds no {SETTINGS}; choose an arm first") from None
 
