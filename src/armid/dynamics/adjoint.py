@@ -26,6 +26,7 @@ from armid.dynamics.kernel import (
     _fill,
     _load_inputs,
     _scratch,
+    joint_places,
 )
 
 
@@ -269,7 +270,7 @@ def _local_slope(kind, constant, weight, motion, dst):
     """Derivative of a local column with respect to the derivative of u it depends on; returns which (0, 1, 2)."""
     factor = constant[0]
     if kind >= SPRING_STIFFNESS:
-        _combine(motion, weight, 0, dst)
+        _combine(motion, weight, np.int64(0), dst)
         a, b_, phi = constant[1], constant[2], constant[3]
         for b in range(BLOCK):
             x = dst[b] - phi
@@ -285,7 +286,7 @@ def _local_slope(kind, constant, weight, motion, dst):
         for b in range(BLOCK):
             dst[b] = factor
         return 2 if kind == ACCELERATION else 1
-    _combine(motion, weight, 1, dst)
+    _combine(motion, weight, np.int64(1), dst)
     width = constant[1]
     for b in range(BLOCK):
         u = dst[b]
@@ -328,7 +329,7 @@ def _reverse_local(columns, motion, bar, ten, motion_bar):
 
 
 @compiled
-def _reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar):
+def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar):
     """Cotangents of the motion from those of all columns, ``bar`` (joints, columns seen, BLOCK)."""
     state_bar[:] = 0.0
     screws_bar[:] = 0.0
@@ -349,51 +350,33 @@ def _store(motion_bar, first, end, out):
 
 
 @compiled
-def information_gradient(tree, columns, weights, q, qd, qdd, begin, end, out):
-    """Derivative of sum_j <weights_j, W_j' W_j> / 2 with respect to the motion, to `out` (3, N, n).
+def gradient(tree, columns, weights, values, torque_bar, q, qd, qdd, begin, end, out):
+    """Derivative of a scalar with respect to the motion, to `out` (3, N, n).
 
-    `weights` (n, S, S) holds a symmetric matrix for each joint, in the order of the columns it sees. Every link has a
-    scratch slot of its own (`tree.slot` is 0 .. n-1).
+    The scalar is sum_j <weights_j, W_j' W_j> / 2; `weights` (n, S, S) holds a symmetric matrix for each joint, in the
+    order of the columns it sees. With `torque_bar` (N, n), which is empty otherwise, it is sum(torque_bar * torque) for
+    parameter `values`, and samples do not mix: row k is the derivative of sample k's own weighted torque. Every link
+    has a scratch slot of its own (`tree.slot` is 0 .. n-1).
     """
     n, size = tree.parent.shape[0], weights.shape[1]
     motion, state, screws, ten = _scratch(tree)
-    place = columns.position + size * np.arange(n).reshape((n, 1))
+    place = joint_places(columns.position, size)
     packed, bar = np.zeros((n, size, BLOCK)), np.zeros((n, size, BLOCK))
-    rest = np.zeros(STATE_ROWS * BLOCK)
+    rest, row = np.zeros(STATE_ROWS * BLOCK), np.empty(BLOCK)
     state_bar = np.empty((n + 1, STATE_ROWS * BLOCK))
     screws_bar, motion_bar = np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, packed.reshape((n * size, 1, BLOCK)), 0)
+        _fill(tree, columns, place, motion, state, screws, ten, packed.reshape((n * size, 1, BLOCK)), np.int64(0))
         for j in range(n):
-            used = columns.used[j]
-            bar[j, :used] = np.dot(np.ascontiguousarray(weights[j, :used, :used]), packed[j, :used])
-        _reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar)
-        _store(motion_bar, first, end, out)
-
-
-@compiled
-def torque_gradient(tree, columns, values, torque_bar, q, qd, qdd, begin, end, out):
-    """Derivative of sum(torque_bar * torque) with respect to the motion, to `out` (3, N, n), for parameter `values`.
-
-    Samples do not mix: row k of the result is the derivative of sample k's own weighted torque.
-    """
-    n, size = tree.parent.shape[0], columns.used.max()
-    motion, state, screws, ten = _scratch(tree)
-    place = columns.position + size * np.arange(n).reshape((n, 1))
-    bar = np.zeros((n, size, BLOCK))
-    rest = np.zeros(STATE_ROWS * BLOCK)
-    state_bar = np.empty((n + 1, STATE_ROWS * BLOCK))
-    screws_bar, motion_bar = np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
-    row = np.empty(BLOCK)
-    for first in range(begin, end, BLOCK):
-        _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, bar.reshape((n * size, 1, BLOCK)), 0)
-        for j in range(n):
-            load(torque_bar, first, j, row)
-            for c in range(columns.position.shape[1]):
-                if columns.position[j, c] >= 0:
-                    for b in range(BLOCK):
-                        bar[j, columns.position[j, c], b] = values[c] * row[b]
-        _reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar)
+            if torque_bar.shape[0] > 0:
+                load(torque_bar, first, j, row)
+                for c in range(columns.position.shape[1]):
+                    if columns.position[j, c] >= 0:
+                        for b in range(BLOCK):
+                            bar[j, columns.position[j, c], b] = values[c] * row[b]
+            else:
+                used = columns.used[j]
+                bar[j, :used] = np.dot(np.ascontiguousarray(weights[j, :used, :used]), packed[j, :used])
+        reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar)
         _store(motion_bar, first, end, out)

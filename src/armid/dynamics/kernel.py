@@ -160,7 +160,7 @@ def _local_value(kind, constant, weight, motion, dst):
             dst[b] = factor
         return
     if kind >= SPRING_STIFFNESS:
-        _combine(motion, weight, 0, dst)
+        _combine(motion, weight, np.int64(0), dst)
         a, b_, phi = constant[1], constant[2], constant[3]
         for b in range(BLOCK):
             lever = dst[b]
@@ -268,12 +268,23 @@ def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
 
 @compiled
 def _scratch(tree):
-    n = tree.parent.shape[0]
-    slots = tree.slot.max() + 1
+    n, slots = tree.parent.shape[0], 0
+    for slot in tree.slot:
+        slots = max(slots, slot + 1)
     motion = np.empty((n, 3 * BLOCK))
     state = np.empty((slots, STATE_ROWS * BLOCK))
     screws = np.empty((slots, n, 6 * BLOCK))
     return motion, state, screws, np.empty(10 * BLOCK)
+
+
+@compiled
+def joint_places(position, size):
+    """Where column c of joint j goes where each joint has `size` rows, its own columns first: (n, C)."""
+    place = np.empty(position.shape, dtype=np.int64)
+    for j in range(position.shape[0]):
+        for c in range(position.shape[1]):
+            place[j, c] = position[j, c] + size * j
+    return place
 
 
 @compiled
@@ -284,7 +295,10 @@ def regressor(tree, columns, q, qd, qdd, begin, end, out):
     """
     n, wanted = out.shape[1], out.shape[0]
     motion, state, screws, ten = _scratch(tree)
-    place = np.arange(n).reshape((n, 1)) + n * np.arange(wanted)
+    place = np.empty((n, wanted), dtype=np.int64)
+    for j in range(n):
+        for c in range(wanted):
+            place[j, c] = j + n * c
     rows = out.reshape((wanted * n, out.shape[2], BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
@@ -300,19 +314,24 @@ def grams(tree, columns, q, qd, qdd, tau, use, begin, end, out):
     """
     n, size = out.shape[0], out.shape[1]
     motion, state, screws, ten = _scratch(tree)
-    place = columns.position + size * np.arange(n).reshape((n, 1))
+    place, keep = joint_places(columns.position, size), np.empty(BLOCK)
     packed = np.zeros((n, size, BLOCK))
     rows = packed.reshape((n * size, 1, BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, rows, 0)
+        _fill(tree, columns, place, motion, state, screws, ten, rows, np.int64(0))
         for j in range(n):
-            used = columns.used[j]
+            used, count = columns.used[j], 0.0
             load(tau, first, j, packed[j, used])
-            packed[j, : used + 1, min(BLOCK, end - first) :] = 0.0
-            for b in range(min(BLOCK, end - first) if use.shape[0] > 0 else 0):
-                if use[first + b, j] == 0:
-                    packed[j, : used + 1, b] = 0.0
+            for b in range(BLOCK):
+                keep[b] = 1.0 if first + b < end and (use.shape[0] == 0 or use[first + b, j] != 0) else 0.0
+                count += keep[b]
+            if count == 0.0:
+                continue
+            if count < BLOCK:
+                for c in range(used + 1):
+                    for b in range(BLOCK):
+                        packed[j, c, b] = packed[j, c, b] if keep[b] != 0.0 else 0.0
             add_gram(packed[j], used + 1, out[j])
 
 

@@ -33,13 +33,13 @@ class Sensitivity:
         smooth = (columns.local_kind >= kernel.SIGN) & (columns.local_kind < kernel.SPRING_STIFFNESS)
         constant = columns.local_constant.copy()
         constant[smooth & (columns.local_kind != kernel.ONE), 1] = width
-        self._columns = columns._replace(local_constant=constant)
-        self._own_slots = model.tree._replace(slot=np.arange(model.robot.n_joints))
+        self.columns = columns._replace(local_constant=constant)
+        self.tree = model.tree._replace(slot=np.arange(model.robot.n_joints))
 
     def information(self, motion: Motion, weights: ArrayLike | None = None) -> Array:
         """The matrix sum_j weight_j W_j' W_j / samples, (parameters, parameters)."""
         samples, joints = motion.q.shape
-        grams = joint_grams(self.model, self._columns, motion, motion.q)
+        grams = joint_grams(self.model, self.columns, motion, motion.q)
         weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
         result = np.zeros((len(self.names), len(self.names)))
         for j, seen in enumerate(self._seen):
@@ -48,41 +48,33 @@ class Sensitivity:
 
     def information_gradient(self, motion: Motion, bar: Array, weights: ArrayLike | None = None) -> Motion:
         """Derivative of a scalar with respect to the motion, given its derivative `bar` to the information matrix."""
-        q, qd, qdd = motion
-        samples, joints = q.shape
+        samples, joints = motion.q.shape
         weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
         size = max(len(seen) for seen in self._seen)
         matrices = np.zeros((joints, size, size))
         for j, seen in enumerate(self._seen):
             matrices[j, : len(seen), : len(seen)] = weight[j] / samples * (bar + bar.T)[np.ix_(seen, seen)]
-        out = np.empty((3, samples, joints))
-        over_samples(
-            lambda _, a, b: adjoint.information_gradient(
-                self._own_slots, self._columns, matrices, q, qd, qdd, a, b, out
-            ),
-            samples,
-        )
-        return Motion(*out)
+        return self._gradient(motion, matrices, np.zeros(0), np.zeros((0, 0)))
 
     def torque(self, motion: Motion, values: Array) -> Array:
         """Torque (samples, joints) for values of the wanted parameters."""
         samples, joints = motion.q.shape
         memory = np.zeros((len(self.names), joints, -(-samples // BLOCK), BLOCK))
-        kernel.regressor(self.model.tree, self._columns, *motion, 0, samples, memory)
+        kernel.regressor(self.model.tree, self.columns, *motion, 0, samples, memory)
         result: Array = np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
         return result
 
     def torque_gradient(self, motion: Motion, values: Array, torque_bar: Array) -> Motion:
         """Derivative of each sample's sum(torque_bar * torque) with respect to that sample's motion."""
+        size = int(self.columns.used.max())
+        return self._gradient(motion, np.zeros((0, size, size)), values, torque_bar)
+
+    def _gradient(self, motion: Motion, weights: Array, values: Array, torque_bar: Array) -> Motion:
         out = np.empty((3, *motion.q.shape))
-        over_samples(
-            lambda _, a, b: adjoint.torque_gradient(
-                self._own_slots, self._columns, values, torque_bar, *motion, a, b, out
-            ),
-            len(motion.q),
-        )
+        given = self.tree, self.columns, weights, values, torque_bar
+        over_samples(lambda _, a, b: adjoint.gradient(*given, *motion, a, b, out), len(motion.q))
         return Motion(*out)
 
     @property
     def _seen(self) -> list[Indices]:
-        return [np.flatnonzero(row >= 0) for row in self._columns.position]
+        return [np.flatnonzero(row >= 0) for row in self.columns.position]
