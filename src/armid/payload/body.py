@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
 
 from armid.arrays import Array
 from armid.errors import DescriptionError
+from armid.estimation.consistent.log_det import newton
 from armid.files import checked, parse_yaml, read_text
 from armid.payload.estimate import ReferenceValue
 from armid.robot.description import DescriptionSection, Tensor
@@ -22,8 +22,7 @@ from armid.robot.quantities import Number, Vector
 PRIOR_WEIGHT = 1.0 / 30.0**2  # weight of the plausible body, known to 3000 % as the links are in `feasible`
 TYPICAL_RADIUS_M = 0.1  # of gyration, of that body
 LEAST_MASS_KG = 0.01
-STEPS = 100  # of Newton's method, at most
-DONE = 1e-6  # expected decrease, over the weight, at which it stops
+DONE = 1e-6  # expected decrease, over the weight, at which Newton's method stops
 #: What a data sheet or Table 3 of Swevers et al. says about a payload: name and unit. Inertia is about the centre.
 QUANTITIES = (
     *(("m", "kg"), ("c_x", "m"), ("c_y", "m"), ("c_z", "m")),
@@ -41,51 +40,39 @@ def consistent_body(estimate: Array, information: Array) -> Array:
     that no impossible body can reach, and too weak to be seen where the data say something. A convex problem; Newton's
     method.
     """
-    start = plausible_body(estimate)
-    pull = np.tensordot(_SLOPES, np.linalg.inv(pseudo_inertia(start)), axes=2)
+    x = start = plausible_body(estimate)
+    cost = _BodyCost(estimate, information, np.tensordot(_SLOPES, np.linalg.inv(pseudo_inertia(start)), axes=2))
     away = start - estimate
     weight = max(PRIOR_WEIGHT, float(away @ information @ away))
-    x = start
     while True:  # the weight falls step by step, so that Newton's method never meets the edge unprepared
-        x = _minimum(x, estimate, information, pull, weight)
+        x, _ = newton(cost, x, weight, DONE * weight)
         if weight <= PRIOR_WEIGHT:
             return x
         weight = max(PRIOR_WEIGHT, weight / 10.0)
 
 
-def _minimum(x: Array, estimate: Array, information: Array, pull: Array, weight: float) -> Array:
-    """Damped Newton steps for one weight of the divergence, from consistent parameters."""
+class _BodyCost(NamedTuple):
+    """Distance from an estimate in the metric of its information, and divergence from a plausible body."""
 
-    def cost(x: Array) -> float:
+    estimate: Array
+    information: Array
+    pull: Array
+
+    def value(self, x: Array, strength: float) -> float:
+        """Infinity where no body has these parameters."""
         try:
             root = np.linalg.cholesky(pseudo_inertia(x))
         except np.linalg.LinAlgError:
             return float("inf")
-        away = x - estimate
-        return float(0.5 * away @ information @ away + weight * (pull @ x - 2.0 * np.log(np.diag(root)).sum()))
+        away = x - self.estimate
+        divergence = self.pull @ x - 2.0 * np.log(np.diag(root)).sum()
+        return float(0.5 * away @ self.information @ away + strength * divergence)
 
-    value = cost(x)
-    for _ in range(STEPS):
-        root = np.linalg.cholesky(pseudo_inertia(x))
-        half = solve_triangular(root, np.eye(4), lower=True)
-        turned = half.T @ half @ _SLOPES
-        gradient = information @ (x - estimate) + weight * (pull - np.trace(turned, axis1=1, axis2=2))
-        hessian = information + weight * np.einsum("iab,jba->ij", turned, turned)
-        scale = np.sqrt(np.diag(hessian))
-        try:
-            step = -np.linalg.solve(hessian / np.outer(scale, scale), gradient / scale) / scale
-        except np.linalg.LinAlgError:
-            break  # a body of next to nothing, as near to none as numbers go
-        descent = float(-gradient @ step)
-        if not np.isfinite(descent) or descent < DONE * weight:
-            break
-        length = 1.0
-        while (new := cost(x + length * step)) > value - 0.1 * length * descent and length > 1e-12:
-            length *= 0.5
-        if length <= 1e-12:
-            break
-        x, value = x + length * step, new
-    return x
+    def derivatives(self, x: Array, strength: float) -> tuple[Array, Array]:
+        """Gradient and Hessian."""
+        turned = np.linalg.inv(pseudo_inertia(x)) @ _SLOPES
+        gradient = self.information @ (x - self.estimate) + strength * (self.pull - np.einsum("iaa->i", turned))
+        return gradient, self.information + strength * np.einsum("iab,jba->ij", turned, turned)
 
 
 def plausible_body(estimate: Array) -> Array:

@@ -13,6 +13,7 @@ What a prior states counts as further data; its links are the bodies P0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import null_space
@@ -104,7 +105,7 @@ def consistent_estimate(
         best = 0.5 * float(cost.right @ np.linalg.lstsq(cost.matrix, cost.right)[0])
         strength, x, path = max(10.0, (cost.misfit(cost.start) + best) / cost.conditions), cost.start, []
         while strength > WEAKEST:
-            x, hessian = _newton(cost, x, strength)
+            x, hessian = newton(cost, x, strength, DONE * max(strength, 1.0))
             path.append((strength, x, hessian, cost.misfit(x)))
             if strength < STRONGEST and path[-2][3] - path[-1][3] < 0.01 * FELT:
                 break
@@ -261,14 +262,24 @@ def _inside(unknowns: Unknowns, start: Array) -> Array:
     return found.x
 
 
-def _newton(cost: _Cost, x: Array, strength: float) -> tuple[Array, Array]:
-    """The minimum for one strength, from a point inside, and the Hessian there."""
+class BarrierCost(Protocol):
+    """A convex cost that is infinite outside of what is physically consistent."""
+
+    def value(self, x: Array, strength: float) -> float:
+        """The cost for one strength of its logarithms."""
+
+    def derivatives(self, x: Array, strength: float) -> tuple[Array, Array]:
+        """Gradient and Hessian."""
+
+
+def newton(cost: BarrierCost, x: Array, strength: float, done: float) -> tuple[Array, Array]:
+    """The minimum for one strength, from a point inside, up to a decrease of `done`, and the Hessian there."""
     value = cost.value(x, strength)
     gradient, hessian = cost.derivatives(x, strength)
     for _ in range(STEPS):
         step = -_solve(hessian, gradient)
         descent = -float(gradient @ step)
-        if not np.isfinite(descent) or descent < DONE * max(strength, 1.0):
+        if not np.isfinite(descent) or descent < done:
             break
         length = 1.0
         while (new := cost.value(x + length * step, strength)) > value - 0.1 * length * descent and length > 1e-8:
