@@ -20,6 +20,8 @@ FEW = 5
 #: Seeds of files that were not refused in a sentence when they were found.
 FOUND = (
     "robot.yaml:253",  # half a character
+    "fit:40",  # an arm without any parameter
+    "fit:112",  # a matrix without its last row
     "fit:156",
     "fit:265",  # a mass of 1e-12 kg: the moments of inertia are not finite
     "fit:643",  # a gear ratio of zero

@@ -220,7 +220,7 @@ def _grouping(stacked: Array, kept: Indices, alive: Indices, size: Array) -> Arr
     scaled = stacked / np.where(size > 0.0, size, 1.0)
     coefficients = _coefficients(scaled, kept)[:, alive]
     coefficients *= size[alive] / size[kept][:, None]
-    coefficients[np.abs(coefficients) < _ROUND_OFF * np.abs(coefficients).max(axis=0)] = 0.0
+    coefficients[np.abs(coefficients) < _ROUND_OFF * np.abs(coefficients).max(axis=0, initial=0.0)] = 0.0
     nearest = np.round(coefficients)
     return np.where(np.abs(coefficients - nearest) < _ROUND_OFF, nearest, coefficients)
 

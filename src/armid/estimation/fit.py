@@ -356,7 +356,8 @@ def _contradiction(fit: Fit) -> str:
         return f"factor must have columns, matrices and counts for each of the {joints} joints"
     for columns, matrix in zip(factor.columns, factor.matrices, strict=True):
         inside = columns.ndim == 1 and np.all((columns >= 0) & (columns < count))
-        if not inside or matrix.ndim != 2 or matrix.shape[1] != len(columns) + 1 or not np.isfinite(matrix).all():
+        shaped = matrix.ndim == 2 and matrix.shape[1] == len(columns) + 1 and np.isfinite(matrix).all()
+        if not inside or not shaped or (not factor.triangular and len(matrix) != len(columns) + 1):
             return "a matrix of factor does not belong to its columns"
     return ""
 
