@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,6 +84,25 @@ def test_a_mean_of_periods_counts_as_all_of_them():
         found.append(Outlook(Goal("torque", 1e-3), fit, [one], check).standing(following))
     assert found[1].seconds == pytest.approx(4.0 * found[0].seconds)
     assert found[1].outlook[0][1] == pytest.approx(found[0].outlook[0][1])
+
+
+def test_friction_that_no_motion_shows_is_named(tmp_path):
+    """A term beyond the arm's parameters that makes most of the interval stays in the outlook, and is the reason."""
+    robot = armid.load_robot("ir361")
+    data, check = data_of(robot, 500, 0), Motion(*states(robot, 300, 99))
+    fit = WeightedLeastSquares().fit(robot, data)
+    outlook = Outlook(Goal("torque", 1e-3), fit, [data], check)
+    outlook.fit = SimpleNamespace(**{**vars(fit), "columns": (*fit.columns[:-1], "sr1")})
+    outlook._names = fit.columns[:-1]
+    covariance = fit.covariance.copy()
+    covariance[-1, :], covariance[:, -1] = 0.0, 0.0
+    covariance[-1, -1] = 1e6 * np.abs(fit.covariance).max()
+    outlook.fit.covariance, outlook.fit.weights, outlook.fit.torque_model = covariance, fit.weights, fit.torque_model
+    standing = outlook.standing(check)
+    assert standing.mostly == "sr1"
+    assert standing.seconds_more is None
+    assert standing.outlook[-1][1] == pytest.approx(standing.share, rel=0.01)
+    assert "sr1" in standing.sentence()
 
 
 def test_goals_that_are_reached_or_unknown():

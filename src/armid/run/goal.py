@@ -15,7 +15,7 @@ from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.sensitivity import Sensitivity
 from armid.errors import ArmidError, UnknownNameError
-from armid.estimation.fit import Fit
+from armid.estimation.fit import STANDSTILL, Fit
 from armid.excitation import Fourier
 from armid.excitation.design import design_problem
 from armid.robot import Robot
@@ -61,6 +61,7 @@ class GoalStanding:
         target: the share that is wanted.
         share: half of the 95 % interval over the size of the parameter, or of the torque of the worst joint.
         reached: whether it is there.
+        mostly: what makes more than half of the interval's variance and stays, since it is no parameter of the arm.
         seconds: of motion so far.
         seconds_more: how much more of the next motion would do; None if more than an hour.
         outlook: the share after some more seconds of it, as pairs.
@@ -73,6 +74,7 @@ class GoalStanding:
     seconds: float
     seconds_more: float | None
     outlook: tuple[tuple[float, float], ...]
+    mostly: str = ""
 
     def sentence(self) -> str:
         """In words."""
@@ -81,7 +83,8 @@ class GoalStanding:
             return f"{now}, which is enough"
         later = ", ".join(f"±{100 * share:.2g} % after {more:.0f} s" for more, share in self.outlook)
         need = "more than an hour" if self.seconds_more is None else f"about {self.seconds_more:.0f} s"
-        return f"{now}; it takes {need} more of the next motion (with it: {later})"
+        why = f"; most of it is friction that the data hardly show ({self.mostly})" if self.mostly else ""
+        return f"{now}{why}; it takes {need} more of the next motion (with it: {later})"
 
 
 class Outlook:
@@ -89,7 +92,7 @@ class Outlook:
 
     The variance of what is wanted follows from the fit's covariance. With more motion it falls as that of independent
     samples would, from where it is now: what makes the fit less certain than that (correlated residuals, free friction)
-    is taken to stay in proportion.
+    is taken to stay in proportion. Friction that the data hardly show, where it makes most of the variance, stays.
     """
 
     def __init__(self, goal: Goal, fit: Fit, data: Sequence[Dataset], check: Motion) -> None:
@@ -101,13 +104,18 @@ class Outlook:
         self._rows, self._sizes = self._wanted(check)
 
     def _wanted(self, check: Motion) -> tuple[list[Array], Array]:
-        """Rows (states, columns) whose variance is wanted, and the size it is compared with; one pair per joint."""
+        """Rows (states, columns) whose variance is wanted, and the size it is compared with; one pair per joint.
+
+        Torque counts where the joint moves: near rest, friction is anything up to its level, whatever was recorded.
+        """
         fit = self.fit
         if self.goal.what == TORQUE:
             few = Motion(*(array[:: max(1, len(array) // STATES)] for array in check))
-            regressor = fit.torque_model.regressor(few)
-            size = np.sqrt(np.mean(fit.predict(few, sigma=False).torque ** 2, axis=0))
-            return [regressor[:, joint] for joint in range(regressor.shape[1])], size
+            regressor, torque = fit.torque_model.regressor(few), fit.predict(few, sigma=False).torque
+            moving = np.abs(few.qd) >= fit.standstill[0] / STANDSTILL
+            moving |= ~moving.any(axis=0)
+            size = np.sqrt(np.mean(torque**2, axis=0, where=moving))
+            return [regressor[moving[:, joint], joint] for joint in range(regressor.shape[1])], size
         known = {**dict(zip(fit.columns, fit.columns, strict=True)), **dict(zip(fit.names, fit.columns, strict=True))}
         place = fit.columns.index(known[self.goal.what])
         return [np.eye(len(fit.columns))[[place]]], np.abs(fit.values[[place]])
@@ -140,14 +148,29 @@ class Outlook:
             had += driven * self._information(Motion(part.q, part.qd, part.qdd))
         free = self._shares(_inverse(had), index)
 
+        names, lasting = self._lasting()
+
         def later(more: float) -> float:
-            return float(np.max(now * self._shares(_inverse(had + more * coming), index) / free))
+            less = self._shares(_inverse(had + more * coming), index) / free
+            return float(np.max(now * np.sqrt(lasting + (1.0 - lasting) * less**2)))
 
         more = None
         if later(LONGEST_S) <= target < later(0.0):
             more = float(brentq(lambda seconds: later(seconds) - target, 0.0, LONGEST_S, xtol=0.1))
         outlook = tuple((times * self.seconds, later(times * self.seconds)) for times in (1.0, 3.0, 9.0))
-        return GoalStanding(words, target, share, False, self.seconds, more, outlook)
+        return GoalStanding(words, target, share, False, self.seconds, more, outlook, names[int(now.argmax())])
+
+    def _lasting(self) -> tuple[list[str], Array]:
+        """Columns beyond the arm's own parameters that make most of a joint's variance, and their part of it."""
+        names, parts = [], []
+        for rows in self._rows:
+            own = np.mean(rows**2, axis=0) * np.diag(self.fit.covariance)
+            whole = np.einsum("tp,pq,tq->", rows, self.fit.covariance, rows) / len(rows)
+            name = self.fit.columns[int(own.argmax())]
+            lasting = name not in self._names and own.max() > 0.5 * whole
+            names.append(name if lasting else "")
+            parts.append(min(own.max() / whole, 1.0) if lasting else 0.0)
+        return names, np.array(parts)
 
     def _shares(self, covariance: Array, index: Sequence[int] | None = None) -> Array:
         """Half of the 95 % interval over the size, per joint, for a covariance of all columns or of some."""
