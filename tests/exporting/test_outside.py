@@ -75,4 +75,4 @@ def test_by_entry_point(home, tmp_path):
     assert json.loads((tmp_path / "out/weights.json").read_text()) == masses
     assert "Not proved" in result.out
     assert "weights" in refused.err
-    assert "yaml, weights" in shown.words
+    assert "sdf, weights" in shown.words

@@ -43,6 +43,7 @@ from armid.run.settings import SETTINGS, Settings, save_settings
 from armid.run.stages import Done, Stage, Workplace, carry_out, clear, finished
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
+from armid.signals.pipeline import check_robot
 from armid.validation import audit, load_validation, validate
 
 STUCK = 0.97  # share of an interval two experiments ago above which it no longer shrinks
@@ -341,6 +342,7 @@ def _read(place: Workplace) -> None:
         parts = [(log.part(s.train), log.part(s.validate)) if s.train and s.validate else _split(log) for log in logs]
         logs, others = [first for first, _ in parts], [rest for _, rest in parts]
     for log, name in zip((*logs, *others), (*training, *validation), strict=True):
+        check_robot(log.info, robot_of(s))
         write_log(log, place / name)
 
 
