@@ -282,9 +282,10 @@ def test_coverage_small(tmp_path):
 @pytest.mark.parametrize("periods", [1, 4])
 @pytest.mark.parametrize("name", [*LIBRARY, *range(100, 120)], ids=str)
 def test_coverage(tmp_path, name, periods):
-    """30 draws of the library arms and of random ones: base 92 to 99 %, torque 90 to 99 %, friction at least 90 %.
+    """30 draws of the library arms and of random ones: base 92 to 99 %, friction and torque 90 to 99 %.
 
-    No interval is more than twice as wide as the one that holds the truth in 95 % of these very cases.
+    No interval is more than twice as wide as the one that holds the truth in 95 % of these very cases. Friction is
+    above 99 % on some arms, linear ones most of all: docs/evidence.md names them.
     """
     if isinstance(name, int):
         arm = random_arm(name, tmp_path)
@@ -297,9 +298,9 @@ def test_coverage(tmp_path, name, periods):
     widths = [1.96 / np.quantile(one, 0.95) for k, one in enumerate(found) if k != 1 or rubs]
     print(f"coverage {name} {periods} periods: base, curve, torque {np.round(shares, 3)}, width {np.round(widths, 2)}")
     assert 0.92 <= shares[0] <= 0.99
-    assert shares[1] >= 0.90  # more than 99 % on a third of the arms: see docs/evidence.md
     assert 0.90 <= shares[2] <= 0.99
     assert max(widths) <= 2.0
+    assert 0.90 <= shares[1] <= (0.99 if rubs else 1.0)
 
 
 class Recordings:

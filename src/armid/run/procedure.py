@@ -335,14 +335,14 @@ def _excite(place: Workplace) -> None:
 
 def _read(place: Workplace) -> None:
     """Bring the user's logs into one form, and keep a part for validation where no other log is given."""
-    s = place.settings
+    s, robot = place.settings, robot_of(place.settings)
     training, validation = _log_names(s)
     logs, others = (_named(read_logs(names, s.recipe, effort=s.effort), names) for names in (s.log, s.validation))
     if not others:
         parts = [(log.part(s.train), log.part(s.validate)) if s.train and s.validate else _split(log) for log in logs]
         logs, others = [first for first, _ in parts], [rest for _, rest in parts]
     for log, name in zip((*logs, *others), (*training, *validation), strict=True):
-        check_robot(log.info, robot_of(s))
+        check_robot(log.info, robot)
         write_log(log, place / name)
 
 
