@@ -284,8 +284,8 @@ def test_coverage_small(tmp_path):
 def test_coverage(tmp_path, name, periods):
     """30 draws of the library arms and of random ones: base 92 to 99 %, friction and torque 90 to 99 %.
 
-    No interval is more than twice as wide as the one that holds the truth in 95 % of these very cases. Friction is
-    above 99 % on some arms, linear ones most of all: docs/evidence.md names them.
+    No interval is more than twice as wide as the one that holds the truth in 95 % of these very cases. An arm without
+    friction lies on the edge of what physics allows: where an estimate cannot be below the truth, intervals hold more.
     """
     if isinstance(name, int):
         arm = random_arm(name, tmp_path)
@@ -341,7 +341,7 @@ def test_samples_of_another_day(tmp_path, name):
     robot, loop = (armid.load_robot(name), None) if arm is None else (arm.robot, arm.loop_hz)
     shares = [Recordings(robot, 3, loop, seed=seed).inside(2) for seed in range(3)]
     print(f"samples of another day {name}: {np.round(shares, 3)}")
-    assert 0.90 <= np.mean(shares) <= 0.995
+    assert 0.90 <= np.mean(shares) <= 0.99
 
 
 def test_likelihood_of_own_and_shared_effects():

@@ -54,8 +54,7 @@ LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 SIZES = {"smooth": 0.3, "smooth-even": 0.15, "load": 0.1, "gain": 0.1, "delay": 0.5, "lag": 0.5}
 SIZES |= dict.fromkeys(LEVELS, 0.2)
 REST_SPEED = 0.7  # of the slowest data: from there down friction may do something else
-REST_SHARE = (0.05, 0.25)  # and differ by that of its level, least and most, between them by
-REST_DEPARTURES = 1.5  # what it departs from linear above
+REST_SHARE, REST_DEPARTURES = 0.25, 1.5  # and differ by that of its level at most, by that of its departure above
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
 BELIEVED = 3.0  # observations that this assumption counts for where there are several
@@ -175,7 +174,7 @@ class _Pass:
             self.estimate()
             return
         grams = sum(folds[1:], folds[0]).tempered(self.correlated).transformed(change)
-        self.components = variance_components(grams, labels, SIZES, self.search, ("load", "gain") if judge else ())
+        self.components = variance_components(grams, labels, SIZES, self.search, ("gain",) if judge else ())
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
         right = (1.0 / self.components.noise) @ grams.right
@@ -242,7 +241,7 @@ class _Pass:
         rubbing = np.flatnonzero(self.friction > 0.0)
         terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
         found = sum(self.components.groups.get(kind, 0.0) for kind in (ODD.name, EVEN.name))
-        share = np.clip(REST_DEPARTURES * np.sqrt(found), *REST_SHARE)
+        share = min(REST_DEPARTURES * float(np.sqrt(found)), REST_SHARE)
         spread = np.diag((share * self.friction[rubbing]) ** 2)
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
         return self.problem.with_terms(terms), places, covariance
