@@ -11,42 +11,33 @@ from armid.run.procedure import run
 from armid.run.settings import make_settings
 
 SEEDS = 10
-#: Rows that are worse in most seeds, by how they begin; their notes say why.
-WORSE = {
-    "rx60": (
-        "Table VI, run 1: mean squared error of joint 2",
-        "Table VI, run 2: mean squared error of joint 1",
-        "Table VI, run 2: mean squared error of joint 3",
-        "Table VI, run 3: mean squared error of joint 3",
-        "Tables III and IV: coefficient of variation of alpha10",
-        "Tables III and IV: coefficient of variation of alpha11",
-        "Tables III and IV: coefficient of variation of alpha12",
-    ),
-    "kr15": ("Iyz: |mean",),
-}
 #: What each paper is known for: not worse in nine of ten seeds.
 HEADLINES = {
-    "rx60": ("Table VI: largest",),
+    "rx60": ("Table VI",),
     "ir361": ("Table 1, joint", "Table 2, joint"),
-    "kr15": ("mass, error", "centre of mass", "reference values within 2 σ of single"),
+    "kr15": ("reference values within 2 σ of",),
     "pa10": ("largest joint error", "mean Cartesian error", "π2", "π10", "π18"),
-    "er16": ("least squares: correlation", "bee colony as published"),
+    "er16": ("least squares: correlation",),
     "powerball": ("Fig. 8", "Table 2"),
 }
+#: The same where chance decides: the published mean of ten masses is off by 0.7 of its own standard errors, and 50
+#: iterations of the colony end wherever they are.
+MOSTLY = {"kr15": ("mass, error", "centre of mass"), "er16": ("bee colony as published",)}
 
 
 @pytest.mark.prove
 @pytest.mark.parametrize("paper", PAPERS)
 def test_ten_seeds(tmp_path, paper):
-    """Every row holds in most seeds but for those that are known to be worse; headlines hold in nine of ten."""
+    """At most one row is worse in most seeds, and none of those that the paper is known for."""
     results = [reproduce([paper], tmp_path / str(seed), seed=seed) for seed in range(SEEDS)]
     print(seeds_page(results))  # shown with -s or on failure
     rows = over_seeds(results)
+    known, mostly = HEADLINES[paper], MOSTLY.get(paper, ("-",))
+    assert any(one.first.quantity.startswith(known) for one in rows)
+    assert [one.first.quantity for one in rows if one.first.quantity.startswith(known) and one.held < 0.9] == []
+    assert [one.first.quantity for one in rows if one.first.quantity.startswith(mostly) and one.held < 0.5] == []
     often = [one.first.quantity for one in rows if one.held < 0.5]
-    assert [name for name in often if not name.startswith(WORSE.get(paper, ("-",)))] == []
-    headlines = [one for one in rows if one.first.quantity.startswith(HEADLINES[paper])]
-    assert headlines
-    assert [one.first.quantity for one in headlines if one.held < 0.9] == []
+    assert len(often) <= 1, often
 
 
 @pytest.mark.prove

@@ -38,7 +38,7 @@ def test_counting_as_the_paper_does(tmp_path):
     pattern = np.array([1.0, -1.0] * 5)[:, None] * 0.999 * np.sqrt(9.0 / 10.0)
     values = table.mean + pattern * table.sigma
     bench = PaperBench("kr15", "payload", tmp_path)
-    kr15.compare_claims(bench, values, table)
+    kr15.compare_claims(bench, values, table, values)
     by_name = {row.quantity: row for row in bench.rows}
     assert by_name["reference values within 2 σ of single experiments"].ours == 10
     strict = by_name["reference values within 2 σ/√10, the test of a mean"]

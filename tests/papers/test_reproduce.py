@@ -231,14 +231,14 @@ def test_seeds_side_by_side(calls, tmp_path):
     assert (slope.ours, slope.held) == ("2", 0.0)
     page = runner.seeds_page([first, second])
     assert "| worse | error | 1 N m | 2.5 (0.5 … 4.5) | 50% | worse: why |" in page
-    assert "| rx60 | 1.5 (1 … 2) | 0.5 (0 … 1) | 0 | 0 | 0 | 0 |" in page
+    assert "| rx60 | 2 | 1.5 (1 … 2) | 0.5 (0 … 1) | 0 | 0 | 0 | 0 |" in page
 
 
 def test_command_runs_seeds_in_folders_of_their_own(calls, tmp_path, capsys):
     assert main(["reproduce", "rx60", "-o", str(tmp_path), "--quiet", "--seeds", "2"]) == 1
     assert calls == ["R1", "R2"] * 2
     assert (tmp_path / "seed-1" / "rx60" / "flow.png").stat().st_size > 5000
-    assert "seeds 0 to 1" in (tmp_path / "seeds.md").read_text()
+    assert "| rx60 | 2 |" in (tmp_path / "seeds.md").read_text()
     assert main(["reproduce", "rx60", "-o", str(tmp_path), "--seeds", "0"]) == 2
 
 

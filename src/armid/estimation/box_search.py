@@ -41,6 +41,7 @@ class Objective:
     Attributes:
         matrix: (rows x joints, parameters), each row divided by what its residual is compared with.
         target: (rows x joints,).
+        unit: an objective of 1 as (9) prints it, in N m, weights delta_j = min(sd) / sd_j between 0 and 1.
     """
 
     def __init__(self, problem: Problem, rows: int) -> None:
@@ -59,6 +60,7 @@ class Objective:
         spread = np.array([torque[mine, j].std() if mine.any() else 0.0 for j, mine in enumerate(use.T)])
         if not np.all(spread > 0.0):
             raise EstimationError("the torque of a joint does not change; give data in which all joints move")
+        self.unit = float(len(spread) * spread.min())
         share = 1.0 / (use.sum(axis=0) * len(spread) * spread)
         flat = use.ravel()
         weight = np.broadcast_to(share, torque.shape).ravel()[flat]
@@ -91,7 +93,7 @@ class BoxSearch(Estimator):
     def fit(self, robot: Robot, data: Dataset | Sequence[Dataset]) -> Fit:
         """Estimate."""
         problem = self.problem(robot, data)
-        low, high = self._box(problem)
+        low, high = self.box(problem)
         objective = Objective(problem, self.rows)
         with one_blas_thread():
             values, curve, evaluations = self.search(objective, low, high)
@@ -117,7 +119,8 @@ class BoxSearch(Estimator):
         plain["bounds"] = None if self.bounds is None else {name: list(pair) for name, pair in self.bounds.items()}
         return plain
 
-    def _box(self, problem: Problem) -> tuple[Array, Array]:
+    def box(self, problem: Problem) -> tuple[Array, Array]:
+        """Lowest and highest values of a problem's parameters."""
         bounds = self.bounds or {}
         missing = [name for name in problem.names if name not in bounds]
         if missing:
@@ -157,7 +160,8 @@ class BeeColony(BoxSearch):
     Corrections to the paper: the index of (9) and (12) runs over samples and sources respectively (ER-6); the partner
     k of (10) is another source, not a parameter (ER-7); (11) compares whole vectors (ER-8). Where it is silent: a
     change that leaves the box is put on its edge, bees act one after the other, every source past its limit gets a
-    scout, and the best solution ever met is remembered (step 7).
+    scout, and the best solution ever met is remembered (step 7). The fitness (8) takes the objective in N m, as (9)
+    prints it: following bees hardly tell sources apart by 1/(1 + F) if F is normalised and thus less than one.
 
     Attributes:
         colony: number N_s of bees; half of them are employed, so that there are N_s / 2 sources.
@@ -186,7 +190,7 @@ class BeeColony(BoxSearch):
             )
             for source in range(hive.sources):  # employed bees
                 hive.visit(source)
-            fitness = 1.0 / (1.0 + hive.costs)  # (8)
+            fitness = 1.0 / (1.0 + objective.unit * hive.costs)  # (8)
             chosen = hive.rng.choice(hive.sources, size=hive.sources, p=fitness / fitness.sum())  # (12)
             for picked in chosen:  # following bees
                 hive.visit(int(picked))

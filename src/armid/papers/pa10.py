@@ -97,7 +97,8 @@ def friction(
     bench.compare("asymmetry", differ, published=len(fits))
     if bench.as_printed:
         _printed_friction(bench, robot)
-    bench.draw(friction_figure(fits, "the PA-10"), "friction.png")
+    ratios = [abs(robot.drives[joint - 1].gear_ratio) for joint in joints]
+    bench.draw(friction_figure(fits, "the PA-10", gear_ratios=ratios), "friction.png")
     return {"joints": [fit.to_data() for fit in fits]}
 
 

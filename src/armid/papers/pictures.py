@@ -262,7 +262,8 @@ def flow_figure(steps: Mapping[str, tuple[str, Sequence[str]]], *, what: str) ->
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": theme.NOMINAL}
         axis.text(0.25, row[name], f"{name}: {title}", va="center", fontsize=8, bbox=box)
         for need in needs:
-            arrow: dict[str, Any] = {"arrowstyle": "->", "color": theme.MEASURED, "connectionstyle": "arc3,rad=0.4"}
+            bend = "arc3,rad=0.4" if row[need] > row[name] else "arc3,rad=-0.5"
+            arrow: dict[str, Any] = {"arrowstyle": "->", "color": theme.MEASURED, "connectionstyle": bend}
             axis.annotate("", (0.235, row[name]), (0.235, row[need]), arrowprops=arrow)
     theme.say(figure, f"{what}: {len(steps)} steps; arrows lead to what needs a result.")
     return figure

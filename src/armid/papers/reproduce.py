@@ -129,12 +129,13 @@ def _together(rows: Sequence[PaperRow]) -> SeedsRow:
 
 def seeds_page(results: Sequence[Reproduction]) -> str:
     """Markdown: how many rows have each verdict, then all that were compared with the paper or worse."""
-    papers = list(dict.fromkeys(row.paper for row in results[0].rows))
-    lines = [f"| seeds {results[0].seed} to {results[-1].seed} | {' | '.join(VERDICTS)} |", f"|{'---|' * 7}"]
+    papers = list(dict.fromkeys(row.paper for run in results for row in run.rows))
+    lines = [f"| | seeds | {' | '.join(VERDICTS)} |", f"|{'---|' * 8}"]
     for paper in papers:
-        counts = [[sum(r.verdict == one and r.paper == paper for r in run.rows) for run in results] for one in VERDICTS]
+        runs = [[row.verdict for row in run.rows if row.paper == paper] for run in results]
+        counts = [[verdicts.count(one) for verdicts in runs if verdicts] for one in VERDICTS]
         ranges = [f"{min(c)}" if min(c) == max(c) else f"{np.median(c):g} ({min(c)} … {max(c)})" for c in counts]
-        lines.append(f"| {paper} | {' | '.join(ranges)} |")
+        lines.append(f"| {paper} | {len(counts[0])} | {' | '.join(ranges)} |")
     for paper in papers:
         lines += ["", f"### {paper}", "", "| | quantity | published | ours: median (range) | holds | remarks |"]
         lines.append(f"|{'---|' * 6}")

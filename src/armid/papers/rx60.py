@@ -277,20 +277,17 @@ def verification(bench: PaperBench, *, runs: int) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for number, motion in enumerate((up, down, steady)[:runs]):
         bench.say(f"verification run {number + 1} of {runs}")
-        data = prepared(drive(robot, motion, 1000 * bench.seed + 100 + 10 * number), robot, every=True)
-        run, states, mse_filtered = _checked_run(data, fits, robot)
+        run, states = _checked_run(drive(robot, motion, 1000 * bench.seed + 100 + 10 * number), fits, robot)
         statistics = run.statistics()
-        found.append({**statistics, "mse_filtered": mse_filtered})
-        for j, (ours, theirs) in enumerate(zip(statistics["mse"], printed[number], strict=True)):
-            about = {"run": number + 1, "joint": j + 1, "floor": run.noise[j] ** 2, "filtered": mse_filtered[j]}
-            bench.compare("run_error", ours, published=theirs, **about)
+        assert run.raw_error is not None
+        unfiltered = np.mean(run.raw_error**2, axis=0)
+        found.append({**statistics, "mse_unfiltered": unfiltered})
+        about = {"published": printed[number], "run": number + 1, "unfiltered": unfiltered}
+        bench.by_joint("run_error", statistics["mse"], **about)
         for key in ("rms", "correlation", "noise_ratio"):
             bench.compare(f"run_{key}", statistics[key], run=number + 1)
         if number == 0:
-            inside = slice(data.rows[0], data.rows[-1] + 1)
-            shown = Motion(*(part[inside] for part in data.motion))
-            figure = motion_figure(data.time[inside] - data.time[0], shown, robot, what="RX-60, verification motion")
-            bench.draw(figure, "motion.png")
+            bench.draw(motion_figure(run.time, states, robot, what="RX-60, verification motion"), "motion.png")
             run.draw(bench, "torque.png", "RX-60, verification", validation=True)
             if bench.as_printed:
                 _printed_verification(bench, run, states, alpha)
@@ -300,21 +297,29 @@ def verification(bench: PaperBench, *, runs: int) -> dict[str, Any]:
     bench.table("table-6", {"(N m)²": [f"run {k + 1}" for k in range(len(errors))], **joints, **theirs})
     bench.by_joint("largest_error", errors.max(axis=0), published=printed.max(axis=0))
     bench.compare("error_range", f"{errors.min():.3g} … {errors.max():.3g}")
-    return {"runs": found}
+    return {"runs": found, "cutoff_hz": STAND.cutoff_hz}
 
 
-def _checked_run(data: Dataset, fits: Sequence[Fit], robot: Robot) -> tuple[TorqueCheck, Motion, Array]:
-    """Measured and predicted torque without the ends, their motion, and the squared error after the filter."""
+def _checked_run(log: Log, fits: Sequence[Fit], robot: Robot) -> tuple[TorqueCheck, Motion]:
+    """Measured and predicted torque without the ends, both filtered as IV.B says, and their motion."""
+    data, trim = prepared(log, robot, every=True), STAND.trimmed_s
+    times = data.time[data.rows]
+    data = data.part(np.flatnonzero((times > data.time[0] + trim) & (times < data.time[-1] - trim)))
     assert data.measured is not None
-    trim = STAND.trimmed_s
-    cut = (data.time > data.time[0] + trim) & (data.time < data.time[-1] - trim)
-    motion = Motion(*(np.ascontiguousarray(part[cut]) for part in data.motion))
-    times, noise = data.time[cut] - data.time[0], truth_of(robot).torque_noise
+    assert data.torque_noise is not None
     # of the mean of the parameters, in which torque is linear
     predicted = np.mean([fit.predict(data.motion, sigma=False).torque for fit in fits], axis=0)
-    check = TorqueCheck(robot.joint_names, times, motion.qd, data.measured[cut], predicted[cut], noise)
-    error = data.torque - data.at_rows(predicted)
-    return check, motion, np.mean(error[cut[data.rows]] ** 2, axis=0)
+    motion = Motion(*(part[data.rows] for part in data.motion))
+    check = TorqueCheck(
+        robot.joint_names,
+        data.time[data.rows] - data.time[0],
+        motion.qd,
+        data.torque,
+        data.at_rows(predicted),
+        data.torque_noise,
+        raw_error=(data.measured - predicted)[data.rows],
+    )
+    return check, motion
 
 
 def _printed_verification(bench: PaperBench, run: TorqueCheck, motion: Motion, alpha: Array) -> None:

@@ -102,11 +102,25 @@ class StandRobot(VirtualRobot):
     """The virtual robot on a stand."""
 
     def __init__(
-        self, robot: Robot, hard: Hardness, *, friction: tuple[float, float] = (1.0, 1.0), **more: Any
+        self,
+        robot: Robot,
+        hard: Hardness,
+        *,
+        friction: tuple[float, float] = (1.0, 1.0),
+        hour: int | None = None,
+        **more: Any,
     ) -> None:
-        """Make the arm for an experiment; `friction` are further factors on its Coulomb and viscous friction."""
+        """Make the arm for an experiment.
+
+        Args:
+            robot: the arm.
+            hard: settings of the stand.
+            friction: further factors on its Coulomb and viscous friction.
+            hour: runs of the same hour share the torque constants of the drives; None for an hour of its own.
+            more: of the virtual robot.
+        """
         self.hard = hard
-        drift = np.random.default_rng([more.get("seed", 0), 7]).normal(size=robot.n_joints)
+        drift = np.random.default_rng([more.get("seed", 0) if hour is None else hour, 7]).normal(size=robot.n_joints)
         self.gain = 1.0 + hard.gain_drift * drift
         if hard.breakaway > 1.0:
             factors = tuple(np.multiply(hard.coulomb, friction[0]) * np.ones(robot.n_joints)), friction[1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armid import theme
 from armid.arrays import Array
 from armid.estimation.single_joint.friction_fit import FrictionFit
 from armid.estimation.single_joint.load_friction import LoadFrictionFit
@@ -20,8 +22,14 @@ _WIDE = 100.0  # ratio of fastest to slowest speed above which the axis is logar
 _HEIGHT = 130.0  # [px]
 
 
-def friction_figure(fits: Sequence[FrictionFit], title: str = "") -> Picture:
-    """Friction against speed in both directions, with the fitted curve and what it leaves (PA-10, Fig. 3 to 5)."""
+def friction_figure(fits: Sequence[FrictionFit], title: str = "", *, gear_ratios: Sequence[float] = ()) -> Picture:
+    """Friction against speed in both directions, with the fitted curve and what it leaves (PA-10, Fig. 3 to 5).
+
+    Args:
+        fits: one per joint.
+        title: what they are of.
+        gear_ratios: of each joint; given, an axis on the right shows the torque at the motor.
+    """
     blocks = []
     for fit in fits:
         p, torque, rest = fit.points, [], []
@@ -44,6 +52,12 @@ def friction_figure(fits: Sequence[FrictionFit], title: str = "") -> Picture:
         "95 % intervals."
     )
     speeds = np.concatenate([fit.points.speed for fit in fits])
+    for axis, ratio in zip(picture.axes[::2], gear_ratios, strict=False):
+        motor = axis.secondary_yaxis(
+            "right", functions=(partial(np.multiply, 1.0 / ratio), partial(np.multiply, ratio))
+        )
+        motor.tick_params(labelsize=theme.TICK, colors=theme.TEXT)
+        motor.set_ylabel("at the motor", fontsize=theme.TICK, color=theme.TEXT)
     for axis in picture.axes:
         _speed_axis(axis, speeds)
     return picture
