@@ -339,7 +339,7 @@ def test_samples_of_another_day(tmp_path, name):
     """Friction outside the basis, ripple, 5 % of drift: 90 to 99 % of the samples of a third recording are inside."""
     arm = random_arm(name, tmp_path) if isinstance(name, int) else None
     robot, loop = (armid.load_robot(name), None) if arm is None else (arm.robot, arm.loop_hz)
-    shares = [Recordings(robot, 3, loop, seed=seed).inside(2) for seed in range(3)]
+    shares = [Recordings(robot, 3, loop, seed=seed).inside(2) for seed in range(8)]  # of a day all rows share its drift
     print(f"samples of another day {name}: {np.round(shares, 3)}")
     assert 0.90 <= np.mean(shares) <= 0.99
 

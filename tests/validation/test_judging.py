@@ -114,6 +114,15 @@ def test_where_the_nominal_model_is_better_it_says_so(robot, fit):
     assert not check.good
 
 
+def test_training_data_that_fit_worse_than_others(robot, fit):
+    """Named where what remains of them is beyond the limit of an error, not where it is a small part of the torque."""
+    data = data_of(robot, seed=2)
+    spread = data.torque.std(axis=0)
+    for share, word in ((0.05, "good"), (0.3, "training_misfit")):
+        check = validate(replace(fit, residual_rms=np.maximum(share * spread, fit.residual_rms)), data)
+        assert codes(check)[0] == word
+
+
 def test_an_error_within_the_limits_that_repeats_with_the_motion_is_named(robot, fit):
     """Friction that is less than in training: 8 % of the torque's spread, all of it a function of velocity."""
     data = data_of(robot, seed=2)

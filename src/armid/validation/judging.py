@@ -147,7 +147,8 @@ def _contradictions(fit: Fit, check: Validation) -> Iterator[Objection]:
         yield Objection(note("validation.other_gain", **given), 5.0, "" if j in check.failing else TORQUE)
     for j in check.moving:
         joint, training, noise = check.joints[j], float(fit.residual_rms[j]), 0.0 if fit.noise is None else fit.noise[j]
-        if training > TRAINED * max(joint.rms_moving, noise):
+        spread = joint.rms_moving / joint.nrms_moving if joint.nrms_moving > 0.0 else 0.0  # of the joint's torque
+        if training > max(TRAINED * joint.rms_moving, TRAINED * noise, check.thresholds.nrms_moving * spread):
             said = note("validation.training_misfit", joint=joint.name, training=training, rms=joint.rms_moving)
             yield Objection(said, ratio(training, joint.rms_moving) / TRAINED, TORQUE)
     for term in (term for term in fit.terms if term.formula.weighted):
