@@ -8,7 +8,7 @@ import pytest
 import armid
 from armid.dynamics.kinematics import jacobian
 from armid.monitoring import calibrate, stretches
-from armid.monitoring.detector import alarm_rows
+from armid.monitoring.detector import _tail, _wider, alarm_rows
 from tests.monitoring import stand
 
 ARMS = ("er16", "ir361", "powerball", "random217", "random219")  # the last two are arms that nobody tuned anything on
@@ -101,6 +101,7 @@ def test_leaving_one_out_and_marking_what_is_extrapolated(tmp_path):
     assert limits.extrapolated
     assert set(limits.left_out) == {"er16 0", "er16 1", "er16 2"}
     assert not calibrate(fit, parts, false_alarms=1000.0).extrapolated
+    assert calibrate(fit, parts[:1], false_alarms=1000.0).extrapolated  # one does not show how recordings differ
     limits.save(tmp_path / "limits.json")
     again = armid.load_limits(tmp_path / "limits.json")
     assert np.array_equal(again.variance, limits.variance)
@@ -110,6 +111,13 @@ def test_leaving_one_out_and_marking_what_is_extrapolated(tmp_path):
     (tmp_path / "limits.json").write_text(json.dumps(broken))
     with pytest.raises(armid.ArmidError, match="scale"):
         armid.load_limits(tmp_path / "limits.json")
+
+
+def test_few_recordings_widen_the_limits_by_more():
+    """The same peaks in two recordings ask for wider limits than in twenty; both for no less than the tail says."""
+    peaks = np.random.default_rng(0).exponential(0.2, 2400) + 0.5
+    factors = [_wider(np.split(peaks, count), 10.0) for count in (2, 20)]
+    assert factors[0] > 1.1 * factors[1] > 1.1 * _tail(peaks, 20.0)
 
 
 def test_a_slow_joint_has_a_dead_zone_and_a_hard_stop_raises_the_limit():

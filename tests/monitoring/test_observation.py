@@ -61,6 +61,18 @@ def test_a_log_of_the_calibration_is_left_out_for_itself():
     assert alone.plot() is not None
 
 
+def test_motion_beyond_the_calibration_is_extrapolated():
+    """The calibration is long enough for its rate, but a log accelerates nine times as hard: the rate is marked."""
+    fit = stand.fitted("er16")
+    quiet = [stand.recording("er16", 60.0, k) for k in range(3)]
+    log = stand.recording("er16", 60.0, 9)
+    hard = replace(log, time=log.time / 3.0).with_channels({"velocity": 3.0 * log["velocity"]})
+    found = armid.observe(fit, [hard], quiet=quiet, false_alarms=1000.0)
+    assert not found.limits.extrapolated
+    assert found.to_data()["rate_extrapolated"]
+    assert "accelerate beyond" in found.summary()
+
+
 def test_the_force_behind_a_contact():
     """A force at the tool of a six-joint arm is found from its torque; with three joints below, none is claimed."""
     robot = stand.truth("powerball")[0]

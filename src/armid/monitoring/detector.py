@@ -8,9 +8,9 @@ every day: how it differs from the fit's is learnt while the arm moves, and take
 friction_j. A joint that is slow has a dead zone as wide as its friction, since that may be anything up to its level
 (`gate`: 1 while slow, then falling with the observer's time constant). Accelerations beyond those of the calibration,
 as in an emergency stop, raise the limits by the inertial torque of the excess (`stop`). The scales come from
-exponential tails (peaks over a threshold), and are widened where recordings that were left out pass them more than
-twice as often as stated: recordings differ by more than one of them shows. This finds contacts; it is no safety
-function.
+exponential tails (peaks over a threshold), and are widened where recordings that were left out may pass them more than
+twice as often as stated: recordings differ by more than one of them shows, and few of them show little of that. This
+finds contacts; it is no safety function.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from armid.arrays import Array, Mask
 from armid.dynamics.model import Motion
@@ -38,6 +40,7 @@ TAIL = 0.1  # share of the blocks whose peaks make the tail, at most
 NEAR, LEAST_TAIL = 3.0, 50  # times as many peaks as are stated make it, where that is enough of them
 LEAST_BLOCKS = 20
 TWICE = 2.0  # times the stated rate at which recordings that were left out may pass the limits
+SURE = 0.95  # one-sided, of the widening for few recordings
 TOLD = 3.0  # false alarms that a calibration must last for to state their rate from what it has seen
 STATIC = 1.5  # times the friction at the slowest speeds of the data: what a joint may hold before it moves
 OPEN = 0.05  # gate below which a joint moves as the model knows it
@@ -80,8 +83,8 @@ class ContactLimits:
 
     @property
     def extrapolated(self) -> bool:
-        """Whether the rate is lower than what the calibration lasted for: less than three alarms in it."""
-        return self.false_alarms * self.hours < TOLD
+        """Whether the calibration does not show the rate: less than three alarms in it, or a single recording."""
+        return self.false_alarms * self.hours < TOLD or len(self.left_out) < 2
 
     def noise(self, qd: Array, acceleration: Array) -> Array:
         """Variance of the external torque without contact, of known friction, (samples, joints) [N m squared]."""
@@ -207,15 +210,13 @@ def calibrate(
         raise ArmidError("there is no recording to calibrate on; give contact-free ones (--calibrate)")
     runs = [[_run(fit, stretch, gain) for stretch in recording] for recording in quiet]
     limits = _calibrated(fit, [run for recording in runs for run in recording], false_alarms, gain)
-    if len(runs) == 1:
-        return limits
     shares, peaks = [], []  # of the limits that the other recordings give
     for recording in runs:
-        others = [run for other in runs if other is not recording for run in other]
+        others = [run for other in runs if other is not recording for run in other] or recording
         own = Detector(fit, _calibrated(fit, others, false_alarms, gain))
         shares.append([_score(_judge(own, run), own.limits) / own.limits.scale for run in recording])
         peaks.append(_peaks(recording, shares[-1]).max(axis=1))
-    for k, recording in enumerate(runs):
+    for k, recording in enumerate(runs if len(runs) > 1 else ()):
         wider = _wider([peak for other, peak in enumerate(peaks) if other != k], false_alarms)
         limits.left_out[quiet[k][0].source or f"recording {k + 1}"] = sum(
             len(alarm_rows(run.stretch.time, share > wider)) for run, share in zip(recording, shares[k], strict=True)
@@ -300,9 +301,12 @@ def _score(found: Detected, limits: ContactLimits) -> Array:
 def _wider(peaks: Sequence[Array], false_alarms: float) -> float:
     """Factor of the limits that keeps recordings left out of the calibration below twice the stated rate; at least one.
 
-    An extreme recording counts twice when it is left out: the limits know nothing of it, and its peaks pass them.
+    An extreme recording counts twice when it is left out: the limits know nothing of it, and its peaks pass them. The
+    slope of their tail counts with as many standard errors as Student's t is beyond the normal distribution, which
+    vanishes with many recordings: these, not their seconds, are independent.
     """
-    return max(1.0, _tail(np.concatenate(peaks), TWICE * false_alarms))
+    errors = float(student.ppf(SURE, max(len(peaks) - 1, 1)) - norm.ppf(SURE))
+    return max(1.0, _tail(np.concatenate(peaks), TWICE * false_alarms, errors))
 
 
 def _between(fit: Fit, limits: ContactLimits, runs: Sequence[_Run]) -> Array:
@@ -355,11 +359,11 @@ def _peaks(runs: Sequence[_Run], scores: Sequence[Array]) -> Array:
     return np.vstack(result)
 
 
-def _tail(peaks: Array, rate: float) -> float:
+def _tail(peaks: Array, rate: float, errors: float | None = None) -> float:
     """Level that peaks pass `rate` times an hour: an exponential tail, whose own uncertainty counts (Lomax).
 
-    Where that would have been fewer than three times, so that nothing but the tail's shape tells the level, its slope
-    counts with two standard errors: rather too few alarms than too many.
+    Its slope counts with `errors` standard errors; with two, unless stated, where the level would have been passed
+    fewer than three times, so that nothing but the tail's shape tells it: rather too few alarms than too many.
 
     Raises:
         ArmidError: there are too few peaks.
@@ -371,7 +375,8 @@ def _tail(peaks: Array, rate: float) -> float:
     excess = peaks[peaks > threshold] - threshold
     if not len(excess):
         return threshold
-    slope = excess.mean() * (1.0 if wanted >= TOLD else 1.0 + 2.0 / np.sqrt(len(excess)))
+    errors = (0.0 if wanted >= TOLD else 2.0) if errors is None else errors
+    slope = excess.mean() * (1.0 + errors / np.sqrt(len(excess)))
     return float(threshold + len(excess) * slope * np.expm1(max(np.log(len(excess) / wanted), 0.0) / len(excess)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ SIGMAS = 3.0  # standard deviations that a limit stands for, when a force is jud
 CLEAR = 0.5  # standard deviation of a force, as a share of it, up to which it is told
 SINGULAR = 1e-9
 ENOUGH = 0.9  # share that a force alone must explain, where a wrench could be told
+BEYOND = 0.01  # share of the samples with unusual acceleration, a thousandth in the calibration: another motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,11 @@ class Observation:
             for j, name in enumerate(self.limits.joints)
         }
 
+    @property
+    def extrapolated(self) -> bool:
+        """Whether the calibration does not show the stated rate: it is too short, or the logs move harder than it."""
+        return self.limits.extrapolated or any(one.code == "monitoring.beyond" for one in self.notes)
+
     def to_data(self) -> dict[str, Any]:
         """Everything but the series, for JSON."""
         data = {
@@ -126,7 +132,7 @@ class Observation:
             "alarms": self.alarms,
             "limits": describe(self.limits),
             "rate_stated": self.limits.false_alarms,
-            "rate_extrapolated": self.limits.extrapolated,
+            "rate_extrapolated": self.extrapolated,
             "calibration": {"hours": self.limits.hours, "alarms_left_out": self.limits.left_out},
             "hours": self.hours,
             "states": self.states(),
@@ -146,7 +152,7 @@ class Observation:
     def summary(self) -> str:
         """A page for people."""
         limits = self.limits
-        told = ", extrapolated" if limits.extrapolated else ""
+        told = ", extrapolated" if self.extrapolated else ""
         lines = [
             f"{self.robot}: {len(self.alarms)} contact(s) in {3600.0 * self.hours:.4g} s; limits for "
             f"{limits.false_alarms:g} false alarms an hour{told}"
@@ -229,7 +235,9 @@ def observe(
         notes.append(
             note("monitoring.left_out", alarms=sum(limits.left_out.values()), logs=len(rest), hours=limits.hours)
         )
-    return Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
+    found = Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
+    beyond = [name for name, state in found.states().items() if state["stop"] > BEYOND]
+    return replace(found, notes=(*notes, note("monitoring.beyond", joints=beyond))) if beyond else found
 
 
 def _alarm(robot: Robot, stretch: Samples, found: Detected, first: int, last: int) -> Alarm:

@@ -262,10 +262,11 @@ def _rigid(fitted: _Fitted, joint: int) -> Array:
 def _zero(as_is: _Fitted, joint: int) -> Iterator[Mistake]:
     """The zero position of a joint that fits best, by Gauss and Newton with the slope of the torque as a column."""
     model, rows = as_is.model, as_is.rows
-    if as_is.misfit - _Fitted(model, rows, _slope(as_is, joint)).misfit < 0.5 * _GAINS["zero"]:
-        return  # not even the slope helps
     starts = [Mistake("zero", (joint,), "motion", value=zero) for zero in _ZEROS]
-    value = min(starts, key=lambda start: _Fitted(*start.undone(model, rows)).misfit).value
+    misfits = [_Fitted(*start.undone(model, rows)).misfit for start in starts]
+    value = _ZEROS[int(np.argmin(misfits))]
+    if value == 0.0 and as_is.misfit - _Fitted(model, rows, _slope(as_is, joint)).misfit < 0.5 * _GAINS["zero"]:
+        return  # not even the slope helps
     for _ in range(_TURNS):
         here = _Fitted(*Mistake("zero", (joint,), value=value).undone(model, rows))
         moved = _Fitted(here.model, here.rows, _slope(here, joint))
