@@ -51,8 +51,9 @@ def read_text(path: str | Path) -> str:
         raise DescriptionError(str(path), "", "is a folder; name a file") from None
     except UnicodeDecodeError:
         raise DescriptionError(str(path), "", "is not a text file, which is needed here") from None
-    except OSError as error:
-        raise DescriptionError(str(path), "", f"cannot be read ({error.strerror})") from None
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DescriptionError(str(path), "", f"cannot be read ({reason})") from None
     if len(text) > LONGEST_TEXT:
         raise DescriptionError(str(path), "", f"has more than {LONGEST_TEXT >> 20} MB, too many for such a file")
     return text
@@ -64,6 +65,14 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
+
+
+def make_inside(folder: Path) -> Path:
+    """Make a folder inside one that others may have written, where a link would lead elsewhere."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.is_symlink():
+        raise ArmidError(f"{folder}: is a link to another folder; remove the link")
+    return folder
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -60,12 +60,11 @@ def numeric_options():
 
 
 def test_numbers_are_finite_everywhere(capsys):
-    """No command takes nan, inf or 1e300 for a number, nor a negative seed."""
+    """No command takes nan, inf or 1e300 for a number."""
     options = numeric_options()
     assert len(options) > 60
     for words, option, count in options:
-        seed = option == "--seed" and words != ("run",)  # whose settings are checked as a whole
-        for value in ("nan", "inf", "1e300", *["-1"] * seed):
+        for value in ("nan", "inf", "1e300"):
             with pytest.raises(SystemExit) as end:
                 main([*words, f"{option}={value}"] if count == 1 else [*words, option, *[value] * count])
             assert end.value.code == 2
@@ -73,3 +72,23 @@ def test_numbers_are_finite_everywhere(capsys):
             assert out == ""
             assert option in err, (words, option, value, err)
             assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "limit"),
+    [
+        ("simulate er16 --points 4 --seed -1", "--seed -1: must be at least 0"),
+        ("friction ir361 --seconds 1e18", "--seconds 1e18: must be at most 3600"),
+        ("friction ir361 --warm-up 1e18", "--warm-up 1e18: must be at most"),  # an old spelling
+        ("warmup ir361 --cycle 1e-9", "--cycle 1e-9: must be at least 0.1"),
+        ("simulate er16 --points 4 --bandwidth 0", "--bandwidth 0: must be at least"),
+        ("predict fit.json plan.json --level 2", "--level 2: must be at most 1"),
+    ],
+)
+def test_numbers_beyond_use(capsys, typed, limit):
+    """Ranges of units, and those of single options."""
+    assert main(typed.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"armid: error: {limit}")
+    assert err.count("\n") == 1

@@ -95,9 +95,15 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, place):
         (["simulate", "arm.yaml", "--robots", "0", "--days", "1", "-o", "x"], "at least one"),
         (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "-o", "arm.yaml"], "cannot be a folder"),
         (["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--faults", "3", "-o", "x"], "3 faults need"),
-        (["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--poor", "2", "-o", "x"], "poor is 2"),
+        (
+            ["simulate", "arm.yaml", "--robots", "2", "--days", "1", "--poor", "2", "-o", "x"],
+            "--poor 2: must be",
+        ),
         (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--faults", "1", "-o", "x"], "at least 2 days"),
-        (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--rate", "1e9", "-o", "x"], "rate is 1e+09"),
+        (
+            ["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--rate", "1e9", "-o", "x"],
+            "--rate 1e9: must be",
+        ),
         (["simulate", "arm.yaml", "--robots", "1", "--days", "1", "--points", "99999", "-o", "x"], "points is 99999"),
         (["simulate", "arm.yaml", "--robots", "1", "--days", "100000000", "-o", "x"], "at most 10000 days"),
     ],

@@ -28,7 +28,6 @@ def test_json_names_rows_gaps_and_findings(tmp_path, capsys):
     [
         (["ur://127.0.0.1:1", "-o", "log.csv"], "cannot be reached"),
         (["ur://127.0.0.1:1"], "-o log.parquet"),
-        (["ur://127.0.0.1:1", "-o", "log.csv", "--seconds", "0"], "must be above zero"),
         (["ur://127.0.0.1:1", "-o", "log.txt"], "suffix"),
         (["tcp://robot", "-o", "log.csv"], "ur://HOST"),
     ],

@@ -63,13 +63,13 @@ def test_payload_shows_in_the_torque(armid, trajectory, tmp_path):
     [
         (("simulate", "er16"), "either a PLAN file or --points"),
         (("simulate", "er16", "none.json"), "none.json"),
-        (("simulate", "er16", "--points", 4, "--drop", 1.5), "drop_probability is 1.5"),
+        (("simulate", "er16", "--points", 4, "--drop", 1.5), "--drop 1.5: must be at most 1"),
         (("simulate", "er16", "--points", 4, "--payload", 1, 2), "--payload has 2 numbers"),
         (("simulate", "er16", "--points", 4, "-o", "nowhere/log.csv"), "there is no folder"),
         (("simulate", "er16", "--points", 4, "-o", "log.foo"), "use one of: .parquet, .csv, .mcap"),
         (("simulate", "er16", "--points", 4, "--current"), "current_gain"),
         (("simulate", "er16", "--points", 4, "--noise", 1, 2), "torque_noise has 2 values"),
-        (("simulate", "er16", "--points", 4, "--rate", 0), "rate_hz"),
+        (("simulate", "er16", "--points", 4, "--rate", 0), "--rate 0: must be at least"),
     ],
 )
 def test_bad_input(armid, arguments, words):

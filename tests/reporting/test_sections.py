@@ -10,7 +10,7 @@ import armid
 from armid.estimation import identify
 from armid.notes import as_note
 from armid.reporting import Evidence, build
-from armid.reporting.sections.friction import curve
+from armid.reporting.sections.friction import curve, friction
 from armid.reporting.sections.motion import stick_figure
 from armid.reporting.sections.parameters import ellipsoid
 from armid.reporting.sections.signals import _spectrum
@@ -114,6 +114,14 @@ def test_friction_curve_is_the_law(whole):
     variance = np.einsum("ti,ij,tj->t", shape, fit.covariance[np.ix_(rows, rows)], shape)
     assert np.allclose(found.reach, 1.96 * np.sqrt(variance))
     assert np.interp(1.0, v, found.torque) == pytest.approx(1.0 + 1.5 - 0.2, abs=0.1)  # the virtual truth
+
+
+def test_friction_that_changes_sides_late_is_named(whole):
+    """With the joint and its lag; not where there is none."""
+    lagging = replace(whole, fit=replace(whole.fit, friction_lag_s=np.array([0.0, 0.012])))
+    remark = "changes sides up to 12\xa0ms (joint2) after"
+    assert any(remark in part for part in friction(lagging).parts if isinstance(part, str))
+    assert not any("changes sides" in part for part in friction(whole).parts if isinstance(part, str))
 
 
 def test_ellipsoid_of_a_solid_body():

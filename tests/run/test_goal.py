@@ -13,7 +13,7 @@ from armid.dynamics.model import Motion
 from armid.errors import ArmidError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.run import procedure
-from armid.run.goal import Goal, Outlook
+from armid.run.goal import Goal, GoalStanding, Outlook
 from armid.run.procedure import run, stages_of
 from armid.run.settings import make_settings
 from armid.run.stages import Workplace
@@ -145,7 +145,7 @@ def test_when_experiments_end(tmp_path, monkeypatch, shares, more, experiments):
     """Reached, out of reach, stuck, or enough of them; each stage is carried out once, and all together are a run's."""
     settings = make_settings({**SMALL, "until": ("torque", "1%"), "rounds": 4})
     done = []
-    standings = [{"share": a, "seconds_more": b, "reached": a < 0.01} for a, b in zip(shares, more, strict=True)]
+    standings = [GoalStanding("torque", 0.01, a, a < 0.01, 9.0, b, ()) for a, b in zip(shares, more, strict=True)]
     monkeypatch.setattr(procedure, "carry_out", lambda stages, place, tell: [done.append(s.name) or s for s in stages])
     monkeypatch.setattr(procedure, "standing_of", lambda folder, number: standings[number - 1])
     rounds = procedure._experiments(Workplace(tmp_path, settings, lambda text, share: None), lambda stage: None)

@@ -16,11 +16,13 @@ from armid.cli import main
 from armid.errors import ArmidError
 from armid.estimation import load_fit
 from armid.excitation import load_plan
+from armid.files import file_hash
 from armid.logs import read_log, write_log
 from armid.robot.load import robot_digest
 from armid.run.outcome import in_words
 from armid.run.procedure import robot_of, run, run_stages, stages_of
 from armid.run.settings import Settings, make_settings
+from armid.run.stages import Workplace, _key
 from armid.validation.result import load_validation
 
 SMALL = {
@@ -123,6 +125,45 @@ def test_a_second_run_does_nothing(finished):
     assert all(stage.kept for stage in again.stages)
     assert again.numbers == first.numbers
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
+
+
+@pytest.mark.parametrize("name", ["audit", "inspection", "validation"])
+@pytest.mark.parametrize("forged", ["{}", '{"possible": 7, "logs": {"a": {"findings": [{"code": []}]}}}', "[" * 20_000])
+def test_forged_results_are_refused_in_a_sentence(finished, tmp_path, name, forged):
+    """A folder from elsewhere may hold other results, under marks that say they are a stage's own."""
+    folder = shutil.copytree(finished[0], tmp_path / "copy")
+    (folder / f"{name}.json").write_text(forged)
+    settings = make_settings(SMALL)
+    place = Workplace(folder, settings, lambda text, share: None, robot_digest(robot_of(settings)))
+    for stage in stages_of(settings):  # as one who knows how marks are made would leave them
+        files = {file: file_hash(folder / file) for file in stage.writes}
+        mark = {"key": _key(stage, place), "files": files, "seconds": 1.0}
+        (folder / ".stages" / f"{stage.name}.json").write_text(json.dumps(mark))
+    with pytest.raises(ArmidError, match=f"{name}.json: "):
+        run(settings, folder)
+
+
+@pytest.mark.parametrize("mark", ['{"key": "", "files": {"NAME": ""}, "seconds": 1}', '{"seconds": {}}', "[" * 20_000])
+def test_forged_marks_remove_nothing_elsewhere(finished, tmp_path, mark):
+    """A mark names the files that a stage no longer makes; none outside the folder, and a broken one counts as none."""
+    folder = shutil.copytree(finished[0], tmp_path / "copy")
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    for name in ("../mine.txt", str(mine)):
+        (folder / ".stages" / "old.json").write_text(mark.replace("NAME", name))
+        run_stages(make_settings(SMALL), folder, "model")
+        assert mine.read_text() == "mine"
+
+
+def test_a_link_for_the_marks_is_refused(finished, tmp_path):
+    """It could lead to a folder of other files, of which those that are no marks would be removed."""
+    folder, elsewhere = shutil.copytree(finished[0], tmp_path / "copy"), tmp_path / "elsewhere"
+    (folder / ".stages").rename(elsewhere)
+    (elsewhere / "mine.json").write_text("{}")
+    (folder / ".stages").symlink_to(elsewhere)
+    with pytest.raises(ArmidError, match="is a link"):
+        run(make_settings(SMALL), folder)
+    assert (elsewhere / "mine.json").exists()
 
 
 def test_a_changed_setting_repeats_what_depends_on_it(finished, tmp_path):

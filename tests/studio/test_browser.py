@@ -7,7 +7,13 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import armid
+from armid.excitation import FourierSeries
+from armid.experiment import VirtualRobot
+from armid.logs import read_log, write_log
 
 pytest.importorskip("nicegui", reason="the page needs it: pip install 'armid[studio]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
@@ -219,3 +225,44 @@ def test_real_logs_whose_recipe_is_wrong_at_first(person, data):
     page.get_by_text("ur-20_02_12-50sec_12harm.csv").first.wait_for()
     page.frame_locator("iframe.view").get_by_role("heading", name="Torque on held-out data").wait_for()
     person.fits()
+
+
+@pytest.mark.prove
+def test_a_log_of_half_a_gigabyte(person, tmp_path):
+    """The page takes it while it goes on answering; what is read of it is the whole, and an arm is identified."""
+    page, path = person.page, tmp_path / "long.csv"
+    rows = write_long_log(path, 500_000_000)
+    person.pick("arm", "ir361")
+    person.wait(title="base parameters")
+    person.go("Recording")
+    page.locator("input[type=file]").first.set_input_files(path)
+    page.get_by_role("button", name="Read and inspect").wait_for(timeout=120_000)
+    other = person.tab()
+    other.get_by_role("link", name=re.compile("Arm")).click(timeout=10_000)
+    person.press("Read and inspect")
+    person.wait(title="reading")
+    training, validation = (read_log(tmp_path / "run" / f"{name}.parquet") for name in ("training", "validation"))
+    assert len(training) + len(validation) == rows
+    person.go("Model")
+    person.press("Identify")
+    person.wait(title="identification")
+    page.frame_locator("iframe.view").get_by_role("heading", name="Verdict").wait_for(timeout=120_000)
+    person.fits()
+
+
+def write_long_log(path, size):
+    """A motion of the virtual IR 361 again and again, until the file has this many bytes; returns its rows."""
+    robot = armid.load_robot("ir361")
+    middle = 0.5 * (robot.limits.lower + robot.limits.upper)
+    series = FourierSeries(0.1, (1, 3), np.tile([0.4, 0.1], (3, 1)), np.tile([0.2, -0.1], (3, 1)), middle)
+    log = VirtualRobot(robot, rate_hz=100.0, seed=1).run(series, periods=10)
+    write_log(log, path)
+    about, names, *rows = path.read_text("utf-8").splitlines()
+    values = [row.partition(",")[2] for row in rows]
+    copies = -(-size // path.stat().st_size)
+    with path.open("w") as file:
+        file.write(f"{about}\n{names}\n")
+        for copy in range(copies):
+            times = log.time + copy * len(log) / 100.0
+            file.writelines(f"{time:.6f},{value}\n" for time, value in zip(times, values, strict=True))
+    return copies * len(log)

@@ -24,6 +24,9 @@ FOUND = (
     "fit:112",  # a matrix without its last row
     "fit:156",
     "fit:265",  # a mass of 1e-12 kg: the moments of inertia are not finite
+    "fit:680",  # a factor that makes the gains' equations singular
+    "fit:704",  # a frame with a number that is none
+    "fit by default:56",  # a number for the columns of a factor
     "fit:643",  # a gear ratio of zero
     "fit:892",  # a note with other values than its sentence has
     "mjcf:492",  # a mass of 1e300 kg
@@ -45,7 +48,16 @@ FOUND = (
     "fleet.json:289",
     "fleet.json:358",  # noise that is no list of numbers
     "fleet.json:844",  # a date that is none
+    "tracking:207",  # a run of no length
+    "inspection:16",
+    "inspection:19",
+    "inspection:20",
+    "inspection:35",
+    "inspection:73",
+    "fleet.yaml:866",  # a file name with a null byte
     "fleet.yaml:902",  # half a name
+    "arm-day:161",  # a name in an archive that is no text
+    "arm-day:554",  # half of an array's header
 )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import Argument, Parser, arg, commands_of, offered
 from armid.cli.display import Display, display
-from armid.cli.options import SEED, command, finish, output_folder, positive
+from armid.cli.options import SEED, command, finish, output_folder
 from armid.errors import ArmidError
 from armid.progress import watch_progress
 
@@ -36,8 +36,8 @@ _MARKS = {"worse": "!", "better": "+", "match": "=", "recovered": "o", "no numbe
     output_folder("folder", "reproduction"),
     SEED,
     arg("--as-printed", "also show what the uncorrected equations and tables give"),
-    arg("--processes N", "papers at once", default=2),
-    arg("--seeds N", "this many seeds, each in a folder of its own; writes median and range of each row", default=1),
+    arg("--processes N", "papers at once", default=2, least=1, most=256),
+    arg("--seeds N", "this many, each in its folder; writes median and range of each row", default=1, least=1, most=99),
     resumes=True,
 )
 def reproduce(options: argparse.Namespace) -> int:
@@ -46,7 +46,6 @@ def reproduce(options: argparse.Namespace) -> int:
     from armid.papers.bench import PAPERS
     from armid.papers.reproduce import reproduce, seeds_page
 
-    positive("--seeds", options.seeds)
     papers = list(PAPERS) if "all" in options.papers else list(dict.fromkeys(options.papers))
     folder, results = Path(options.output), []
     for seed in range(options.seed, options.seed + options.seeds):

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from armid.errors import nearest
+from armid.errors import ArmidError, nearest
 
 _SHOWN = 12  # so many choices are listed where none is near
 _NUMBERS = {int: "a whole number", float: "a number"}
 _LARGEST = 1e18  # numbers beyond it, infinite ones and those that are none are slips
+#: Least and most of numbers with a unit; seconds up to four months.
+_RANGES = {"HZ": (1e-3, 1e6), "S": (0.0, 1e7), "SHARE": (0.0, 1.0)}
 _NEGATIVE = re.compile(r"-\.?\d")  # a number, not an option
 _REQUIRED = "the following arguments are required: "
 _SURPLUS = "unrecognized arguments: "
@@ -32,7 +34,7 @@ class Argument:
         old: earlier spellings, still understood.
         values: words and ``module:name`` of what lists them, see `offered`.
         file: ``read``, ``written`` or ``folder`` (written to); empty where it names no file.
-        least: smallest number that is taken.
+        least, most: range of the numbers that are taken.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,7 @@ class Argument:
     values: str = ""
     file: str = ""
     least: float = -math.inf
+    most: float = math.inf
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Enter it; what argparse has no place for stays with its action."""
@@ -48,7 +51,7 @@ class Argument:
         vars(action)["declared"] = self
         for name in self.old:
             hidden = {"dest": action.dest, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
-            parser.add_argument(name, **{**self.settings, **hidden})
+            vars(parser.add_argument(name, **{**self.settings, **hidden}))["declared"] = self
 
 
 def arg(
@@ -64,12 +67,13 @@ def arg(
         kind: int or float; that of the default if there is one.
         default: value where nothing is given.
         file: ``written`` or ``folder`` for what the command writes.
-        more: `old`, `values`, `least` (see `Argument`), and settings of argparse.
+        more: `old`, `values`, `least`, `most` (see `Argument`; units have their own), and settings of argparse.
     """
     words = spec.split()
     names = tuple(word for word in words if word[0] == "-" or word.islower())
     shown = [word for word in words if word not in names]
-    old, values, least = tuple(more.pop("old", "").split()), more.pop("values", ""), more.pop("least", -math.inf)
+    old, values = tuple(more.pop("old", "").split()), more.pop("values", "")
+    given = {end: more.pop(end) for end in ("least", "most") if end in more}
     settings: dict[str, Any] = {"help": help, "default": default, **more}
     if not shown and "action" not in settings:
         return Argument(names, {**settings, "action": "store_true"}, old)
@@ -80,7 +84,9 @@ def arg(
     name = shown[0].strip("[].")
     number = {"...]": "*", "...": "+", "]": "?"}.get(shown[0].removeprefix(f"[{name}").removeprefix(name))
     settings |= {"metavar": name} | ({} if number is None else {"nargs": number})
-    return Argument(names, settings, old, values, file or ("read" if name in _READ else ""), least)
+    least, most = _RANGES.get(name, (-math.inf, math.inf))
+    ends = {"least": least, "most": most, **given}
+    return Argument(names, settings, old, values, file or ("read" if name in _READ else ""), **ends)
 
 
 def offered(values: str) -> list[str]:
@@ -209,8 +215,9 @@ class Parser(argparse.ArgumentParser):
         declared = vars(action).get("declared")
         if not abs(value) <= _LARGEST:
             self.error(f"{name}: {reprlib.repr(arg_string)} is not a number of any use here")
-        if declared is not None and value < declared.least:
-            self.error(f"{name}: {arg_string} is below {declared.least:g}")
+        if declared is not None and not declared.least <= value <= declared.most:
+            limit = f"least {declared.least:g}" if value < declared.least else f"most {declared.most:g}"
+            raise ArmidError(f"{name} {arg_string}: must be at {limit}")
         return value
 
 

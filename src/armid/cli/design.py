@@ -58,7 +58,7 @@ _PLAN_KEYS = ("robot", "criterion", "value", "parameters", "certified", "margins
     arg("--floor Z", "height of the floor in the base frame, m (default: 0 for an arm that stands)", float),
     arg("--tool-speed V", "largest speed of the tool, m/s (default: the description's, else 2)", float),
     arg("--unchecked WHAT...", "leave out checks: {values}", values="torque self-collision floor tool-speed"),
-    arg("--noise S...", "standard deviation of each joint's torque, N m (default: the same for all)", float),
+    arg("--noise NM...", "standard deviation of each joint's torque, N m (default: the same for all)", float),
     arg("--given FIT", "a fit, or a plan that was run: design for what is left"),
     arg("--at-rest", "start and end with zero velocity and acceleration"),
     arg("--resonance HZ", "keep all harmonics below this frequency", float),

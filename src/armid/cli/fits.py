@@ -25,7 +25,6 @@ from armid.cli.options import (
     logs_from,
     motion_from,
     output,
-    positive,
     robot_arguments,
     robot_from,
     streams_from,
@@ -158,16 +157,14 @@ def counts(fit: Fit) -> dict[str, int]:
     output("validation to write (JSON)"),
     arg("--low-pass HZ", "compare after a low-pass at this frequency", float),
     arg("--allow-training", "accept the fit's own training data"),
-    arg("--nrms SHARE", "largest error over torque's spread (0.1)", float),
-    arg("--noise-ratio X", "or largest error over the noise (2)", float),
+    arg("--nrms SHARE", "largest error over torque's spread (0.1)", float, least=1e-6),
+    arg("--noise-ratio X", "or largest error over the noise (2)", float, least=1e-6),
 )
 def validate(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.validation import Thresholds, validate
 
     fit = fit_from(options)
-    positive("--nrms", options.nrms)
-    positive("--noise-ratio", options.noise_ratio)
     given = {"nrms_moving": options.nrms, "noise_ratio": options.noise_ratio}
     thresholds = Thresholds(**{name: value for name, value in given.items() if value is not None})
     with progress_part(0.0, 0.3):
@@ -204,7 +201,6 @@ def predict(options: argparse.Namespace) -> int:
 
     if options.output and Path(options.output).suffix.lower() not in SUFFIXES:
         raise ArmidError(f"{options.output}: has no known ending; use one of: {', '.join(SUFFIXES)}")
-    positive("--rate", options.rate)
     is_plan = len(options.logs) == 1 and Path(options.logs[0]).suffix.lower() == ".json"
     if options.rate is not None and not is_plan:
         raise ArmidError("--rate: is for plans; a log is predicted at its own samples")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armid.cli.arguments import arg
 from armid.cli.display import display
-from armid.cli.options import command, positive, robot_from
+from armid.cli.options import command, robot_from
 from armid.cli.single_joint import (
     ARGUMENTS,
     finish,
@@ -41,8 +41,8 @@ Row = tuple[int, "FrictionFit", "FrictionRun | None"]
     *ARGUMENTS,
     arg("--law NAME", "{values}", default="auto", values="auto armid.registry:friction_laws"),
     arg("--grid PAPER", "speeds of which paper (default: by the robot's friction law)", choices=("pa10", "powerball")),
-    arg("--seconds S", "steady motion per speed and direction", default=15.0),
-    arg("--warmup S", "moderate motion before each joint (PA-10 paper: 60)", default=0.0, old="--warm-up"),
+    arg("--seconds S", "steady motion per speed and direction", default=15.0, least=0.1, most=3600.0),
+    arg("--warmup S", "moderate motion before each joint (PA-10 paper: 60)", default=0.0, most=1e5, old="--warm-up"),
 )
 def friction(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -52,7 +52,6 @@ def friction(options: argparse.Namespace) -> int:
     from armid.torque.friction.law import friction_law
 
     robot = robot_from(options)
-    positive("--seconds", options.seconds)
     if options.law != "auto":
         friction_law(options.law)
     joints = joints_from(robot, options)
@@ -160,7 +159,7 @@ LossRow = tuple[int, "LoadFrictionFit | None", "FrictionRun | None", str]
     *ARGUMENTS,
     arg("--friction FILE", "result of `armid friction -o FILE` for the same arm"),
     arg("--speed V", "rad/s (default: a fifth of the joint's largest)", float),
-    arg("--seconds S", "steady motion in each direction", default=60.0),
+    arg("--seconds S", "steady motion in each direction", default=60.0, least=0.1, most=3600.0),
     old="stiffness",
 )
 def load_friction(options: argparse.Namespace) -> int:
@@ -170,7 +169,6 @@ def load_friction(options: argparse.Namespace) -> int:
     from armid.torque.known import friction_file
 
     robot = robot_from(options)
-    positive("--seconds", options.seconds)
     joints = joints_from(robot, options)
     curves = {} if options.friction is None else friction_file(options.friction, robot, FrictionFit)
     rows: list[LossRow]

@@ -46,7 +46,10 @@ def parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run armid with `arguments` (default: the process's own); returns the exit code."""
     os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is rendered: MuJoCo need not start a process to look around
-    options = parser().parse_args(arguments)
+    try:
+        options = parser().parse_args(arguments)
+    except ArmidError as error:
+        return _refused(error)
     _speak(options.quiet)
     silent = options.quiet or getattr(options, "json", False)
     try:
@@ -54,19 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: int = options.run(options)
         sys.stdout.flush()
     except ArmidError as error:
-        sys.stderr.write(f"armid: error: {error}\n")
-        return BAD_INPUT
+        return _refused(error)
     except BrokenPipeError:
         # The reader of our output has gone (`armid model pa10 | head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
         place, reason = error.filename or "the result", error.strerror or error
-        sys.stderr.write(f"armid: error: {place}: cannot be read or written ({reason})\n")
-        return BAD_INPUT
+        return _refused(f"{place}: cannot be read or written ({reason})")
     except MemoryError as error:
-        sys.stderr.write(f"armid: error: this needs more memory than there is ({error}); ask for less at once\n")
-        return BAD_INPUT
+        return _refused(f"this needs more memory than there is ({error}); ask for less at once")
     except KeyboardInterrupt:
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
         on = "; the same command goes on from here" if options.run.command.resumes else ""
@@ -75,6 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             process.terminate()
         return 130
     return code
+
+
+def _refused(problem: object) -> int:
+    """Say what is wrong; the exit code."""
+    sys.stderr.write(f"armid: error: {problem}\n")
+    return BAD_INPUT
 
 
 def _speak(quiet: bool) -> None:

@@ -249,12 +249,6 @@ def kept_options(options: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in vars(options).items() if key not in ("run", "root", "json", "quiet", "output")}
 
 
-def positive(option: str, value: float | None) -> None:
-    """Refuse a value that is not above zero."""
-    if value is not None and not value > 0:
-        raise ArmidError(f"{option} {value:g}: must be above zero")
-
-
 def check_files(parser: Parser, options: argparse.Namespace) -> None:
     """Find out before long work whether what the options name can be written, and that it replaces no input."""
     read = parser.files(options, "read")

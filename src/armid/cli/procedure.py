@@ -171,7 +171,7 @@ def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
 
 
 SHOWN = 10  # lines about recordings that could not be used
-_WORKERS = arg("--workers N", "processes to start", default=0)
+_WORKERS = arg("--workers N", "processes to start", default=0, least=0, most=256)
 
 
 @command(
@@ -266,7 +266,7 @@ fleet = Command(
     "Arm, motion, recording, model, evidence and use, one screen each, on the folder of `armid run -o FOLDER`: page "
     "and command line go on with each other's work. The page is for this machine alone. Ctrl-C ends it.",
     arg("folder [FOLDER]", "folder of the run (default: studio); made if it is not there"),
-    arg("--port N", "port to listen on (default: any that is free)", int, 0, least=0),
+    arg("--port N", "port to listen on (default: any that is free)", int, 0, least=0, most=65535),
     arg("--no-browser", "print the address, open nothing"),
     json=False,
 )

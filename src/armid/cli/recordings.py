@@ -21,7 +21,6 @@ from armid.cli.options import (
     hashes,
     motion_from,
     output,
-    positive,
     robot_arguments,
     robot_from,
     written,
@@ -167,7 +166,7 @@ def _payload(numbers: list[float] | None) -> Any:
     "ends the recording, and what has come is kept. Exit code 1 if it ended before its time or should not be used.",
     arg("address ADDRESS", "ur://HOST or ur://HOST:PORT"),
     output("log to write: .parquet, .csv or .mcap"),
-    arg("--seconds S", "how long (default: until Ctrl-C)", float),
+    arg("--seconds S", "how long (default: until Ctrl-C)", float, least=0.1),
     arg("--rate HZ", "rows per second (default: 500, or 125 of older controllers)", float),
     arg("--robot NAME", "name of the robot, for the log"),
     arg("--patience S", "how long to try to connect again", default=10.0),
@@ -176,8 +175,6 @@ def record(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.experiment.record import record
 
-    positive("--seconds", options.seconds)
-    positive("--rate", options.rate)
     if not options.output:
         raise ArmidError("name the log to write with -o, such as -o log.parquet")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end keeps the rows as well

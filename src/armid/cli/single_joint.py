@@ -147,9 +147,9 @@ def plus_minus(value: float, half: float) -> str:
     "Move joints harmonically until the mean torque per cycle changes no more, on the virtual robot with cold grease, "
     "or read such logs; fit an exponential.",
     *ARGUMENTS,
-    arg("--cycle S", "length of a cycle (default: 10, or found in LOG)", float),
+    arg("--cycle S", "length of a cycle (default: 10, or found in LOG)", float, least=0.1, most=3600.0),
     arg("--threshold X", "change to come that ends it", default=0.01),
-    arg("--longest S", "give up after", default=3600.0),
+    arg("--longest S", "give up after", default=3600.0, least=1.0, most=1e5),
 )
 def warmup(options: argparse.Namespace) -> int:
     """Run the command."""

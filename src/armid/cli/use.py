@@ -26,7 +26,6 @@ from armid.cli.options import (
     output,
     output_folder,
     picture,
-    positive,
     robot_arguments,
     robot_from,
     words,
@@ -149,7 +148,6 @@ def observe(options: argparse.Namespace) -> int:
     from armid.files import write_csv
     from armid.monitoring import observe
 
-    positive("--gain", options.gain)
     found = observe(
         fit_from(options),
         logs_from(options),
@@ -186,8 +184,8 @@ def _rate(text: str) -> float:
     arg("--robot ROBOT", "description of the arm to drive (default: the fit's own)", values=ROBOTS),
     arg("--controller NAME...", "{values} (default: all there can be)", values="armid.control.track:CONTROLLERS"),
     arg("--bandwidth HZ...", "one, or one per joint (default: graded by friction)", float),
-    arg("--cycle S", "of the controllers", default=0.0025),
-    arg("--laps N", "of a closed path", default=1),
+    arg("--cycle S", "of the controllers", default=0.0025, least=1e-5, most=1.0),
+    arg("--laps N", "of a closed path", default=1, least=1, most=1000),
     SEED,
     output("result to write (JSON)"),
     PICTURES,
@@ -199,7 +197,6 @@ def track(options: argparse.Namespace) -> int:
     from armid.control.tracking import error_figure, path_figure, torque_figure
     from armid.escaping import file_name
 
-    positive("--cycle", options.cycle)
     fit = fit_from(options)
     comparison = _compare(fit, _arm_of(fit, options), options)
     done = sorted((run for run in comparison.runs if run.completed), key=lambda run: run.mean_tool_error)

@@ -356,10 +356,14 @@ def _contradiction(fit: Fit) -> str:
         return f"factor must have columns, matrices and counts for each of the {joints} joints"
     for columns, matrix in zip(factor.columns, factor.matrices, strict=True):
         inside = columns.ndim == 1 and np.all((columns >= 0) & (columns < count))
-        shaped = matrix.ndim == 2 and matrix.shape[1] == len(columns) + 1 and np.isfinite(matrix).all()
+        shaped = matrix.ndim == 2 and matrix.shape[1] == columns.size + 1 and np.isfinite(matrix).all()
         if not inside or not shaped or (not factor.triangular and len(matrix) != len(columns) + 1):
             return "a matrix of factor does not belong to its columns"
-    return ""
+    try:
+        finite = bool(np.isfinite(fit.total_covariance).all())
+    except np.linalg.LinAlgError:
+        finite = False
+    return "" if finite else "factor, values and gain_effects do not belong together"
 
 
 def _other_arm(fit: Fit) -> str:

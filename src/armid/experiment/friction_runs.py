@@ -30,6 +30,7 @@ from armid.robot.robot import Limits, Robot
 SETTLE_S = 0.5  # of a stroke that is left to the velocity loop
 SETTLE_ANGLE = 0.008  # [rad or m] that gears and loops need to wind up before a slow motion is steady
 PAUSE_S = 0.1  # between strokes
+SLOWEST = 1e-5  # [rad/s or m/s] that is driven: SETTLE_ANGLE takes a quarter of an hour
 MODERATE = 0.2  # of the joint's largest speed, for loaded strokes
 
 
@@ -107,8 +108,8 @@ def friction_sweep(
             f"{found.mounting} (gravity {down}), or give a posture"
         )
     v = default_speeds(robot, index) if speeds is None else np.sort(np.asarray(speeds, dtype=float))
-    if v.ndim != 1 or not len(v) or not np.all(v > 0.0):
-        raise ExperimentError("speeds must be positive numbers; both directions are driven anyway")
+    if v.ndim != 1 or not len(v) or not np.all(v >= SLOWEST):
+        raise ExperimentError(f"speeds must be at least {SLOWEST:g}; both directions are driven anyway")
     began = arm.state().time
     move_to(arm, found.position, robot.limits)
     if warm_up_s > 0.0:
@@ -154,8 +155,8 @@ def load_friction_run(
     found = gravity_loaded(robot, joint) if posture is None else _given(robot, joint, posture)
     index = found.joint
     v = moderate_speed(robot, index) if speed is None else float(speed)
-    if not v > 0.0:
-        raise ExperimentError(f"speed is {v:g}; it must be positive, both directions are driven anyway")
+    if not v >= SLOWEST:
+        raise ExperimentError(f"speed is {v:g}; it must be at least {SLOWEST:g}, both directions are driven anyway")
     began = arm.state().time
     move_to(arm, found.position, robot.limits)
     arm.set_mode("velocity")

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,13 +18,13 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
-from armid.files import checked, parse_json, plain, write_bytes
+from armid.files import checked, parse_json, plain, shown, write_bytes
 from armid.notes import note
 
 FORMAT = "armid arm-day 2"
 ALL = "all"  # file of a day that was not used as a whole
 #: What reading a damaged archive may raise, beside the usual.
-DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, MemoryError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, TokenError, NotImplementedError, RuntimeError, MemoryError)
 _UNFOLDED = 1 << 26  # bytes of an arm-day that is read; one has some tens of kilobytes
 HELD = 5000  # arm-days that are kept in memory; of larger fleets they are read again when they are needed
 
@@ -132,7 +133,8 @@ class ArmDay:
                 factor = CompactFactor(tuple(names), columns, matrices, samples, triangular, tuple(counts))
                 return replace(day, factor=factor)
         except (KeyError, ValueError, TypeError, OSError, EOFError, *DAMAGED) as error:
-            raise ArmidError(f"{source}: is damaged or not an arm-day of armid ({error}); remove it") from None
+            problem = shown(str(error))
+            raise ArmidError(f"{source}: is damaged or not an arm-day of armid ({problem}); remove it") from None
 
 
 def _check_sizes(archive: zipfile.ZipFile) -> None:

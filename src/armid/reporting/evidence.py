@@ -40,6 +40,31 @@ class StatedTruth:
     friction: tuple[tuple[Friction, Mapping[str, float]], ...]
 
 
+@dataclass(frozen=True)
+class Found:
+    """A finding of the log doctor."""
+
+    severity: str = ""
+    code: str = ""
+    joint: str | None = None
+    what: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the log doctor says of a log."""
+
+    findings: tuple[Found, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is read of inspection.json: each log by its name."""
+
+    logs: dict[str, Examined]
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Everything a report can show; only the fit is needed.

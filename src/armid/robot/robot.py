@@ -33,6 +33,7 @@ from armid.robot.parts import Virtual as Virtual
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _PER_JOINT = ("lower", "upper", "velocity", "acceleration", "torque")  # limits
+_STRETCH = 1e-3  # of a rotation, by rounded entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +348,10 @@ def _check_parts(robot: Robot) -> None:
             raise FieldError(name, f"has an array of shape {array.shape}; it must be {shape}")
         if array is not None and not name.startswith("limits") and (np.abs(array) > LARGEST).any():
             raise FieldError(name, "holds numbers larger than anything in mechanics")
+        if array is not None and shape == (4, 4) and not _is_frame(array):
+            raise FieldError(name, "has a matrix that is no rotation and translation")
+    if not np.isfinite(robot.gravity).all():
+        raise FieldError("gravity", "holds values that are not finite")
     if not all(drive.gear_ratio for drive in robot.drives):
         raise FieldError("drives", "has a gear ratio of zero; give motor speed over joint speed")
     for name in ("drives", "passive", "friction", "current_gain", "nominal_joints"):
@@ -359,6 +364,14 @@ def _check_parts(robot: Robot) -> None:
     for name, number in [*numbers, *(("lengths", length.joint) for length in robot.lengths)]:
         if not 0 <= number <= links:
             raise FieldError(name, f"names joint or link {number}; there are {links}")
+
+
+def _is_frame(matrix: Array) -> bool:
+    """Whether a matrix (4, 4) turns and moves without stretching, to the digits that people write."""
+    turn = matrix[:3, :3]
+    stretch = np.abs(turn @ turn.T - np.eye(3)).max()
+    still = np.isfinite(matrix).all() and (matrix[3] == (0.0, 0.0, 0.0, 1.0)).all()
+    return bool(still and stretch < _STRETCH and np.linalg.det(turn) > 0.0)
 
 
 def _check_no_loop(parents: list[int]) -> None:

@@ -18,6 +18,7 @@ from armid.errors import ArmidError, UnknownNameError
 from armid.estimation.fit import STANDSTILL, Fit
 from armid.excitation import Fourier
 from armid.excitation.design import design_problem
+from armid.files import Unbounded, plain
 from armid.robot import Robot
 from armid.signals import Dataset
 from armid.validation.metrics import REACH
@@ -69,12 +70,16 @@ class GoalStanding:
 
     goal: str
     target: float
-    share: float
+    share: Unbounded
     reached: bool
     seconds: float
     seconds_more: float | None
-    outlook: tuple[tuple[float, float], ...]
+    outlook: tuple[tuple[float, Unbounded], ...]
     mostly: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """For JSON, with the sentence as `text`."""
+        return {**plain(self), "text": self.sentence()}
 
     def sentence(self) -> str:
         """In words."""

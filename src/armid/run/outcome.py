@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from armid.estimation.fit import load_fit
-from armid.files import plain
+from armid.files import Kind, checked, plain
+from armid.reporting.evidence import Inspection, load_mapping
+from armid.reporting.sections.results import TrackedEntries
+from armid.run.goal import GoalStanding
 from armid.run.stages import Done
 from armid.validation import Validation
 
 NOT_EXPORTED = "NOT-EXPORTED.txt"
+
+
+class _Audit(TypedDict):
+    possible: bool
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,8 @@ class Outcome:
 
 def notes_of(folder: Path) -> str:
     """What the log doctor warns of, and what an export could not write and why; a line each."""
-    logs = json.loads((folder / "inspection.json").read_text(encoding="utf-8"))["logs"]
-    codes = [f["code"] for log in logs.values() for f in log["findings"] if f["severity"] != "info"]
+    logs = _read(folder / "inspection.json", Inspection).logs
+    codes = [found.code for log in logs.values() for found in log.findings if found.severity != "info"]
     lines = []
     if codes:
         named = ", ".join(dict.fromkeys(codes))
@@ -75,11 +81,10 @@ def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> di
     worst = max(check.joints, key=lambda joint: joint.nrms_moving)
     noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
     loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
-    consistent = json.loads((folder / "audit.json").read_text(encoding="utf-8"))["possible"]
     tracked, path = {}, folder / "tracking.json"
     if path.exists():
-        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        tracked = {run["controller"]: run["mean_cartesian_error"] for run in reversed(runs)}  # the first counts
+        runs = _read(path, TrackedEntries).runs
+        tracked = {run.controller: run.mean_cartesian_error for run in reversed(runs)}  # the first counts
     return {
         "parameters": parameters,
         "parameters_determined": determined,
@@ -89,11 +94,11 @@ def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> di
         "worst_nrms_moving": worst.nrms_moving,
         "noisiest_joint": None if loudest is None else loudest.name,
         "largest_noise_ratio": None if loudest is None else loudest.noise_ratio,
-        "possible": bool(consistent),
+        "possible": _read(folder / "audit.json", _Audit)["possible"],
         # Mean distance from the path [m] with the identified model and with feedback alone.
         "tracking_error_m": tracked.get("computed-torque"),
         "pid_error_m": tracked.get("pid"),
-        **({} if rounds is None else {"until": {"experiments": rounds, **standing_of(folder, rounds)}}),
+        **({} if rounds is None else {"until": {"experiments": rounds, **standing_of(folder, rounds).to_data()}}),
     }
 
 
@@ -114,7 +119,11 @@ def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "physically consistent", "yes" if n["possible"] else "no"
 
 
-def standing_of(folder: Path, number: int) -> dict[str, Any]:
+def standing_of(folder: Path, number: int) -> GoalStanding:
     """How far the goal was after an experiment."""
-    result: dict[str, Any] = json.loads((folder / f"next-{number}" / "standing.json").read_text(encoding="utf-8"))
-    return result
+    return _read(folder / f"next-{number}" / "standing.json", GoalStanding)
+
+
+def _read(path: Path, kind: type[Kind]) -> Kind:
+    """A file of the folder, which anybody may have written."""
+    return checked(load_mapping(path), kind, str(path))

@@ -30,7 +30,7 @@ from armid.experiment.excite import excite
 from armid.experiment.settings import Thermal
 from armid.experiment.warm_up import warm_up
 from armid.exporting import export, exporters
-from armid.files import file_hash, plain, write_result, write_text
+from armid.files import file_hash, read_text, write_result, write_text
 from armid.logs import Log, Recipe, read_logs, write_log
 from armid.logs.files import log_groups
 from armid.progress import Progress, report_progress
@@ -133,9 +133,9 @@ def _experiments(place: Workplace, tell: Callable[[Done], None]) -> list[list[Do
         last = next(k for k, stage in enumerate(stages) if stage.name == f"next-{number}")
         rounds.append(carry_out(stages[first : last + 1], replace(place, rounds=number), tell))
         standing = standing_of(place.folder, number)
-        shares.append(standing["share"])
-        far = number > 1 and standing["seconds_more"] is None  # the first outlook is a rough one
-        if standing["reached"] or far or (number > 2 and shares[-1] > STUCK * shares[-3]):
+        shares.append(standing.share)
+        far = number > 1 and standing.seconds_more is None  # the first outlook is a rough one
+        if standing.reached or far or (number > 2 and shares[-1] > STUCK * shares[-3]):
             break
     return rounds
 
@@ -381,7 +381,7 @@ def _inspect(place: Workplace) -> None:
 def _identify(place: Workplace) -> None:
     """Estimate from the training logs, or take what the last experiment brought."""
     if place.settings.until:
-        shutil.copy(place / f"fit-{place.rounds}.json", place / "fit.json")
+        write_text(place / "fit.json", read_text(place / f"fit-{place.rounds}.json"))
     else:
         _estimate(place, "fit.json")
 
@@ -420,16 +420,15 @@ def _plan_next(place: Workplace) -> None:
         plan = design(robot, shape, starts=s.starts, seed=s.seed + 1 + number, given=given, **wanted)
         plan.save(folder / "plan.json")
         following = plan.trajectory.sample(s.rate)[1]
-    standing = outlook.standing(following)
-    _write(folder / "standing.json", {**plain(standing), "text": standing.sentence()})
+    _write(folder / "standing.json", outlook.standing(following).to_data())
 
 
 def _excite_again(place: Workplace) -> None:
     """Drive what was planned last, for as long as it will take by then, four times what there is at most."""
     s, number = place.settings, place.rounds
     standing, name = standing_of(place.folder, number - 1), _log_names(s, number)[0][-1]
-    most = MOST_MORE * standing["seconds"]
-    seconds = min(MARGIN * (standing["seconds_more"] or most), most)
+    most = MOST_MORE * standing.seconds
+    seconds = min(MARGIN * (standing.seconds_more or most), most)
     arm = VirtualRobot(robot_of(s), rate_hz=s.rate, seed=s.seed + 1 + number)
     log = excite(arm, load_plan(place / f"next-{number - 1}" / "plan.json"), periods=max(1, ceil(seconds / s.period)))
     write_log(log.with_channels({}, source=name), place / name)

@@ -9,16 +9,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from armid._version import __version__
 from armid.errors import ArmidError
-from armid.files import code_hash, file_hash, parse_json, write_text
+from armid.files import code_hash, convert, file_hash, make_inside, parse_json, read_text, write_text
 from armid.logs import Log, read_log
 from armid.progress import Progress, watch_progress
 from armid.run.settings import Settings
 
 _MARKS = ".stages"  # folder with one small file per finished stage
+
+
+class _Mark(TypedDict):
+    key: str
+    files: dict[str, str]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -97,10 +103,9 @@ def carry_out(stages: Sequence[Stage], place: Workplace, tell: Callable[[Done], 
     A stage's mark is written after its files, so that an interruption at any moment leaves either a finished stage or
     one that is done again.
     """
-    (place.folder / _MARKS).mkdir(parents=True, exist_ok=True)
-    done = []
+    marks, done = make_inside(place.folder / _MARKS), []
     for stage in stages:
-        mark = place.folder / _MARKS / f"{stage.name}.json"
+        mark = marks / f"{stage.name}.json"
         key = _key(stage, place)
         earlier = _earlier(mark)
         if _kept(earlier, key, place, stage):
@@ -137,16 +142,16 @@ def finished(stages: Sequence[Stage], place: Workplace) -> list[str]:
 
 
 def _kept(earlier: Mapping[str, Any], key: str, place: Workplace, stage: Stage) -> bool:
-    return earlier.get("key") == key and _intact(earlier.get("files"), place, stage)
+    return earlier.get("key") == key and _intact(earlier["files"], place, stage)
 
 
 def clear(stages: Sequence[Stage], place: Workplace) -> None:
     """Remove what earlier runs made and these stages do not, so that nothing stale is taken for a result."""
     wanted = {stage.name: stage.writes for stage in stages}
     kept = {name for names in wanted.values() for name in names}
-    for mark in sorted((place.folder / _MARKS).glob("*.json")):
+    for mark in sorted(make_inside(place.folder / _MARKS).glob("*.json")):
         for name in _earlier(mark).get("files", ()):
-            if name not in kept:
+            if name not in kept and Path(name).name == name:  # a mark that somebody else wrote may name any file
                 path = place / name
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         if mark.stem not in wanted:
@@ -170,14 +175,13 @@ def _key(stage: Stage, place: Workplace) -> str:
 
 def _earlier(mark: Path) -> dict[str, Any]:
     try:
-        data = parse_json(mark.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return dict(convert(parse_json(read_text(mark)), _Mark))
+    except (ArmidError, OSError, ValueError):
         return {}
-    return data if isinstance(data, dict) and {"key", "files", "seconds"} <= set(data) else {}
 
 
-def _intact(files: Any, place: Workplace, stage: Stage) -> bool:
+def _intact(files: Mapping[str, str], place: Workplace, stage: Stage) -> bool:
     """Whether what a stage made is still there as it was made."""
-    if not isinstance(files, dict) or set(files) != set(stage.writes):
-        return False
-    return all((place / name).exists() and file_hash(place / name) == digest for name, digest in files.items())
+    return set(files) == set(stage.writes) and all(
+        (place / name).exists() and file_hash(place / name) == digest for name, digest in files.items()
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from armid.errors import ArmidError
 from armid.escaping import file_name
-from armid.files import checked, parse_json, write_text
+from armid.files import checked, make_inside, parse_json, write_text
 from armid.robot import Robot
 from armid.run.procedure import finished_stages, robot_of
 from armid.run.settings import SETTINGS, Settings, load_settings, make_settings, save_settings
@@ -46,8 +46,9 @@ class Studio:
     def __init__(self, folder: Path) -> None:
         """Make the folder if it is not there."""
         try:
-            (folder / VIEWS).mkdir(parents=True, exist_ok=True)
-            for view in (folder / VIEWS).glob("*.html"):  # shown with the page's own rights: only those drawn here
+            for view in make_inside(folder / VIEWS).glob(
+                "*.html"
+            ):  # shown with the page's own rights: only those drawn here
                 view.unlink()
         except OSError as error:
             raise ArmidError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
@@ -116,9 +117,8 @@ class Studio:
         """Where a dropped file is kept: no part of its name can lead elsewhere."""
         stem, dot, suffix = name.rpartition(".")
         plain = re.fullmatch(r"[A-Za-z0-9]{1,8}", suffix)
-        (self.folder / UPLOADS).mkdir(exist_ok=True)
         tail = f".{suffix.lower()}" if dot and plain else ""
-        return self.folder / UPLOADS / f"{file_name(stem if dot and plain else name)}{tail}"
+        return make_inside(self.folder / UPLOADS) / f"{file_name(stem if dot and plain else name)}{tail}"
 
     def uploads(self, *suffixes: str) -> list[Path]:
         """Dropped files with one of these suffixes; all without any."""

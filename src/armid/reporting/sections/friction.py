@@ -52,6 +52,10 @@ def friction(evidence: Evidence) -> Section | None:
     if loads:
         remark = f"Friction in proportion to the load ({', '.join(loads)}) depends on posture; it is left out of the "
         parts.append(paragraph(f"{remark}curves and of the points.", "remark"))
+    if fit.friction_lag_s is not None and np.any(fit.friction_lag_s):
+        late = int(np.argmax(fit.friction_lag_s))
+        lag = f"{short(1e3 * float(fit.friction_lag_s[late]), 2)} ms ({fit.robot.joint_names[late]})"
+        parts.append(paragraph(f"At reversals friction changes sides up to {lag} after the motion does.", "remark"))
     return Section("friction", TITLE, _sentence(fit, curves), parts)
 
 

@@ -182,7 +182,7 @@ def _tracking_sentence(data: TrackedEntries) -> str:
 def _figure(runs: Sequence[TrackedRun]) -> Figure:
     curves = [(np.array(run.series.time), 1e3 * np.array(run.series.tool_error, dtype=float)) for run in runs]
     whole = [curve for run, curve in zip(runs, curves, strict=True) if run.completed] or curves
-    most = max(float(np.nanmax(distance)) for _, distance in whole)  # a run that was broken off leaves the panel
+    most = max(float(np.nanmax(distance, initial=0.0)) for _, distance in whole)  # others leave the panel
     end = max(float(time[-1]) for time, _ in curves)
     blocks = []
     for run, (time, distance) in zip(runs, curves, strict=True):

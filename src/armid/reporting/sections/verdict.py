@@ -10,7 +10,8 @@ import numpy as np
 
 from armid._version import __version__
 from armid.estimation.fit import Fit
-from armid.reporting.evidence import Evidence
+from armid.files import checked
+from armid.reporting.evidence import Evidence, Inspection
 from armid.reporting.html import Section, bullets, facts, folded, text, tiles
 from armid.reporting.numbers import listed, percent, share, short, spaced
 from armid.validation.judging import implausible_links
@@ -197,12 +198,12 @@ def objections(evidence: Evidence) -> list[str]:
 
 def _findings(evidence: Evidence) -> list[tuple[str, str]]:
     """What the log doctor warns of, errors first: severity, and words with the advice."""
-    logs = (evidence.inspection or {}).get("logs")
+    if evidence.inspection is None:
+        return []
     found = []
-    for name, report in logs.items() if isinstance(logs, Mapping) else ():
-        for finding in report.get("findings") or ():
-            if finding.get("severity") in ("warning", "error"):
-                joint = f", {finding['joint']}" if finding.get("joint") else ""
-                words = f"{name}{joint}: {finding.get('what', '')} {finding.get('advice', '')}".strip()
-                found.append((str(finding["severity"]), words))
+    for name, report in checked(evidence.inspection, Inspection, "inspection.json").logs.items():
+        for finding in report.findings:
+            if finding.severity in ("warning", "error"):
+                joint = f", {finding.joint}" if finding.joint else ""
+                found.append((finding.severity, f"{name}{joint}: {finding.what} {finding.advice}".strip()))
     return sorted(found, key=lambda one: one[0])
