@@ -102,7 +102,7 @@ BAD = {  # options, words of the sentence
     "starts": (["--starts", "0"], ["starts is 0", "at least 1"]),
     "too many starts": (["--starts", "1000000000"], ["starts is 1000000000", "at most"]),
     "too many harmonics": (["--harmonics", "1000000000"], ["harmonics is 1000000000", "at most"]),
-    "too many samples": (["--rate", "1e12"], ["1e+12 Hz", "samples"]),
+    "too many samples": (["--rate", "1e6", "--period", "1000"], ["1e+06 Hz", "samples"]),
     "noise of two joints": (["--noise", "1", "2"], ["noise has 2 numbers; 3 are needed"]),
     "noise of nothing": (["--noise", "1", "2", "0"], ["noise is [1.0, 2.0, 0.0]", "positive and finite"]),
     "flat keep-out box": (["--keep-out", *"110120"], ["the keep-out box from", "is no box"]),

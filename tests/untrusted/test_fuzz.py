@@ -25,6 +25,9 @@ FOUND = (
     "fit:156",
     "fit:265",  # a mass of 1e-12 kg: the moments of inertia are not finite
     "fit:680",  # a factor that makes the gains' equations singular
+    "fit:1316",  # a direction
+    "fit by default:1145",  # a table of singular values
+    "fit by default:1888",  # a gear ratio
     "fit:704",  # a frame with a number that is none
     "fit by default:56",  # a number for the columns of a factor
     "fit:643",  # a gear ratio of zero

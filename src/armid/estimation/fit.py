@@ -349,7 +349,8 @@ def _contradiction(fit: Fit) -> str:
         return "covariance has negative variances, which no estimate has"
     if problem := _other_arm(fit):
         return f"standard_parameters {problem}"
-    if len(fit.identifiability.classes) != count or not len(fit.identifiability.singular_values):
+    shown = fit.identifiability.singular_values
+    if len(fit.identifiability.classes) != count or shown.ndim != 1 or not len(shown):
         return f"identifiability has {len(fit.identifiability.classes)} classes for {count} parameters"
     factor = fit.factor
     if not len(factor.columns) == len(factor.matrices) == len(factor.counts) == joints:
