@@ -8,7 +8,8 @@ import pytest
 
 from armid.cli import main
 from tests.cli.test_arguments import numeric_options
-from tests.exporting.arms import virtual_description
+from tests.untrusted.fuzz import Hang, _too_long
+from tests.untrusted.test_ends import prepare
 
 ODD = ("nan", "inf", "-1", "0", "1e18", "1e-9", f"{10**18}")
 SECONDS = 20  # of processor time, for what is not refused
@@ -41,33 +42,16 @@ REST = {
 }
 
 
-class Hang(BaseException):
-    """It took too long."""
-
-
-def _too_long(number, frame):
-    raise Hang
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Everything that the commands read."""
+    """A folder to work in."""
     folder = tmp_path_factory.mktemp("odd")
-    virtual_description(folder)
-    rows = [f"{0.1 * k},{0.6 + 0.002 * k},0.1,0.6" for k in range(10)]
-    (folder / "path.csv").write_text("\n".join(["time,x,y,z", *rows]) + "\n")
+    prepare(folder)
     here = Path.cwd()
     os.chdir(folder)
-    for words in (
-        "design small.yaml -o plan.json --starts 1 --budget 2 --default-limits",
-        "simulate small.yaml plan.json -o log.parquet --periods 2",
-        "simulate small.yaml plan.json -o other.parquet --seed 1",
-        "identify small.yaml log.parquet -o fit.json --method feasible --friction linear",
-        "fleet simulate ir361 --robots 1 --days 2 --points 3 -o hall",
-    ):
-        assert main([*words.split(), "--quiet"]) in (0, 1), words
+    assert main(["simulate", "small.yaml", "plan.json", "-o", "other.parquet", "--seed", "1", "--quiet"]) == 0
     before = signal.signal(signal.SIGPROF, _too_long)
-    yield folder
+    yield
     signal.signal(signal.SIGPROF, before)
     os.chdir(here)
 
@@ -81,7 +65,7 @@ def outcome(typed, capsys):
         code = end.code
     except Hang:
         return "takes too long"
-    except BaseException as error:
+    except BaseException as error:  # a solver's panic is no Exception
         return f"{type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

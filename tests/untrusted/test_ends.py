@@ -40,10 +40,8 @@ COMMANDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """Everything that the commands read."""
-    folder = tmp_path_factory.mktemp("ends")
+def prepare(folder):
+    """Everything that commands read: an arm, a tool path, a plan, a log, a fit, a fleet."""
     virtual_description(folder)
     rows = [f"{0.1 * k},{0.6 + 0.002 * k},0.1,0.6" for k in range(40)]
     (folder / "path.csv").write_text("\n".join(["time,x,y,z", *rows]) + "\n")
@@ -60,6 +58,13 @@ def home(tmp_path_factory):
             assert main([*words.split(), "--quiet"]) in (0, 1), words
     finally:
         os.chdir(here)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder to copy."""
+    folder = tmp_path_factory.mktemp("ends")
+    prepare(folder)
     return folder
 
 

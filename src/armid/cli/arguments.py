@@ -17,7 +17,7 @@ _SHOWN = 12  # so many choices are listed where none is near
 _NUMBERS = {int: "a whole number", float: "a number"}
 _LARGEST = 1e18  # numbers beyond it, infinite ones and those that are none are slips
 #: Least and most of numbers with a unit; seconds up to four months.
-_RANGES = {"HZ": (1e-3, 1e6), "S": (0.0, 1e7), "SHARE": (0.0, 1.0)}
+_RANGES = {"HZ": (1e-3, 1e6), "S": (0.0, 1e7), "SHARE": (0.0, 1.0), "NM": (0.0, 1e6), "V": (0.0, 1e2), "G": (-1e2, 1e2)}
 _NEGATIVE = re.compile(r"-\.?\d")  # a number, not an option
 _REQUIRED = "the following arguments are required: "
 _SURPLUS = "unrecognized arguments: "
@@ -80,7 +80,7 @@ def arg(
     if kind is not None or isinstance(default, int | float):
         settings["type"] = kind or type(default)
     if len(shown) > 1:
-        return Argument(names, {**settings, "nargs": len(shown), "metavar": tuple(shown)}, old, values)
+        return Argument(names, {**settings, "nargs": len(shown), "metavar": tuple(shown)}, old, values, **given)
     name = shown[0].strip("[].")
     number = {"...]": "*", "...": "+", "]": "?"}.get(shown[0].removeprefix(f"[{name}").removeprefix(name))
     settings |= {"metavar": name} | ({} if number is None else {"nargs": number})

@@ -33,7 +33,7 @@ ROBOTS = "armid.robot:library_names"
 ROBOT_CHANGES = (
     arg("--links N", "use only the first N links", int),
     arg("--no-rotors", "leave rotor inertias out"),
-    arg("--gravity X Y Z", "gravity in the base frame, m/s^2 (mounting)", float),
+    arg("--gravity X Y Z", "gravity in the base frame, m/s^2 (mounting)", float, least=-100.0, most=100.0),
     arg(
         "--simplify SET",
         "zeros by symmetry: {values} (default: published where there are any)",
