@@ -23,6 +23,13 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 #: Languages a block may have: bash and python are run, yaml is parsed by the pages' own tests, text is only shown.
 LANGUAGES = {"bash", "python", "yaml", "text", "json", "toml", "c"}
+#: Elements of a page's text that reach beyond the window, but for those inside of something that scrolls.
+BEYOND = """() => [...document.querySelectorAll('.md-content *')].filter((e) => {
+  const r = e.getBoundingClientRect();
+  let home = e.parentElement;
+  while (home && !['auto', 'scroll', 'hidden'].includes(getComputedStyle(home).overflowX)) home = home.parentElement;
+  return r.width > 0 && r.right > innerWidth + 1 && (!home || home.classList.contains('md-container'));
+}).map((e) => `${e.tagName}.${e.className}`).slice(0, 5)"""
 NEGATIVE = ("armid audit pa10 --published",)  # commands whose verdict is meant to be negative
 
 
@@ -191,16 +198,47 @@ def test_every_page_is_in_the_contents():
     assert sorted(named) == sorted(page.name for page in DOCS)
 
 
-def test_documentation_builds_without_a_warning(tmp_path):
-    """Strict: a dead link, a missing page or an unknown name is an error; nothing is fetched from a network."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The documentation as a site; strict: a dead link, a missing page or an unknown name is an error."""
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    pages = list((tmp_path / "site").rglob("*.html"))
+    return folder
+
+
+def test_documentation_builds_without_a_warning(site):
+    """Every page is there, nothing is fetched from a network, and all equations are set."""
+    pages = list(site.rglob("*.html"))
     assert len(pages) >= len(DOCS)
     for page in pages:
         fetched = re.findall(r'<(?:link|script|img)[^>]+(?:href|src)="(https?:[^"]+)"', page.read_text("utf-8"))
         assert fetched == [], page.name
         assert not re.search(r"\$\$|noitauqe", re.sub(r"<code.*?</code>", "", page.read_text("utf-8"), flags=re.DOTALL))
-    equations = (tmp_path / "site" / "computed.html").read_text("utf-8")
+    equations = (site / "computed.html").read_text("utf-8")
     assert equations.count('display="block"') == (ROOT / "docs" / "computed.md").read_text("utf-8").count("$$") / 2
+
+
+@pytest.mark.prove
+def test_no_page_reaches_beyond_the_window(site):
+    """On a desk, a tablet and a phone; tables, code and equations that are wider scroll by themselves."""
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
+    )
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: install the package chromium")
+    found, problems = [], []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for width in (1400, 800, 390):
+            tab = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+            tab.on("pageerror", lambda error: problems.append(str(error)))
+            for page in sorted(site.rglob("*.html")):
+                tab.goto(page.as_uri())
+                beyond = tab.evaluate(BEYOND)
+                found += [f"{page.name} at {width} px: {one}" for one in beyond]
+        browser.close()
+    assert problems == []
+    assert found == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -82,6 +82,7 @@ class SelfCollision(MotionConstraint):
     touching: tuple[tuple[int, int], ...] = field(init=False)
     _scale: Array = field(init=False, repr=False)
     _ends: LinkPoints = field(init=False, repr=False)
+    _last: list[Any] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Choose the pairs that can collide."""
@@ -97,12 +98,12 @@ class SelfCollision(MotionConstraint):
 
     def values(self, motion: Motion) -> Array:
         """Distances between the surfaces of each pair."""
-        return _distances(self._ends.at(motion.q), self.pairs)[0] - self._radii
+        return self._apart(self._ends.at(motion.q))[0] - self._radii
 
     def pull_back(self, motion: Motion, bar: Array) -> Motion:
         """The closest points may be taken as fixed to their links: the ends share their force as a lever does."""
         placed = self._ends.at(motion.q)
-        distance, between, shares = _distances(placed, self.pairs)
+        distance, between, shares = self._apart(placed)
         force = bar[..., None] * between / np.maximum(distance, 1e-9)[..., None]
         ends = np.zeros_like(placed.points)
         for number, sign, share in zip((0, 1), (1.0, -1.0), shares, strict=True):
@@ -120,6 +121,12 @@ class SelfCollision(MotionConstraint):
             between = list(paths[0] ^ paths[1])
             reach[between, k] = (arms[i] + arms[j]).max(axis=0)[between]
         return speed @ reach
+
+    def _apart(self, placed: Placed) -> tuple[Array, Array, tuple[Array, Array]]:
+        """Distances of the pairs; the last are kept."""
+        if self._last[:1] != [placed]:
+            self._last[:] = [placed, _distances(placed, self.pairs)]
+        return self._last[1]  # type: ignore[no-any-return]
 
     @property
     def scale(self) -> Array:

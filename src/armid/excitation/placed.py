@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,21 +23,26 @@ class LinkPoints:
         self.carries = np.zeros((robot.n_joints, len(self.links)))
         for k, link in enumerate(self.links):
             self.carries[list(robot.path_to(link)), k] = 1.0
+        self._last: Placed | None = None
 
     def at(self, q: Array) -> Placed:
-        """The points along a motion."""
-        return Placed(self, q)
+        """The points along a motion; those of the last one are kept for the next question."""
+        if self._last is None or not np.array_equal(self._last.q, q):
+            self._last = Placed(self, q)
+        return self._last
 
 
 class Placed:
     """Points in the base frame along a motion.
 
     Attributes:
+        q: positions of the joints, (samples, joints).
         points: (samples, points, 3) [m].
     """
 
     def __init__(self, fixed: LinkPoints, q: Array) -> None:
         """Place the points."""
+        self.q = q.copy()
         joints, frames = _frames(fixed.robot, q)
         self._axis, self._origin = joints[:, :, :3, 2], joints[:, :, :3, 3]
         self._slides, self._carries = fixed.slides, fixed.carries
@@ -52,7 +58,7 @@ class Placed:
 
     def velocities(self, qd: Array) -> Array:
         """Of the points, (samples, points, 3) [m/s]."""
-        return np.asarray(np.einsum("kmji,kj->kmi", self._columns(), qd))
+        return np.asarray(np.einsum("kmji,kj->kmi", self._columns, qd))
 
     def pull_back_velocities(self, qd: Array, bar: Array) -> tuple[Array, Array]:
         """Derivatives of each sample's sum(bar * velocities) with respect to positions and velocities of the joints.
@@ -60,7 +66,7 @@ class Placed:
         The column of joint i turns with every joint before it, and that of joint j > i moves joint i's point: together
         the derivative with respect to q_j is (turning speed up to j) x column_j + axis_j x (speed beyond j).
         """
-        columns = self._columns()
+        columns = self._columns
         moved = columns * qd[:, None, :, None]
         turning = np.einsum("jm,kji->kmji", self._carries, self._axis * np.where(self._slides, 0.0, qd)[..., None])
         turning = np.cumsum(turning, axis=2)
@@ -69,6 +75,7 @@ class Placed:
         change = cross(turning, columns) + cross(axis, beyond)
         return np.einsum("kmi,kmji->kj", bar, change), np.einsum("kmi,kmji->kj", bar, columns)
 
+    @cached_property
     def _columns(self) -> Array:
         """Linear Jacobians (samples, points, joints, 3)."""
         arm = self.points[:, :, None] - self._origin[:, None]

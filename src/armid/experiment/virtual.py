@@ -285,6 +285,8 @@ class VirtualRobot:
         inertia = self._tuning_inertia()
         omega = 2.0 * np.pi * np.array(per_joint("bandwidth_hz", loop.bandwidth_hz, n))
         faster = loop.velocity_ratio * omega
+        if not faster.min() > 0.0:
+            raise ArmidError(f"a drive loop has a bandwidth of {loop.bandwidth_hz} Hz; it must be above zero")
         settings[stepping.KD] = faster * inertia
         settings[stepping.KP] = settings[stepping.KD] * (omega + 0.25 * faster)
         settings[stepping.KI] = settings[stepping.KD] * 0.25 * faster * omega
