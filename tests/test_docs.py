@@ -27,8 +27,8 @@ LANGUAGES = {"bash", "python", "yaml", "text", "json", "toml", "c"}
 BEYOND = """() => [...document.querySelectorAll('.md-content *')].filter((e) => {
   const r = e.getBoundingClientRect();
   let home = e.parentElement;
-  while (home && !['auto', 'scroll', 'hidden'].includes(getComputedStyle(home).overflowX)) home = home.parentElement;
-  return r.width > 0 && r.right > innerWidth + 1 && (!home || home.classList.contains('md-container'));
+  while (home && !['auto', 'scroll'].includes(getComputedStyle(home).overflowX)) home = home.parentElement;
+  return r.width > 0 && r.right > innerWidth + 1 && !home;
 }).map((e) => `${e.tagName}.${e.className}`).slice(0, 5)"""
 NEGATIVE = ("armid audit pa10 --published",)  # commands whose verdict is meant to be negative
 
