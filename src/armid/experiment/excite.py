@@ -16,8 +16,6 @@ from armid.logs.log import Log
 from armid.progress import progress_part
 from armid.robot.robot import Limits, Robot
 
-LONGEST = 100_000_000  # samples of a run
-
 
 def excite(
     arm: Arm,
@@ -61,8 +59,6 @@ def excite(
     start = arm.state().position if home is None else home
     count = whole("periods", periods, 1) if trajectory.periodic else 1
     before = whole("settle", settle, 0) if trajectory.periodic else 0
-    if (count + before) * len(times) > LONGEST:
-        raise ExperimentError(f"{count + before} periods of {len(times)} samples are more than {LONGEST}; drive fewer")
     whole_run = programme(trajectory, home=start, periods=count, settle=before, limits=limits, rate_hz=rate)
     commands = whole_run.sample(rate)[1].q
     first = round(whole_run.window[0] * rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from armid.estimation.fit import load_fit
 from armid.files import Kind, checked, plain
@@ -16,10 +16,6 @@ from armid.run.stages import Done
 from armid.validation import Validation
 
 NOT_EXPORTED = "NOT-EXPORTED.txt"
-
-
-class _Audit(TypedDict):
-    possible: bool
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> di
     worst = max(check.joints, key=lambda joint: joint.nrms_moving)
     noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
     loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
-    tracked, path = {}, folder / "tracking.json"
+    tracked, path, audited = {}, folder / "tracking.json", folder / "audit.json"
     if path.exists():
         runs = _read(path, TrackedEntries).runs
         tracked = {run.controller: run.mean_cartesian_error for run in reversed(runs)}  # the first counts
@@ -94,7 +90,7 @@ def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> di
         "worst_nrms_moving": worst.nrms_moving,
         "noisiest_joint": None if loudest is None else loudest.name,
         "largest_noise_ratio": None if loudest is None else loudest.noise_ratio,
-        "possible": _read(folder / "audit.json", _Audit)["possible"],
+        "possible": checked(load_mapping(audited).get("possible"), bool, str(audited)),
         # Mean distance from the path [m] with the identified model and with feedback alone.
         "tracking_error_m": tracked.get("computed-torque"),
         "pid_error_m": tracked.get("pid"),
