@@ -233,15 +233,16 @@ class _Pass:
     def without_what_vanished(self) -> tuple[Problem, Indices, Array]:
         """The problem without kinds of terms that the data do not show, the places of its columns, and covariance.
 
-        At its end stands what friction may do below the slowest data: zero, with a spread that is stated.
+        At its end stands what friction may do below the slowest data: zero, with a spread that is stated; nothing where
+        friction is linear above.
         """
         terms = [t for t in self.problem.torque_model.terms if self._shows(t.law)]
         kinds = self.labels[: len(self.problem.names)]
         places = np.array([k for k, kind in enumerate(kinds) if not kind or self._shows(kind)], dtype=np.int64)
-        rubbing = np.flatnonzero(self.friction > 0.0)
-        terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
         found = sum(self.components.groups.get(kind, 0.0) for kind in (ODD.name, EVEN.name))
         share = min(REST_DEPARTURES * float(np.sqrt(found)), REST_SHARE)
+        rubbing = np.flatnonzero((self.friction > 0.0) & (share > VANISHED))
+        terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
         spread = np.diag((share * self.friction[rubbing]) ** 2)
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)
         return self.problem.with_terms(terms), places, covariance
