@@ -1,6 +1,7 @@
 """Equations of the pages as MathML, which browsers draw by themselves: no script, no request.
 
-`$$ ... $$` in its own paragraph is displayed, `$ ... $` stands in a line; both in LaTeX's language.
+`$$ ... $$` in its own paragraph is displayed, and scrolls where the window is narrow; `$ ... $` stands in a line. Both
+are in LaTeX's language.
 """
 
 import re
@@ -17,7 +18,8 @@ def on_page_markdown(markdown, page, **_):
 
     def mark(match):
         shown = match[1] is not None
-        found.append(convert(" ".join((match[1] or match[2]).split()), display="block" if shown else "inline"))
+        equation = convert(" ".join((match[1] or match[2]).split()), display="block" if shown else "inline")
+        found.append(f'<span style="display: block; overflow: auto hidden">{equation}</span>' if shown else equation)
         return f"equation{len(found) - 1}noitauqe"
 
     parts = CODE.split(markdown)
