@@ -10,6 +10,7 @@ from latex2mathml.converter import convert
 
 CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 EQUATION = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$(?! )([^$\n]+?(?:\n[^$\n]+?)?)(?<! )\$", re.DOTALL)
+SCROLLS = "display: block; overflow: auto hidden; padding: 0.3em 0"
 
 
 def on_page_markdown(markdown, page, **_):
@@ -19,7 +20,7 @@ def on_page_markdown(markdown, page, **_):
     def mark(match):
         shown = match[1] is not None
         equation = convert(" ".join((match[1] or match[2]).split()), display="block" if shown else "inline")
-        found.append(f'<span style="display: block; overflow: auto hidden">{equation}</span>' if shown else equation)
+        found.append(f'<span style="{SCROLLS}">{equation}</span>' if shown else equation)
         return f"equation{len(found) - 1}noitauqe"
 
     parts = CODE.split(markdown)
