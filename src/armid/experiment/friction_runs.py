@@ -109,7 +109,7 @@ def friction_sweep(
         )
     v = default_speeds(robot, index) if speeds is None else np.sort(np.asarray(speeds, dtype=float))
     if v.ndim != 1 or not len(v) or not np.all(v >= SLOWEST):
-        raise ExperimentError(f"speeds must be at least {SLOWEST:g}; both directions are driven anyway")
+        raise ExperimentError(f"give speeds of at least {SLOWEST:g}; both directions are driven anyway")
     began = arm.state().time
     move_to(arm, found.position, robot.limits)
     if warm_up_s > 0.0:
