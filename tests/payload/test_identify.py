@@ -9,7 +9,7 @@ from armid.errors import ArmidError
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
-from armid.payload.joint import arm_columns
+from armid.payload.joint import arm_columns, curve_precision
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.torque.friction.term import FrictionTerm
@@ -234,6 +234,16 @@ def test_torque_in_proportion_to_the_weight_stays_with_the_arm():
     count = len(fit.columns)
     assert {count, count + 1} <= set(arm)
     assert set(range(count + 2, count + 12)) <= set(friction)
+
+
+def test_a_smooth_curve_changes_by_a_share_of_coulomb_friction():
+    """Without that its overlapping bells could be huge and cancel; what is no curve is free."""
+    fit = Draws("kr15").fit()
+    term = FrictionTerm("smooth", 1, (0.05,))
+    own = replace(fit, terms=(term,), columns=(*fit.columns, *term.names))
+    precision = curve_precision(own, np.arange(len(own.columns)))
+    assert not precision[: len(fit.columns)].any()
+    np.testing.assert_allclose(precision[len(fit.columns) :], (0.3 * fit.values[fit.columns.index("fc2")]) ** -2)
 
 
 def test_nothing_and_less_than_nothing():

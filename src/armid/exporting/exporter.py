@@ -169,10 +169,14 @@ class Job:
 
     @cached_property
     def sizes(self) -> dict[str, Array]:
-        """Sums of absolute terms, by which round-off is judged; the observer differentiates momentum."""
+        """Sums of absolute terms, by which round-off is judged.
+
+        The observer takes differences of two momenta, and each joint's Coriolis torque holds what all of them move.
+        """
         found, n = self.arm.sizes(self.motion), self.arm.robot.n_joints
         momentum = found["mass matrix"].reshape(n, n) @ np.abs(self.motion.qd).max(axis=0)
-        return {**found, "external torque": found["torque"] + momentum / OBSERVED_S}
+        external = found["torque"] + 2.0 * momentum / OBSERVED_S
+        return {**found, "external torque": np.full(n, external.max())}
 
     def quantities(self, torque: Array) -> dict[str, Array]:
         """What a program must give beside the torque, by armid's own dynamics."""

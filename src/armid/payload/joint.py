@@ -14,7 +14,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.estimation.covariance import correlation_of, noise_covariance
 from armid.estimation.linear import inverted, residual_variance
 from armid.estimation.problem import EstimationError, Problem
-from armid.torque.friction.smooth import REST
+from armid.torque.friction.smooth import EVEN, ODD, REST
 from armid.torque.payload import LoadedTorqueModel
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class LoadedProblem(Problem):
 ROUNDS = 5  # of weights from residuals
 VAGUE = 1e3  # [kg, kg m, kg m^2] beyond which no payload is sought: keeps what data leave free from being infinite
 SHARED = 100.0  # how much less the arm's fit is believed where a run without payload stands against one with it
+CURVE = 0.3  # of a joint's Coulomb friction: how much a coefficient of its smooth curve typically changes
 RIDGE = 1e-8  # of a friction column's own information: settles friction that data leave free at the arm's own
 
 
@@ -152,10 +153,25 @@ def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None =
         parts.append(_Part(empty, factor_empty, *_start(fit, moved_empty), second, fit.weights))
     with one_blas_thread():
         trust = 1.0 if empty is None else SHARED**-2.0
-        prior = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), np.zeros(count - z - 10)])
+        curves = [curve_precision(fit, columns) for columns in (moved, moved_empty)]
+        prior = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), *curves])
         middle = np.concatenate([np.zeros(z + 10), fit.values[moved], fit.values[moved_empty]])
         unknowns, hessian = _weighted(parts, prior, middle)
     return _finished(fit, parts, unknowns, hessian, (arm, moved, trust * inverse_root, z))
+
+
+def curve_precision(fit: Fit, moved: Indices) -> Array:
+    """Of friction coefficients: those of a smooth curve are known to a share of the joint's Coulomb friction, or free.
+
+    A curve's bells overlap; without this precision, where speeds are few, huge ones would cancel.
+    """
+    level: dict[str, float] = {}
+    for term in (term for term in fit.terms if term.law in (ODD.name, EVEN.name)):
+        coulomb = f"fc{term.joint + 1}"
+        found = abs(float(fit.values[fit.columns.index(coulomb)])) if coulomb in fit.columns else 0.0
+        level |= dict.fromkeys(term.names, CURVE * found)
+    sizes = np.array([level.get(fit.columns[i], 0.0) for i in moved])
+    return np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-150) ** 2, 0.0)
 
 
 def _start(fit: Fit, moved: Indices) -> tuple[Array, Array]:
