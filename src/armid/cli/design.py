@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import armid
 from armid.cli.arguments import arg
 from armid.cli.display import Display, display
 from armid.cli.options import (
@@ -26,10 +27,7 @@ from armid.errors import ArmidError
 
 if TYPE_CHECKING:
     from armid.arrays import Array
-    from armid.excitation import Fourier, Plan
     from armid.excitation.search import Standing
-    from armid.robot import Robot
-    from armid.robot.robot import Limits
 
 _PLAN_KEYS = ("robot", "criterion", "value", "parameters", "certified", "margins", "unchecked", "notes", "binding")
 
@@ -72,11 +70,9 @@ _PLAN_KEYS = ("robot", "criterion", "value", "parameters", "certified", "margins
 def design(options: argparse.Namespace) -> int:
     """Run the command."""
     robot = robot_from(options)
-    from armid.excitation import Checks, Fourier, criterion, design
-
     _check_outputs(robot, options)
     limits = _limits(robot, options)
-    shape = Fourier(_orders(options.harmonics), options.period)
+    shape = armid.Fourier(_orders(options.harmonics), options.period)
     what: dict[str, Any] = {
         "parameters": options.parameters.split(",") if "," in options.parameters else options.parameters,
         "joints": None if options.joints is None else [j + 1 for j in joints_from(robot, options.joints)],
@@ -84,7 +80,7 @@ def design(options: argparse.Namespace) -> int:
         "rate_hz": options.rate,
         "margin": options.margin,
         "limits": limits,
-        "checks": Checks(
+        "checks": armid.Checks(
             without=tuple(word.replace("-speed", " speed") for word in options.unchecked or ()),
             torque_share=options.torque,
             radius=options.collisions,
@@ -99,10 +95,10 @@ def design(options: argparse.Namespace) -> int:
     if options.given is not None:
         given, what["noise"] = _given_information(options.given, robot, shape, what)
     with display(options) as shown:
-        plan = design(
+        plan = armid.design(
             robot,
             shape,
-            criterion=criterion(options.criterion),
+            criterion=armid.criterion(options.criterion),
             given=given,
             constraints=_keep_out(robot, options),
             **what,
@@ -123,7 +119,7 @@ def design(options: argparse.Namespace) -> int:
     return finish(options, _as_data(plan), lines, files, good=plan.certified)
 
 
-def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
+def _check_outputs(robot: armid.Robot, options: argparse.Namespace) -> None:
     """Find out before a long search whether its results can be written."""
     for option, given in (("--to", options.to), ("--pictures", options.pictures == "")):
         if given and not options.output:
@@ -138,7 +134,7 @@ def _check_outputs(robot: Robot, options: argparse.Namespace) -> None:
         check_pictures(options.pictures)
 
 
-def _write(plan: Plan, robot: Robot, options: argparse.Namespace) -> list[Path]:
+def _write(plan: armid.Plan, robot: armid.Robot, options: argparse.Namespace) -> list[Path]:
     """Write what was asked for; returns the files."""
     path = Path(options.output or plan.robot)
     files, stem = [], path.with_suffix("") if path.suffix == ".json" else path
@@ -173,7 +169,7 @@ class _Standings:
         self._shown(f"start {min(now.done + 1, now.total)}/{now.total}, {best}", now.done / now.total)
 
 
-def _as_data(plan: Plan) -> dict[str, Any]:
+def _as_data(plan: armid.Plan) -> dict[str, Any]:
     data = plan.to_data()
     figures = data["conditioning"]
     return {
@@ -200,29 +196,27 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _given_information(
-    path: str, robot: Robot, shape: Fourier, options: dict[str, Any]
+    path: str, robot: armid.Robot, shape: armid.Fourier, options: dict[str, Any]
 ) -> tuple[Array, list[float] | None]:
     """Information matrix for `design`, and the torque noise it is measured in (None for the options' own).
 
     A plan counts as one period of it run with the same noise. A fit counts with the inverse of its covariance; its
     joints' residuals are then the noise, unless noise was given.
     """
-    from armid.excitation import load_plan
     from armid.excitation.design import gathered_information
     from armid.files import read_text
 
     if '"armid fit' not in read_text(path)[:200]:
-        return gathered_information(load_plan(path), robot, shape, **options), options.get("noise")
-    from armid.estimation import load_fit
+        return gathered_information(armid.load_plan(path), robot, shape, **options), options.get("noise")
     from armid.run.goal import fit_information
 
     try:
-        return fit_information(load_fit(path), robot, shape, **options)
+        return fit_information(armid.load_fit(path), robot, shape, **options)
     except ArmidError as error:
         raise ArmidError(f"{path}: {error}") from None
 
 
-def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
+def _limits(robot: armid.Robot, options: argparse.Namespace) -> armid.Limits:
     """The robot's limits with the box asked for, gaps filled with stand-ins if that was asked for, which is said."""
     import numpy as np
 
@@ -239,15 +233,13 @@ def _limits(robot: Robot, options: argparse.Namespace) -> Limits:
     return limits
 
 
-def _keep_out(robot: Robot, options: argparse.Namespace) -> list[Any]:
+def _keep_out(robot: armid.Robot, options: argparse.Namespace) -> list[Any]:
     """The boxes that the tool has to stay out of."""
     import numpy as np
-
-    from armid.excitation import KeepOutBox
 
     boxes: list[Any] = []
     for number, corners in enumerate(options.keep_out, start=1):
         low, high = np.sort(np.reshape(corners, (2, 3)), axis=0)
         name = "keep-out box" if len(options.keep_out) == 1 else f"keep-out box {number}"
-        boxes.append(KeepOutBox(robot, low, high, name=name))
+        boxes.append(armid.KeepOutBox(robot, low, high, name=name))
     return boxes

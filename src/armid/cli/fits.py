@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import armid
 from armid.cli.arguments import arg
 from armid.cli.options import (
     ARM_CHOICE,
@@ -33,19 +33,14 @@ from armid.cli.options import (
 from armid.errors import ArmidError, MissingExtraError
 from armid.progress import progress_part
 
-if TYPE_CHECKING:
-    from armid.estimation.fit import Fit
-    from armid.validation import TorquePrediction
-
 _POSITIVE = re.compile(r"(m|Im|Ixx|Iyy|Izz|fv|fc)\d+")  # masses, moments of inertia, friction
 HEAVY = ("factor", "covariance", "weights", "robot")  # entries of a fit's file that --json leaves out
 
 
 def _methods() -> str:
     """All estimators that there are, for --help."""
-    from armid.estimation import estimators
-
-    words = [f"{name} ({kind.about or (kind.__doc__ or '').splitlines()[0]})" for name, kind in estimators.items()]
+    kinds = armid.estimators.items()
+    words = [f"{name} ({kind.about or (kind.__doc__ or '').splitlines()[0]})" for name, kind in kinds]
     return f"methods: {', '.join(words)}"
 
 
@@ -77,24 +72,22 @@ def _methods() -> str:
 )
 def identify(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.estimation import identify
     from armid.estimation.consistent.prior import parse_prior
     from armid.estimation.identifying import check_method
-    from armid.signals import load_pipeline, process_logs
     from armid.torque.known import given_friction
 
     robot, known_torque = robot_from(options), None
     if options.given_friction:
         robot, known_torque = given_friction(options.given_friction, robot)
     prior = parse_prior(options.prior, robot) if options.prior else None
-    known, pipeline = _fixed(options.fix), load_pipeline(options.signals)
+    known, pipeline = _fixed(options.fix), armid.load_pipeline(options.signals)
     check_method(options.method, options.friction)
     with progress_part(0.0, 0.1):
         logs = streams_from(options)
     with progress_part(0.1, 0.3):
-        sets = process_logs(logs, pipeline, robot)
+        sets = armid.process_logs(logs, pipeline, robot)
     with progress_part(0.3, 0.98):
-        fit = identify(
+        fit = armid.identify(
             robot,
             sets,
             method=options.method,
@@ -139,7 +132,7 @@ def _fixed(pairs: Sequence[str] | None) -> dict[str, float]:
     return result
 
 
-def counts(fit: Fit) -> dict[str, int]:
+def counts(fit: armid.Fit) -> dict[str, int]:
     """How many parameters there are of each kind."""
     kinds = {parameter.name: parameter.kind for parameter in fit.torque_model.model.parameters}
     base = sum(kinds.get(name) in ("inertial", "rotor") for name in fit.columns)
@@ -162,15 +155,13 @@ def counts(fit: Fit) -> dict[str, int]:
 )
 def validate(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.validation import Thresholds, validate
-
     fit = fit_from(options)
     given = {"nrms_moving": options.nrms, "noise_ratio": options.noise_ratio}
-    thresholds = Thresholds(**{name: value for name, value in given.items() if value is not None})
+    thresholds = armid.Thresholds(**{name: value for name, value in given.items() if value is not None})
     with progress_part(0.0, 0.3):
         logs = logs_from(options)
     with progress_part(0.3, 0.95):
-        check = validate(
+        check = armid.validate(
             fit, logs, thresholds=thresholds, allow_training=options.allow_training, low_pass_hz=options.low_pass
         )
     inputs = hashes([*options.logs, options.fit])
@@ -197,8 +188,6 @@ _SERIES = ("time", "torque", "lower", "upper", "measured")
 )
 def predict(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.validation import predict
-
     if options.output and Path(options.output).suffix.lower() not in SUFFIXES:
         raise ArmidError(f"{options.output}: has no known ending; use one of: {', '.join(SUFFIXES)}")
     is_plan = len(options.logs) == 1 and Path(options.logs[0]).suffix.lower() == ".json"
@@ -208,7 +197,7 @@ def predict(options: argparse.Namespace) -> int:
     motions = [motion_from(options.logs[0])] if is_plan else logs_from(options)
     if len(motions) > 1:
         raise ArmidError(f"{len(motions)} logs are given; predict takes one at a time")
-    found = predict(fit, motions[0], level=options.level, rate_hz=options.rate)
+    found = armid.predict(fit, motions[0], level=options.level, rate_hz=options.rate)
     inputs = hashes([options.fit, *options.logs])
     found = replace(found, source=" ".join(options.logs), history={**found.history, "files_sha256": inputs})
     data = {**found.to_data(), "samples": len(found.time)}
@@ -217,7 +206,7 @@ def predict(options: argparse.Namespace) -> int:
     return finish(options, data, found.summary(), written((options.output, lambda path: _write(found, Path(path)))))
 
 
-def _write(found: TorquePrediction, path: Path) -> None:
+def _write(found: armid.TorquePrediction, path: Path) -> None:
     from armid.files import write_csv, write_text
 
     suffix = path.suffix.lower()
@@ -229,7 +218,7 @@ def _write(found: TorquePrediction, path: Path) -> None:
         _write_parquet(found, path)
 
 
-def _write_parquet(found: TorquePrediction, path: Path) -> None:
+def _write_parquet(found: armid.TorquePrediction, path: Path) -> None:
     from armid.files import write_bytes
 
     try:
@@ -259,9 +248,7 @@ def _write_parquet(found: TorquePrediction, path: Path) -> None:
 )
 def audit(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.estimation.fit import load_fit
     from armid.files import write_text
-    from armid.validation.auditing import audit
 
     is_fit = options.robot.endswith(".json")
     if is_fit and (options.links or options.no_rotors or options.gravity or options.simplify):
@@ -269,8 +256,8 @@ def audit(options: argparse.Namespace) -> int:
             f"{options.robot}: is a fit, which has its robot with it; leave --links, --no-rotors, --gravity and "
             "--simplify out"
         )
-    what = load_fit(options.robot) if is_fit else robot_from(options)
-    found = audit(what, published=options.published, name=options.set, seed=options.seed)
+    what = armid.load_fit(options.robot) if is_fit else robot_from(options)
+    found = armid.audit(what, published=options.published, name=options.set, seed=options.seed)
     # With several sets the first that is impossible speaks for all.
     worst = next((one for one in found if not one.possible), found[0])
     data = worst.to_data()
@@ -292,10 +279,8 @@ def audit(options: argparse.Namespace) -> int:
 )
 def update(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.monitoring import update
-
     logs = logs_from(options)
     if len(logs) > 1:
         raise ArmidError(f"{len(logs)} logs are given; update takes one at a time")
-    found = update(fit_from(options), logs[0])
+    found = armid.update(fit_from(options), logs[0])
     return finish(options, found.to_data(), found.summary(), written((options.output, found.fit.save)))

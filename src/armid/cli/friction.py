@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import armid
 from armid.cli.arguments import arg
 from armid.cli.display import display
 from armid.cli.options import command, robot_from
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from armid.estimation.single_joint.friction_fit import FrictionFit, FrictionPoints
     from armid.estimation.single_joint.load_friction import LoadFrictionFit
     from armid.experiment.friction_runs import FrictionRun
-    from armid.logs import Log
-    from armid.robot import Robot
 
 Row = tuple[int, "FrictionFit", "FrictionRun | None"]
 
@@ -72,7 +71,7 @@ def friction(options: argparse.Namespace) -> int:
 
 
 def _sweeps(
-    robot: Robot, joints: list[int], options: argparse.Namespace
+    robot: armid.Robot, joints: list[int], options: argparse.Namespace
 ) -> list[tuple[int, FrictionPoints, FrictionRun | None]]:
     """Drive the virtual robot; a run keeps the mounting as seen from the robot's own, and not its log."""
     from armid.estimation.single_joint.friction_points import friction_points
@@ -100,7 +99,7 @@ def _as_data(index: int, fit: FrictionFit, sweep: FrictionRun | None) -> dict[st
     return {"number": index + 1, **fit.to_data(), **where}
 
 
-def _describe(robot: Robot, fits: list[Row], total: float) -> Iterable[str]:
+def _describe(robot: armid.Robot, fits: list[Row], total: float) -> Iterable[str]:
     yield f"{robot.name}: friction on the joint side; intervals are 95 %"
     for index, fit, sweep in fits:
         how = "each direction on its own" if fit.per_direction else "both directions together"
@@ -187,8 +186,7 @@ def load_friction(options: argparse.Namespace) -> int:
     return finish("load-friction", robot, options, result, lines, lambda: load_friction_figure(fits, robot.name))
 
 
-def _fit(robot: Robot, index: int, logs: list[Log], curves: Mapping[str, FrictionFit]) -> LoadFrictionFit:
-    from armid.dynamics import Model
+def _fit(robot: armid.Robot, index: int, logs: list[armid.Log], curves: Mapping[str, FrictionFit]) -> LoadFrictionFit:
     from armid.estimation.single_joint.load_friction import fit_load_friction
     from armid.experiment.gravity_free import foreseen_values
 
@@ -198,14 +196,14 @@ def _fit(robot: Robot, index: int, logs: list[Log], curves: Mapping[str, Frictio
         logs,
         robot,
         index + 1,
-        values=foreseen_values(Model(robot), payload),
+        values=foreseen_values(armid.Model(robot), payload),
         friction=None if curve is None else curve.curve,
         friction_error=None if curve is None else curve.standard_error,
     )
 
 
 def _measured(
-    robot: Robot, joints: list[int], curves: Mapping[str, FrictionFit], options: argparse.Namespace
+    robot: armid.Robot, joints: list[int], curves: Mapping[str, FrictionFit], options: argparse.Namespace
 ) -> list[LossRow]:
     """Run the experiments on the virtual robot; friction near the speed comes first where none is given."""
     from armid.estimation.single_joint.curves import FitError
@@ -227,7 +225,7 @@ def _measured(
     return rows
 
 
-def _near_friction(robot: Robot, index: int, speed: float, options: argparse.Namespace) -> FrictionFit:
+def _near_friction(robot: armid.Robot, index: int, speed: float, options: argparse.Namespace) -> FrictionFit:
     """Friction about one speed, without load: a line per direction through three speeds."""
     from armid.estimation.single_joint.friction_fit import fit_friction
     from armid.estimation.single_joint.friction_points import friction_points
@@ -245,7 +243,7 @@ def _loss_data(index: int, fit: LoadFrictionFit | None, run: FrictionRun | None,
     return {"number": index + 1, **({"slope": None, "note": problem} if fit is None else fit.to_data()), **where}
 
 
-def _describe_losses(robot: Robot, rows: list[LossRow], total: float) -> Iterable[str]:
+def _describe_losses(robot: armid.Robot, rows: list[LossRow], total: float) -> Iterable[str]:
     yield f"{robot.name}: loss S = a × load + b at the motor's axis (PA-10 (19)); intervals are 95 %"
     cells = []
     for index, fit, _, _ in rows:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import armid
 from armid.cli.arguments import Argument, Parser, arg
 from armid.errors import ArmidError
 from armid.escaping import lines
@@ -19,11 +20,7 @@ from armid.progress import report_progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armid.estimation import Fit
-    from armid.excitation import Plan, Trajectory
-    from armid.logs import Log
     from armid.logs.log import LogStream
-    from armid.robot import Robot
 
 JSON = arg("--json", "one JSON object on standard output")
 QUIET = arg("--quiet", "no warnings and notes")
@@ -174,11 +171,9 @@ def picture(options: argparse.Namespace, name: str, figure: Callable[[], Figure]
     return Path(options.pictures) / name if options.pictures else None, lambda path: theme.save(figure(), path)
 
 
-def robot_from(options: argparse.Namespace) -> Robot:
+def robot_from(options: argparse.Namespace) -> armid.Robot:
     """The robot that the options describe."""
-    from armid.robot import load_robot
-
-    return load_robot(
+    return armid.load_robot(
         options.robot,
         links=options.links,
         rotors=not options.no_rotors,
@@ -195,11 +190,9 @@ def arm_choice(options: argparse.Namespace) -> dict[str, Any]:
     return {"joints": words(options.joints), "between": (options.from_link, options.to_link)}
 
 
-def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -> list[Log]:
+def logs_from(options: argparse.Namespace, names: Sequence[str] | None = None) -> list[armid.Log]:
     """The logs that were named, see `armid.logs.read_logs`."""
-    from armid.logs import read_logs
-
-    return read_logs(options.logs if names is None else names, options.recipe, effort=options.effort)
+    return armid.read_logs(options.logs if names is None else names, options.recipe, effort=options.effort)
 
 
 def streams_from(options: argparse.Namespace) -> list[LogStream]:
@@ -214,27 +207,24 @@ def words(given: Sequence[str] | None) -> list[str]:
     return [word.strip() for text in given or () for word in text.split(",") if word.strip()]
 
 
-def joints_from(robot: Robot, given: Sequence[str]) -> list[int]:
+def joints_from(robot: armid.Robot, given: Sequence[str]) -> list[int]:
     """Indices, from 0, of the joints that numbers (from 1) or names say."""
     from armid.experiment.drive import joint_number
 
     return [joint_number(robot, word) for word in words(given)]
 
 
-def motion_from(path: str) -> Plan | Trajectory:
+def motion_from(path: str) -> armid.Plan | armid.Trajectory:
     """A plan, or a bare trajectory."""
-    from armid.excitation import load_plan
     from armid.excitation.trajectory import load_trajectory
     from armid.files import read_text
 
-    return load_trajectory(path) if '"armid trajectory' in read_text(path)[:200] else load_plan(path)
+    return load_trajectory(path) if '"armid trajectory' in read_text(path)[:200] else armid.load_plan(path)
 
 
-def fit_from(options: argparse.Namespace) -> Fit:
+def fit_from(options: argparse.Namespace) -> armid.Fit:
     """The fit that was named."""
-    from armid.estimation.fit import load_fit
-
-    return load_fit(options.fit)
+    return armid.load_fit(options.fit)
 
 
 def hashes(paths: Sequence[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import armid
 from armid.cli.arguments import Argument, arg
 from armid.cli.display import display
 from armid.cli.options import (
@@ -68,8 +69,6 @@ def _flag(choice: Choice) -> Argument:
 )
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from pathlib import Path
-
     from armid.run.outcome import in_words
     from armid.run.procedure import run
     from armid.run.settings import SETTINGS, load_settings, make_settings
@@ -144,28 +143,25 @@ def report(options: argparse.Namespace) -> int:
 
 def _evidence(given: Path, options: argparse.Namespace) -> Evidence:
     """What was named, beside what the folder of a run holds."""
-    from armid.estimation.fit import load_fit
-    from armid.excitation import load_plan
     from armid.files import file_hash
     from armid.reporting import Evidence, gather
     from armid.reporting.evidence import load_mapping
-    from armid.validation import load_validation, validate
 
     if given.is_dir():
         found = gather(given)
     else:
-        found = Evidence(fit=load_fit(given), files=(given.name,), fit_file_sha256=file_hash(given))
+        found = Evidence(fit=armid.load_fit(given), files=(given.name,), fit_file_sha256=file_hash(given))
     changes: dict[str, Any] = {}
     if options.validation:
-        changes["check"] = load_validation(options.validation)
+        changes["check"] = armid.load_validation(options.validation)
     if options.plan:
-        changes["plan"] = load_plan(options.plan)
+        changes["plan"] = armid.load_plan(options.plan)
     if options.warmup:
         changes["warmup"] = load_mapping(Path(options.warmup))
     if options.logs:
         changes["logs"] = (*found.logs, *logs_from(options))
         if found.check is None and not options.validation:
-            changes["check"] = validate(found.fit, changes["logs"], allow_training=True)
+            changes["check"] = armid.validate(found.fit, changes["logs"], allow_training=True)
     names = [Path(item).name for item in (options.validation, options.plan, options.warmup, *options.logs) if item]
     return replace(found, **changes, files=(*found.files, *names))
 

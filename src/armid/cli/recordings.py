@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import armid
 from armid.cli.arguments import arg
 from armid.cli.display import display
 from armid.cli.options import (
@@ -29,10 +30,6 @@ from armid.errors import ArmidError
 from armid.progress import watch_progress
 
 if TYPE_CHECKING:
-    from armid.excitation import Plan, Trajectory
-    from armid.experiment.virtual import VirtualRobot
-    from armid.logs import Log
-    from armid.robot import Robot
     from armid.signals.doctor import Examination
 
 DEFAULT_RATE_HZ = 150.0
@@ -65,7 +62,7 @@ DEFAULT_RATE_HZ = 150.0
 )
 def simulate(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.logs.files import check_target, write_log
+    from armid.logs.files import check_target
 
     robot = robot_from(options)
     if (options.plan is None) == (options.points is None):
@@ -75,7 +72,7 @@ def simulate(options: argparse.Namespace) -> int:
     motion = None if options.plan is None else _motion(options.plan, robot)
     arm = _arm(robot, motion, options)
     log = _driven(arm, motion, options)
-    files = written((options.output, lambda path: write_log(log, Path(path))))
+    files = written((options.output, lambda path: armid.write_log(log, Path(path))))
     data = {
         "robot": log.info.robot,
         "rows": len(log),
@@ -95,50 +92,47 @@ def simulate(options: argparse.Namespace) -> int:
     return finish(options, data, [text, *advice], files)
 
 
-def _driven(arm: VirtualRobot, motion: Plan | Trajectory | None, options: argparse.Namespace) -> Log:
-    from armid.experiment.excite import excite, point_to_point
-
+def _driven(
+    arm: armid.VirtualRobot, motion: armid.Plan | armid.Trajectory | None, options: argparse.Namespace
+) -> armid.Log:
     with watch_progress(display(options)):
         if motion is None:
-            log = point_to_point(arm, arm.robot, points=options.points, repetitions=options.periods, seed=options.seed)
+            more = {"repetitions": options.periods, "seed": options.seed}
+            log = armid.point_to_point(arm, arm.robot, points=options.points, **more)
         else:
-            log = excite(arm, motion, periods=options.periods, settle=options.settle)
+            log = armid.excite(arm, motion, periods=options.periods, settle=options.settle)
     history = {**log.info.history, "robot_file": arm.robot.source}
     if options.plan is not None:
         history["plan_sha256"] = hashes([options.plan])[options.plan]
     return log.with_channels({}, history=history)
 
 
-def _arm(robot: Robot, motion: Plan | Trajectory | None, options: argparse.Namespace) -> VirtualRobot:
-    from armid.excitation import Plan
-    from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
-    from armid.experiment.virtual import VirtualRobot
-
-    sensors = Sensors.perfect() if options.perfect else Sensors()
+def _arm(
+    robot: armid.Robot, motion: armid.Plan | armid.Trajectory | None, options: argparse.Namespace
+) -> armid.VirtualRobot:
+    sensors = armid.Sensors.perfect() if options.perfect else armid.Sensors()
     if options.noise is not None:
         noise = options.noise
         sensors = replace(sensors, torque_noise=noise[0] if len(noise) == 1 else tuple(noise))
     sensors = replace(sensors, effort_delay_s=options.delay, jitter_s=options.jitter, drop_probability=options.drop)
-    planned = motion.rate_hz if isinstance(motion, Plan) else DEFAULT_RATE_HZ
-    return VirtualRobot(
+    planned = motion.rate_hz if isinstance(motion, armid.Plan) else DEFAULT_RATE_HZ
+    return armid.VirtualRobot(
         robot,
         rate_hz=planned if options.rate is None else options.rate,
         seed=options.seed,
         payload=_payload(options.payload),
         effort="current" if options.current else "joint torque",
-        loop=DriveLoop(bandwidth_hz=options.bandwidth),
+        loop=armid.DriveLoop(bandwidth_hz=options.bandwidth),
         sensors=sensors,
-        thermal=Thermal() if options.cold else None,
-        presliding=Presliding() if options.presliding else None,
+        thermal=armid.Thermal() if options.cold else None,
+        presliding=armid.Presliding() if options.presliding else None,
     )
 
 
-def _motion(path: str, robot: Robot) -> Plan | Trajectory:
+def _motion(path: str, robot: armid.Robot) -> armid.Plan | armid.Trajectory:
     """A plan for this robot, or a bare trajectory."""
-    from armid.excitation import Plan
-
     motion = motion_from(path)
-    if isinstance(motion, Plan) and motion.robot != robot.name:
+    if isinstance(motion, armid.Plan) and motion.robot != robot.name:
         raise ArmidError(f"{path}: is a plan for {motion.robot!r}, not for {robot.name!r}; design one for this robot")
     return motion
 
@@ -173,13 +167,11 @@ def _payload(numbers: list[float] | None) -> Any:
 )
 def record(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.experiment.record import record
-
     if not options.output:
         raise ArmidError("name the log to write with -o, such as -o log.parquet")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end keeps the rows as well
     with display(options, stay=False) as shown, watch_progress(shown):
-        done = record(
+        done = armid.record(
             options.address,
             options.output,
             seconds=options.seconds,
@@ -213,9 +205,8 @@ def recipe(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.files import write_text
     from armid.logs.guess import guess_recipe
-    from armid.robot import load_robot
 
-    found = guess_recipe(options.logs, load_robot(options.robot))
+    found = guess_recipe(options.logs, armid.load_robot(options.robot))
     files = written((options.output, lambda path: write_text(path, found.text())))
     rows = [vars(guess) for guess in found.guesses]
     data = {"source": found.source, "guesses": rows, "open": [guess.entry for guess in found.open]}
@@ -233,28 +224,22 @@ def recipe(options: argparse.Namespace) -> int:
 )
 def inspect(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.logs import read_log
-    from armid.robot import load_robot
-    from armid.signals.doctor import examine
-
-    robot = load_robot(options.robot, **arm_choice(options)) if options.robot else None
+    robot = armid.load_robot(options.robot, **arm_choice(options)) if options.robot else None
     reports: list[tuple[Examination, dict[str, Any]]] = []
     sources: list[Any] = [options.logs] if options.recipe else list(options.logs)
     for source in sources:
-        log = read_log(source, options.recipe, effort=options.effort)
+        log = armid.read_log(source, options.recipe, effort=options.effort)
         if not len(log):
             raise ArmidError(f"{log.info.source or source}: is empty; there is nothing to inspect")
-        reports.append((examine(log, robot), _use(log, robot)))
+        reports.append((armid.examine(log, robot), _use(log, robot)))
     text = "\n".join(report.summary() + _in_words(use) for report, use in reports).removesuffix("\n")
     return finish(options, _as_data(reports), text, good=all(report.usable for report, _ in reports))
 
 
-def _use(log: Log, robot: Robot | None) -> dict[str, Any]:
+def _use(log: armid.Log, robot: armid.Robot | None) -> dict[str, Any]:
     """What `armid identify` makes of a log: how many rows of each joint, by which steps and why."""
-    from armid.signals import process
-
     try:
-        data = process(log, robot=robot)
+        data = armid.process(log, robot=robot)
     except ArmidError as error:
         return {"refused": str(error)}
     used = [len(data)] * len(data.joints) if data.use is None else data.use.sum(axis=0).tolist()

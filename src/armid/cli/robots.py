@@ -7,15 +7,12 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import armid
 from armid.cli.arguments import arg
 from armid.cli.options import ARM_CHOICE, PICTURES, ROBOTS, arm_choice, command, finish, robot_arguments, robot_from
 from armid.errors import ArmidError
-
-if TYPE_CHECKING:
-    from armid.dynamics import Model, View
-    from armid.robot import Robot
 
 _LIMITS = ("lower", "upper", "velocity", "acceleration", "torque")
 
@@ -28,12 +25,10 @@ _LIMITS = ("lower", "upper", "velocity", "acceleration", "torque")
 )
 def robots(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.robot import library_names, load_robot
-
     if options.name is not None:
-        robot = load_robot(options.name)
+        robot = armid.load_robot(options.name)
         return finish(options, _as_data(robot), _describe(robot))
-    robots = [load_robot(name) for name in library_names()]
+    robots = [armid.load_robot(name) for name in armid.library_names()]
     width = max(len(robot.name) for robot in robots)
     lines = [f"{robot.name:<{width}}  {robot.title}" for robot in robots]
     lines += ["", "`armid robots NAME` describes one; `armid model NAME` shows its base parameters."]
@@ -69,7 +64,7 @@ def new(options: argparse.Namespace) -> int:
     return finish(options, {"file": str(target)}, text)
 
 
-def _as_data(robot: Robot) -> dict[str, Any]:
+def _as_data(robot: armid.Robot) -> dict[str, Any]:
     limits = robot.limits
     return {
         "name": robot.name,
@@ -94,7 +89,7 @@ def _as_data(robot: Robot) -> dict[str, Any]:
     }
 
 
-def _describe(robot: Robot) -> Iterable[str]:
+def _describe(robot: armid.Robot) -> Iterable[str]:
     yield f"{robot.name}: {robot.title}" if robot.title else robot.name
     yield f"gravity {' '.join(map('{:g}'.format, robot.gravity))} m/s²"
     yield ""
@@ -162,11 +157,8 @@ def _plain(value: float) -> str:
 )
 def model(options: argparse.Namespace) -> int:
     """Run the command."""
-    robot = robot_from(options)
-    from armid.dynamics import Model, view
-
-    model = Model(robot)
-    other = view(model, options.view) if options.view else None
+    model = armid.Model(robot_from(options))
+    other = armid.view(model, options.view) if options.view else None
     data = _model_data(model) if options.json else {}
     files = [_draw_frames(model, options.pictures)] if options.pictures else None
     if other is not None:
@@ -174,7 +166,7 @@ def model(options: argparse.Namespace) -> int:
     return finish(options, data, _describe_model(model), files)
 
 
-def _draw_frames(model: Model, folder: str) -> Path:
+def _draw_frames(model: armid.Model, folder: str) -> Path:
     from armid import theme
     from armid.escaping import file_name
     from armid.papers.frames import frames_figure
@@ -182,11 +174,11 @@ def _draw_frames(model: Model, folder: str) -> Path:
     return theme.save(frames_figure(model.robot), Path(folder) / f"{file_name(model.robot.name)}-frames.png")
 
 
-def _standard(model: Model) -> int:
+def _standard(model: armid.Model) -> int:
     return sum(parameter.kind in ("inertial", "rotor") for parameter in model.parameters)
 
 
-def _friction_count(model: Model) -> int:
+def _friction_count(model: armid.Model) -> int:
     """Unknown coefficients of the described laws, which need not be linear, and of coupled drives."""
     friction = {parameter.name for parameter in model.parameters if parameter.kind == "friction"}
     coupled = sum(name[2] == "c" for name in friction)
@@ -194,11 +186,11 @@ def _friction_count(model: Model) -> int:
     return coupled - known + sum(len(friction.coefficient_names) for friction in model.robot.friction)
 
 
-def _springs(model: Model) -> int:
+def _springs(model: armid.Model) -> int:
     return len(model.base.groups_of("spring"))
 
 
-def _model_data(model: Model) -> dict[str, Any]:
+def _model_data(model: armid.Model) -> dict[str, Any]:
     base = model.base
     inertial = {p.name for p in model.parameters if p.kind in ("inertial", "rotor")}
     return {
@@ -226,7 +218,7 @@ def _terms(pairs: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
     return [{"parameter": name, "coefficient": value} for name, value in pairs]
 
 
-def _describe_model(model: Model) -> Iterable[str]:
+def _describe_model(model: armid.Model) -> Iterable[str]:
     robot, base = model.robot, model.base
     yield f"{robot.name}: {robot.title}" if robot.title else robot.name
     friction, springs = _friction_count(model), _springs(model)
@@ -256,7 +248,7 @@ def _describe_model(model: Model) -> Iterable[str]:
     )
 
 
-def _view_data(view: View) -> dict[str, Any]:
+def _view_data(view: armid.View) -> dict[str, Any]:
     names = view.model.names
     classes = view.classes()
     return {
@@ -274,7 +266,7 @@ def _view_data(view: View) -> dict[str, Any]:
     }
 
 
-def _describe_view(view: View) -> Iterable[str]:
+def _describe_view(view: armid.View) -> Iterable[str]:
     classes = view.classes()
     combinations = view.identifiable_combinations()
     count = f"{len(view.entries)} parameters, {combinations} combinations identifiable"

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import armid
 from armid.cli import options as shared
 from armid.cli.arguments import Argument, arg
 from armid.cli.display import display
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
 
     from armid.estimation.single_joint.warmup import WarmUpFit
     from armid.experiment.gravity_free import Posture
-    from armid.experiment.virtual import VirtualRobot
     from armid.experiment.warm_up import WarmUpRun
-    from armid.logs import Log
-    from armid.robot import Robot
 
 Found = TypeVar("Found")
 
@@ -50,24 +48,23 @@ ARGUMENTS: tuple[Argument, ...] = (
 )
 
 
-def joints_from(robot: Robot, options: argparse.Namespace) -> list[int]:
+def joints_from(robot: armid.Robot, options: argparse.Namespace) -> list[int]:
     """Indices of the joints asked for, from 0; all without --joints."""
     return sorted(set(shared.joints_from(robot, options.joints))) if options.joints else list(range(robot.n_joints))
 
 
 def from_logs(
-    joints: Sequence[int], options: argparse.Namespace, look: Callable[[list[Log], int], Found]
+    joints: Sequence[int], options: argparse.Namespace, look: Callable[[list[armid.Log], int], Found]
 ) -> list[tuple[int, Found]]:
     """What `look` finds in the logs for every joint asked for; without --joints, for those that the logs show."""
     from armid.estimation.single_joint.curves import FitError
-    from armid.logs import LogError
 
     logs = logs_from(options)
     found, problems = [], []
     for index in joints:
         try:
             found.append((index, look(logs, index)))
-        except (LogError, FitError) as error:
+        except (armid.LogError, FitError) as error:
             if options.joints or getattr(error, "field", ""):
                 raise
             problems.append(error)
@@ -76,18 +73,16 @@ def from_logs(
     return found
 
 
-def virtual_arm(robot: Robot, options: argparse.Namespace, **settings: Any) -> VirtualRobot:
+def virtual_arm(robot: armid.Robot, options: argparse.Namespace, **settings: Any) -> armid.VirtualRobot:
     """The arm to experiment on where no log is given."""
-    from armid.experiment.virtual import VirtualRobot
-
     if robot.virtual is None and robot.nominal_inertia is None:
         raise ArmidError(
             f"{robot.source}: has no virtual arm to experiment on; give a LOG, or describe one under virtual:"
         )
-    return VirtualRobot(robot, rate_hz=options.rate, seed=options.seed, **settings)
+    return armid.VirtualRobot(robot, rate_hz=options.rate, seed=options.seed, **settings)
 
 
-def numbered(robot: Robot, index: int) -> str:
+def numbered(robot: armid.Robot, index: int) -> str:
     """A joint's number, and its name where it has one of its own: joint 2 (elbow)."""
     name = robot.joint_names[index]
     return f"joint {index + 1}" if name in (f"joint{index + 1}", str(index + 1)) else f"joint {index + 1} ({name})"
@@ -104,7 +99,7 @@ def posture_words(posture: Posture) -> str:
 
 def finish(
     command: str,
-    robot: Robot,
+    robot: armid.Robot,
     options: argparse.Namespace,
     result: dict[str, Any],
     lines: Iterable[str],
@@ -173,11 +168,10 @@ def warmup(options: argparse.Namespace) -> int:
     )
 
 
-def _experiment(robot: Robot, joints: list[int], options: argparse.Namespace) -> WarmUpRun:
-    from armid.experiment.settings import Thermal
+def _experiment(robot: armid.Robot, joints: list[int], options: argparse.Namespace) -> WarmUpRun:
     from armid.experiment.warm_up import warm_up
 
-    arm = virtual_arm(robot, options, thermal=Thermal())
+    arm = virtual_arm(robot, options, thermal=armid.Thermal())
     with watch_progress(display(options, most=True)):
         return warm_up(
             arm,
@@ -189,7 +183,7 @@ def _experiment(robot: Robot, joints: list[int], options: argparse.Namespace) ->
         )
 
 
-def _describe(robot: Robot, fits: dict[int, WarmUpFit], run: WarmUpRun | None) -> Iterable[str]:
+def _describe(robot: armid.Robot, fits: dict[int, WarmUpFit], run: WarmUpRun | None) -> Iterable[str]:
     if run is not None:
         state, most = "warm" if run.warm else "NOT warm yet", float(run.left.max())
         left = f"{100 * most:.2g} % to come" if most < 1e9 else "too few cycles to say what is to come"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import armid
 from armid.cli.arguments import arg
 from armid.cli.display import display
 from armid.cli.options import (
@@ -37,10 +38,6 @@ from armid.progress import watch_progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armid.control import TrackingComparison
-    from armid.estimation import Fit
-    from armid.robot import Robot
-
 
 @command(
     "payload",
@@ -62,19 +59,19 @@ if TYPE_CHECKING:
 )
 def payload(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.payload import Requirement, identify_payload, load_reference
+    from armid.payload import load_reference
     from armid.payload.estimate import payload_figure
 
     inputs = [options.fit, *options.logs, *options.empty, *([options.reference] if options.reference else [])]
     fit = fit_from(options)
     reference = load_reference(options.reference) if options.reference else None
     asked = {"mass": options.mass_within, "com_m": options.com_within}
-    found = identify_payload(
+    found = armid.identify_payload(
         fit,
         logs_from(options),
         empty=logs_from(options, options.empty),
         reference=reference,
-        requirement=Requirement(**{name: value for name, value in asked.items() if value is not None}),
+        requirement=armid.Requirement(**{name: value for name, value in asked.items() if value is not None}),
         gain=options.gain,
     )
     found = replace(found, options=kept_options(options), history={**found.history, "files_sha256": hashes(inputs)})
@@ -105,17 +102,16 @@ def gains(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.files import parse_yaml, read_text, write_result, write_text
     from armid.payload.body import known_body
-    from armid.payload.gains import corrected_recipe, identify_gains
-    from armid.signals import process_logs
+    from armid.payload.gains import corrected_recipe
 
     robot = robot_from(options)
     load, *names = options.load or [None]
     if options.corrected and not options.recipe:
         raise ArmidError("--corrected writes the recipe of --recipe with other gains; give --recipe")
-    empty = process_logs(logs_from(options), None, robot)
-    loaded = process_logs(logs_from(options, names), list(empty[0].pipeline), robot) if names else []
+    empty = armid.process_logs(logs_from(options), None, robot)
+    loaded = armid.process_logs(logs_from(options, names), list(empty[0].pipeline), robot) if names else []
     body = None if load is None else known_body(load)
-    found = identify_gains(robot, empty, loaded, body, load_within=options.load_within)
+    found = armid.identify_gains(robot, empty, loaded, body, load_within=options.load_within)
 
     def correct(path: str) -> None:
         entries = corrected_recipe(parse_yaml(read_text(options.recipe), options.recipe), found)
@@ -146,9 +142,8 @@ def gains(options: argparse.Namespace) -> int:
 def observe(options: argparse.Namespace) -> int:
     """Run the command."""
     from armid.files import write_csv
-    from armid.monitoring import observe
 
-    found = observe(
+    found = armid.observe(
         fit_from(options),
         logs_from(options),
         quiet=logs_from(options, options.calibrate),
@@ -214,12 +209,10 @@ def track(options: argparse.Namespace) -> int:
     return finish(options, data, comparison.summary(), files, good=good)
 
 
-def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
+def _arm_of(fit: armid.Fit, options: argparse.Namespace) -> armid.Robot:
     """Description of the arm to drive, with the mounting of the fit."""
-    from armid.robot import load_robot
-
     try:
-        robot = load_robot(options.robot or fit.robot.source)
+        robot = armid.load_robot(options.robot or fit.robot.source)
     except ArmidError as error:
         if options.robot:
             raise
@@ -232,11 +225,9 @@ def _arm_of(fit: Fit, options: argparse.Namespace) -> Robot:
     return robot.with_gravity(fit.robot.gravity)
 
 
-def _compare(fit: Fit, robot: Robot, options: argparse.Namespace) -> TrackingComparison:
-    from armid.control.track import compare_controllers
-
+def _compare(fit: armid.Fit, robot: armid.Robot, options: argparse.Namespace) -> armid.TrackingComparison:
     with watch_progress(display(options)):
-        return compare_controllers(
+        return armid.compare_controllers(
             fit,
             robot,
             options.path,
@@ -265,13 +256,10 @@ def _compare(fit: Fit, robot: Robot, options: argparse.Namespace) -> TrackingCom
 )
 def export(options: argparse.Namespace) -> int:
     """Run the command."""
-    from armid.exporting import export
-    from armid.monitoring import load_limits
-
     folder, given = Path(options.output), {"urdf": options.urdf, "mjcf": options.mjcf, "seed": options.seed}
-    given["limits"] = load_limits(options.limits) if options.limits else None
+    given["limits"] = armid.load_limits(options.limits) if options.limits else None
     history = {"files_sha256": hashes([options.fit, *([options.limits] if options.limits else [])])}
-    done = export(fit_from(options), words(options.to), folder, **given, history=history)
+    done = armid.export(fit_from(options), words(options.to), folder, **given, history=history)
     data = done.to_data()
     shown = {
         "robot": done.robot,
