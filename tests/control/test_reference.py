@@ -79,7 +79,7 @@ def test_fewer_than_six_joints_follow_the_position(tmp_path):
     path = replace(path, frame=frame)
     assert path.rotation is not None
     found = path_reference(robot, path, name="figure")
-    expected = path.at(np.linspace(0.0, path.duration, 4000)).position
+    expected = path.poses(np.linspace(0.0, path.duration, 4000))[:, :3, 3]
     for point in found.tool[found.window.start : found.window.stop : 100, :3, 3]:
         assert np.linalg.norm(expected - point, axis=1).min() < 1e-3
 

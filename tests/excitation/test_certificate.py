@@ -41,6 +41,12 @@ def geometric(robot, series, seed):
     )
 
 
+def least(constraint, motion):
+    """Smallest distance to a bound over all samples, as margins state it; infinite where there is nothing bounded."""
+    values = constraint.values(motion)
+    return np.min(np.minimum(values - constraint.lower, constraint.upper - values) / constraint.size, initial=np.inf)
+
+
 @pytest.mark.parametrize("name", ["pa10", "kr15"])
 @pytest.mark.parametrize("seed", range(4))
 def test_proved_margins(name, seed):
@@ -49,7 +55,7 @@ def test_proved_margins(name, seed):
     series = random_series(robot.n_joints, seed)
     motion = series.at(np.random.default_rng(seed).uniform(0.0, 10.0, 50_000))
     for constraint in geometric(robot, series, seed):
-        found, seen = nonlinear_margin(series, constraint), constraint.margin(motion)
+        found, seen = nonlinear_margin(series, constraint), least(constraint, motion)
         assert found.guarantee.startswith("proved on ")
         assert found.joint == 0
         assert found.margin <= seen
@@ -166,7 +172,7 @@ def test_constraints_of_ones_own_are_sampled():
 
     series = random_series(3, 0)
     found = nonlinear_margin(series, Sum())
-    seen = Sum().margin(series.at(np.linspace(0.0, 10.0, 30_000)))
+    seen = least(Sum(), series.at(np.linspace(0.0, 10.0, 30_000)))
     assert found.guarantee.startswith("sampled on 20000 points")
     assert seen - 1e-3 < found.margin < seen
 

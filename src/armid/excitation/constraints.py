@@ -94,13 +94,6 @@ class MotionConstraint(ABC):
         given = {entry.name: getattr(self, entry.name) for entry in fields(constraint) if entry.init}
         return {"name": self.name, **{k: v for k, v in given.items() if isinstance(v, int | float | np.ndarray)}}
 
-    def margin(self, motion: Motion) -> float:
-        """Smallest distance to a bound over all samples, as a share of the range; negative if one is broken."""
-        values = self.values(motion)
-        if not values.size:
-            return np.inf
-        return float(min(np.min((values - self.lower) / self.size), np.min((self.upper - values) / self.size)))
-
 
 @dataclass(frozen=True, eq=False)
 class TorqueLimit(MotionConstraint):

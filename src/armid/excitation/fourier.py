@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,7 @@ class FourierSeries(Trajectory, type_name="fourier"):
     sine: Array
     cosine: Array
     offset: Array
+    periodic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check and freeze the fields."""
@@ -39,30 +40,10 @@ class FourierSeries(Trajectory, type_name="fourier"):
             raise TrajectoryError("offset", "is empty; give one number per joint")
         harmonics = _harmonics(self.harmonics)
         shape = (len(offset), len(harmonics))
-        checked = {
-            "base_frequency_hz": number("base_frequency_hz", self.base_frequency_hz, above=0.0),
-            "harmonics": harmonics,
-            "sine": numbers("sine", self.sine, 2, shape),
-            "cosine": numbers("cosine", self.cosine, 2, shape),
-            "offset": offset,
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        return len(self.offset)
-
-    @property
-    def duration(self) -> float:
-        """One period [s]."""
-        return 1.0 / self.base_frequency_hz
-
-    @property
-    def periodic(self) -> bool:
-        """Always."""
-        return True
+        frequency = number("base_frequency_hz", self.base_frequency_hz, above=0.0)
+        sine, cosine = (numbers(name, getattr(self, name), 2, shape) for name in ("sine", "cosine"))
+        checked = {"harmonics": harmonics, "sine": sine, "cosine": cosine, "offset": offset}
+        self._freeze(len(offset), 1.0 / frequency, base_frequency_hz=frequency, **checked)
 
     def _motion(self, times: Array) -> Motion:
         coefficients = np.hstack([self.offset[:, None], self.sine, self.cosine]).T

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armid.arrays import Array
 from armid.dynamics.model import Motion
-from armid.excitation.trajectory import Extrema, Trajectory, TrajectoryError, number, numbers, per_joint, whole
+from armid.excitation.trajectory import Trajectory, TrajectoryError, number, numbers, per_joint, whole
 from armid.robot.robot import Robot
 
 # Quintic from rest to rest over the unit of way and time: its greatest speed and acceleration.
@@ -38,8 +38,7 @@ class PiecewisePolynomial(Trajectory, type_name="polynomial"):
             raise TrajectoryError("coefficients", "is empty; give at least one segment with one power and one joint")
         if np.any(durations <= 0.0):
             raise TrajectoryError("durations", f"must be positive; the least is {durations.min():g} s")
-        object.__setattr__(self, "durations", durations)
-        object.__setattr__(self, "coefficients", coefficients)
+        self._freeze(coefficients.shape[2], float(durations.sum()), durations=durations, coefficients=coefficients)
         starts, ends = coefficients[1:], self._local(np.arange(len(durations)), durations)
         for name, end, power in (("position", ends.q, 0), ("velocity", ends.qd, 1)):
             begin = starts[:, power] if coefficients.shape[1] > power else np.zeros_like(starts[:, 0])
@@ -48,17 +47,6 @@ class PiecewisePolynomial(Trajectory, type_name="polynomial"):
                 worst, joint = np.unravel_index(jump.argmax(), jump.shape)
                 where = f"at the end of segment {worst + 1} of {len(durations)}"
                 raise TrajectoryError("coefficients", f"let the {name} of joint {joint + 1} jump {where}")
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        result: int = self.coefficients.shape[2]
-        return result
-
-    @property
-    def duration(self) -> float:
-        """Length [s]."""
-        return float(np.sum(self.durations))
 
     @property
     def breaks(self) -> Array:
@@ -80,24 +68,6 @@ class PiecewisePolynomial(Trajectory, type_name="polynomial"):
             qd = qd * tau + q
             q = q * tau + self.coefficients[segment, power]
         return Motion(q, qd, 2.0 * half)
-
-    def extrema(self) -> Extrema:
-        """Extremes over continuous time, from the roots of the derivatives."""
-        from scipy.interpolate import PPoly
-
-        every = np.arange(len(self.durations))
-        edges = [self._local(every, since) for since in (np.zeros_like(self.durations), self.durations)]
-        lowest, highest = np.zeros((2, 3, self.joints))
-        for joint in range(self.joints):
-            slope = PPoly(self.coefficients[:, ::-1, joint].T, self.breaks)
-            for order in range(3):
-                slope = slope.derivative()
-                stationary = slope.roots(extrapolate=False)  # NaN follows the start of a stretch without slope
-                found = [self._motion(stationary[np.isfinite(stationary)]), *edges]
-                values = np.concatenate([motion[order][:, joint] for motion in found])
-                lowest[order, joint], highest[order, joint] = values.min(), values.max()
-        speed, bend = np.maximum(-lowest, highest)[1:]
-        return Extrema(lowest[0], highest[0], speed, bend)
 
 
 def quintic(
@@ -171,51 +141,38 @@ def _hermite(q: Array, qd: Array, qdd: Array, T: Array) -> Array:
     return unit / T[:, :, None] ** np.arange(6)[None, :, None]
 
 
-def trapezoidal(
-    points: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike, dwell_s: float = 0.0
-) -> PiecewisePolynomial:
+def trapezoidal(points: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike) -> PiecewisePolynomial:
     """Move from point to point with trapezoidal velocity (Swevers, validation: maximum acceleration, no dwell).
 
     Between two points all joints start, cruise and stop together, on a straight line in joint space. The joint that
-    needs most time drives at its limits. Points that repeat the one before cost only their dwell.
+    needs most time drives at its limits. Points that repeat the one before cost no time.
 
     Args:
         points: postures (points, joints).
-        velocity: largest speed per joint, one for all, or (points - 1, joints) for each move [rad/s or m/s].
+        velocity: largest speed per joint, or one for all [rad/s or m/s].
         acceleration: largest acceleration and deceleration likewise [rad/s^2 or m/s^2].
-        dwell_s: rest at each point but the last [s].
     """
     stops = numbers("points", points, 2)
     if len(stops) < 2 or not stops.shape[1]:
         raise TrajectoryError("points", f"has shape {stops.shape}; at least two points are needed")
-    a = per_joint("acceleration", acceleration, stops.shape[1])
-    segments = (len(stops) - 1, stops.shape[1])
-    single = np.ndim(velocity) < 2
-    v = per_joint("velocity", velocity, segments[1]) if single else numbers("velocity", velocity, 2, segments)
+    v, a = per_joint("velocity", velocity, stops.shape[1]), per_joint("acceleration", acceleration, stops.shape[1])
     for name, limit in (("velocity", v), ("acceleration", a)):
         if np.any(limit <= 0.0):
             raise TrajectoryError(name, f"must be positive for every joint; the least is {limit.min():g}")
-    dwell = number("dwell_s", dwell_s, least=0.0)
     way = np.diff(stops, axis=0)
+    way = way[way.any(axis=1)]
+    if not len(way):
+        raise TrajectoryError("points", "are all the same; give points that differ")
     # Fraction s of the way with |ds/dt| <= rate and |d2s/dt2| <= bend: the tightest joint decides.
     with np.errstate(divide="ignore"):
         rate, bend = (v / np.abs(way)).min(axis=1), (a / np.abs(way)).min(axis=1)
-    moving = np.isfinite(rate)
-    rate, bend = np.where(moving, rate, 1.0), np.where(moving, bend, 1.0)
     rate = np.minimum(rate, np.sqrt(bend))
-    ramp = rate / bend
-    cruise = np.maximum(1.0 / rate - ramp, 0.0)
-    phases = np.stack([ramp, cruise, ramp], axis=1) * moving[:, None]
-    phases = np.hstack([phases, np.full((len(way), 1), dwell)])
-    phases[-1, 3] = 0.0
-    zero = np.zeros_like(rate)
-    values = np.stack([zero, rate, rate, zero], axis=1)[:, :, None] * way[:, None]
-    slopes = np.stack([bend, zero, -bend, zero], axis=1)[:, :, None] * way[:, None]
-    used = phases.ravel() > 1e-12
-    if not np.any(used):
-        raise TrajectoryError("points", "are all the same; give points that differ, or a dwell")
-    velocities = np.stack([values, slopes], axis=2).reshape(-1, 2, stops.shape[1])
-    return from_velocity(stops[0], phases.ravel()[used], velocities[used])
+    ramp, zero = rate / bend, np.zeros_like(rate)
+    phases = np.stack([ramp, np.maximum(1.0 / rate - ramp, 0.0), ramp], axis=1).ravel()
+    values = np.stack([zero, rate, rate], axis=1)[:, :, None] * way[:, None]
+    slopes = np.stack([bend, zero, -bend], axis=1)[:, :, None] * way[:, None]
+    velocities, used = np.stack([values, slopes], axis=2).reshape(-1, 2, stops.shape[1]), phases > 1e-12
+    return from_velocity(stops[0], phases[used], velocities[used])
 
 
 def random_points(robot: Robot, count: int = 20, seed: int = 0, margin: float = 0.0) -> Array:

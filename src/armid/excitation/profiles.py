@@ -90,23 +90,13 @@ class RampedSinusoid(Trajectory, type_name="ramped-sinusoid"):
 
     def __post_init__(self) -> None:
         """Check and freeze the fields."""
-        for name in ("frequency_hz", "length"):
-            object.__setattr__(self, name, number(name, getattr(self, name), above=0.0))
+        times = {name: number(name, getattr(self, name), above=0.0) for name in ("frequency_hz", "length")}
         joints = len(numbers("sine", self.sine, 1))
         if not joints:
             raise TrajectoryError("sine", "is empty; give one number per joint")
-        for name in ("sine", "cosine", "gain_start", "gain_end"):
-            object.__setattr__(self, name, numbers(name, getattr(self, name), 1, (joints,)))
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        return len(self.sine)
-
-    @property
-    def duration(self) -> float:
-        """Length [s]."""
-        return self.length
+        lists = ("sine", "cosine", "gain_start", "gain_end")
+        arrays = {name: numbers(name, getattr(self, name), 1, (joints,)) for name in lists}
+        self._freeze(joints, times["length"], **times, **arrays)
 
     def _motion(self, times: Array) -> Motion:
         w, t = 2.0 * np.pi * self.frequency_hz, times[:, None]

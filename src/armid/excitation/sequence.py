@@ -35,17 +35,8 @@ class Repeated(Trajectory, type_name="repeated"):
     def __post_init__(self) -> None:
         """Check the fields."""
         _need_periodic(self.trajectory)
-        object.__setattr__(self, "periods", whole("periods", self.periods, 1))
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        return self.trajectory.joints
-
-    @property
-    def duration(self) -> float:
-        """Length [s]."""
-        return self.periods * self.trajectory.duration
+        count = whole("periods", self.periods, 1)
+        self._freeze(self.trajectory.joints, count * self.trajectory.duration, periods=count)
 
     def _motion(self, times: Array) -> Motion:
         return self.trajectory.at(times)
@@ -72,17 +63,8 @@ class Ramp(Trajectory, type_name="ramp"):
     def __post_init__(self) -> None:
         """Check the fields."""
         _need_periodic(self.trajectory)
-        object.__setattr__(self, "length", number("length", self.length, above=0.0))
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        return self.trajectory.joints
-
-    @property
-    def duration(self) -> float:
-        """Length [s]."""
-        return self.length
+        length = number("length", self.length, above=0.0)
+        self._freeze(self.trajectory.joints, length, length=length)
 
     def _motion(self, times: Array) -> Motion:
         u = times / self.length if self.rising else 1.0 - times / self.length
@@ -115,8 +97,7 @@ class Programme(Trajectory, type_name="programme"):
         main = whole("main", self.main, 0)
         if main >= len(parts):
             raise TrajectoryError("main", f"is {main}; parts are counted from 0 to {len(parts) - 1}")
-        object.__setattr__(self, "parts", parts)
-        object.__setattr__(self, "main", main)
+        self._freeze(parts[0].joints, float(sum(part.duration for part in parts)), parts=parts, main=main)
         for number_, (before, after) in enumerate(pairwise(parts), start=1):
             if before.joints != after.joints:
                 raise TrajectoryError(
@@ -131,16 +112,6 @@ class Programme(Trajectory, type_name="programme"):
                         f"{number_} and {number_ + 1} do not meet: {name} of joint {joint} differ by {jump.max():.3g}"
                     )
                     raise TrajectoryError("parts", f"{meet}; use programme(), which adds what is missing")
-
-    @property
-    def joints(self) -> int:
-        """Number of joints."""
-        return self.parts[0].joints
-
-    @property
-    def duration(self) -> float:
-        """Length [s]."""
-        return float(sum(part.duration for part in self.parts))
 
     @property
     def window(self) -> tuple[float, float]:

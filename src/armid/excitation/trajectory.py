@@ -73,8 +73,16 @@ class Trajectory(ABC):
     """Motion of all joints over time. Subclasses are frozen data classes whose fields are what the JSON file holds.
 
     A class registers itself with ``class Name(Trajectory, type_name="name")``.
+
+    Attributes:
+        joints: number of joints.
+        duration: length [s]; one period if periodic.
+        periodic: continues for ever with period `duration`.
     """
 
+    joints: int
+    duration: float
+    periodic: ClassVar[bool] = False
     type_name: ClassVar[str] = ""
     types: ClassVar[dict[str, type[Trajectory]]] = {}
 
@@ -85,24 +93,14 @@ class Trajectory(ABC):
             cls.type_name = type_name
             Trajectory.types[type_name] = cls
 
-    @property
-    @abstractmethod
-    def joints(self) -> int:
-        """Number of joints."""
-
-    @property
-    @abstractmethod
-    def duration(self) -> float:
-        """Length [s]; one period if periodic."""
+    def _freeze(self, joints: int, duration: float, **checked: Any) -> None:
+        """Keep the checked fields, and what follows from them."""
+        for name, value in {"joints": joints, "duration": duration, **checked}.items():
+            object.__setattr__(self, name, value)
 
     @abstractmethod
     def _motion(self, times: Array) -> Motion:
         """Motion at `times`, which lie in [0, duration] unless the trajectory is periodic."""
-
-    @property
-    def periodic(self) -> bool:
-        """Continues for ever with period `duration`."""
-        return False
 
     def at(self, times: ArrayLike) -> Motion:
         """Exact motion at any times [s]: q, qd, qdd, each (samples, joints).

@@ -22,7 +22,7 @@ from armid.estimation.mixed import MixedEffects
 from armid.excitation import tool_path as tool_path_shapes
 from armid.excitation.fourier import FourierSeries
 from armid.excitation.profiles import rx60_verification
-from armid.excitation.tool_path import HarmonicPath, ToolPath
+from armid.excitation.tool_path import ToolPath, harmonic_path
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.settings import Sensors
 from armid.experiment.virtual import truth_of
@@ -408,7 +408,7 @@ def tool_paths() -> dict[str, ToolPath]:
         found[name] = getattr(tool_path_shapes, name)(size.pop("centre", STAND.centre), **size, **tilted)
     sine, cosine = np.random.default_rng(free["seed"]).normal(scale=free["size"], size=(2, 3, len(free["harmonics"])))
     series = FourierSeries(1.0 / free["period"], tuple(free["harmonics"]), sine, cosine, np.zeros(3))
-    return {**found, "free": HarmonicPath(frame, None, series)}
+    return {**found, "free": harmonic_path(frame, None, series)}
 
 
 def along(robot: Robot, path: ToolPath) -> Trajectory:
