@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armid import theme
 from armid.arrays import Array
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 #: What a trace can mean, and the words that stand in the legend.
 ROLES = {
@@ -149,7 +146,7 @@ class Figure:
         ]
         return {"blocks": blocks, "held_out": self.held_out, "across": self.across}
 
-    def draw(self, sentence: str = "") -> Picture:
+    def draw(self, sentence: str = "") -> theme.Picture:
         """The figure by Matplotlib, opened by a sentence that says what it shows.
 
         Raises:
@@ -184,7 +181,7 @@ class Figure:
             picture.legend(handles, list(self.legend.values()), **place)
         if sentence:
             theme.say(picture, sentence)
-        result: Picture = picture
+        result: theme.Picture = picture
         return result
 
     def _grid(self) -> list[list[tuple[Panel, str, float]]]:

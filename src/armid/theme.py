@@ -18,6 +18,10 @@ from armid.files import write_bytes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    Picture = Figure
+else:
+    Picture = Any  # a figure of Matplotlib, whose types are not loaded before the first is made
+
 # Colours by meaning (Okabe-Ito, safe for colour-blind readers).
 MEASURED = "#1a1a1a"
 PREDICTED = "#0072B2"  # by the identified model; also what is planned

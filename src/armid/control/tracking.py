@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from armid.experiment.drive import Timing
 from armid.figures import Block, Figure, Panel, line
 from armid.files import plain, write_result
 from armid.notes import Note
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
-
 
 FORMAT = "armid tracking 1"
 TOLD = ("torque_rms", "feedback_rms", "feedback_share", "timing", "computing")  # also of runs broken off
@@ -240,7 +236,7 @@ MOST_POINTS = 2000
 _WORDS = {"pid": "PID", "feedforward": "feed-forward", "computed-torque": "computed torque"}
 
 
-def path_figure(comparison: TrackingComparison) -> Picture:
+def path_figure(comparison: TrackingComparison) -> theme.Picture:
     """The path of the tool with its error enlarged, worst and best run, and the error of all runs over time."""
     runs = [run for run in comparison.runs if run.completed]
     ordered = sorted(runs, key=lambda run: run.mean_tool_error)
@@ -266,11 +262,11 @@ def path_figure(comparison: TrackingComparison) -> Picture:
         f"mean with {_name(best)}, {ratio:.0f} times less than the {1e3 * worst.mean_tool_error:.2g} mm of "
         f"{_name(worst)}.",
     )
-    result: Picture = figure
+    result: theme.Picture = figure
     return result
 
 
-def torque_figure(run: Tracking) -> Picture:
+def torque_figure(run: Tracking) -> theme.Picture:
     """Torque sent to each joint and the part of it that is feedback, on the same scale."""
     rows, share = _thinned(run), run.feedback_rms / run.torque_rms
     blocks = []
@@ -287,7 +283,7 @@ def torque_figure(run: Tracking) -> Picture:
     )
 
 
-def error_figure(comparison: TrackingComparison) -> Picture:
+def error_figure(comparison: TrackingComparison) -> theme.Picture:
     """Errors of all joints over time, one line per controller."""
     runs = [run for run in comparison.runs if run.completed]
     blocks = []

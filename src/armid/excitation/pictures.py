@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations, pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from armid.excitation.fourier import FourierSeries
 from armid.excitation.plan import Plan
 from armid.figures import Block, Figure, Panel, band, level, line, span
 from armid.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 QUANTITIES = ("position", "velocity", "acceleration")
 _POINTS = 1000
@@ -87,14 +84,14 @@ def motion_panels(robot: Robot, time: Array, motion: Motion, used: Array | None 
     return Figure("excitation", blocks, caption, {"predicted": "planned motion", "limit": "limit"})
 
 
-def motion_figure(plan: Plan, robot: Robot) -> Picture:
+def motion_figure(plan: Plan, robot: Robot) -> theme.Picture:
     """Positions, velocities and accelerations over one period with their limits."""
     series = _checked(plan, robot)
     times, used = np.linspace(0.0, series.duration, _POINTS), _used(series, robot)
     return motion_panels(robot, times, series.at(times), used).draw(_motion_sentence(plan, used))
 
 
-def tool_figure(plan: Plan, robot: Robot) -> Picture:
+def tool_figure(plan: Plan, robot: Robot) -> theme.Picture:
     """Path of the tool in space with the arm at the start (Swevers et al., Fig. 6)."""
     series = _checked(plan, robot)
     times = np.linspace(0.0, series.duration, _POINTS)
@@ -125,7 +122,7 @@ def tool_figure(plan: Plan, robot: Robot) -> Picture:
     return figure
 
 
-def spectrum_figure(plan: Plan, robot: Robot) -> Picture:
+def spectrum_figure(plan: Plan, robot: Robot) -> theme.Picture:
     """Amplitude of each harmonic of the positions (Swevers et al., Fig. 7)."""
     series = _checked(plan, robot)
     amplitude = np.hypot(series.sine, series.cosine)
@@ -155,7 +152,7 @@ def spectrum_figure(plan: Plan, robot: Robot) -> Picture:
     return picture
 
 
-def singular_value_figure(plan: Plan, robot: Robot) -> Picture:
+def singular_value_figure(plan: Plan, robot: Robot) -> theme.Picture:
     """Singular values of the column-scaled regressor, beside those of random trajectories within the same limits."""
     series = _checked(plan, robot)
     sensitivity = Sensitivity(Model(robot), plan.parameters)

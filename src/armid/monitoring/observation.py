@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from armid.monitoring.observer import GAIN
 from armid.monitoring.recordings import Samples, stretches
 from armid.notes import Note, note
 from armid.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
+from armid.theme import Picture
 
 FORMAT = "armid observation 1"
 SIGMAS = 3.0  # standard deviations that a limit stands for, when a force is judged

@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -30,9 +30,6 @@ from armid import theme
 from armid.arrays import Array
 from armid.errors import UnknownNameError
 from armid.files import checked, parse_json, parse_yaml, plain, write_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: The papers by the short name of their arm, in the order of the experiments R1 to R15.
 PAPERS = ("rx60", "ir361", "kr15", "pa10", "er16", "powerball")
@@ -246,7 +243,7 @@ class PaperBench:
         """Folder of an earlier experiment of the same paper."""
         return self.folder.parent / experiment
 
-    def draw(self, figure: Figure, name: str) -> None:
+    def draw(self, figure: theme.Picture, name: str) -> None:
         """Save a picture in the experiment's folder."""
         theme.save(figure, self.folder / name)
 

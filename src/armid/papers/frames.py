@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,12 @@ from armid.arrays import Array
 from armid.dynamics.kinematics import all_frames, tool_frame
 from armid.robot.robot import Robot
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 AXIS, DRUM, RADIUS = 0.2, 0.09, 0.026  # length of axes, length and radius of joints, as shares of the arm's size
 SAME = 1e-3  # points closer than this share of the size are one point
 _ROUND, _SQUARE = 24, 4  # sides of the drums of turning and of sliding joints
 
 
-def frames_figure(robot: Robot) -> Figure:
+def frames_figure(robot: Robot) -> theme.Picture:
     """The arm's frames in its zero posture: joints as drums about their axes, z axes blue, x axes black, links grey.
 
     A link is drawn as its kinematics go: along the common normal and along the joint's axis. Axes are those of the link

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +47,8 @@ from armid.signals.averaging import average_periods, differentiate, given_harmon
 from armid.signals.dataset import Dataset
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.pipeline import process
+from armid.theme import Picture
 from armid.torque.model import model_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 STAND = stand_of("ir361")
 PRINTED = published_of("ir361")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,7 @@ from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.pipeline import process
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
+from armid.theme import Picture
 
 STAND = stand_of("kr15")
 PRINTED = published_of("kr15")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,6 @@ from armid.dynamics.model import Motion
 from armid.excitation.pictures import motion_panels
 from armid.figures import Block, Figure, Panel, bars, level, line, thinned, torque_block
 from armid.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 _MOST_POINTS = 4000  # per curve: more cannot be seen
 _SERIES: tuple[dict[str, Any], ...] = (
@@ -42,7 +39,7 @@ def torque_figure(
     what: str,
     validation: bool = False,
     noise: ArrayLike | None = None,
-) -> Picture:
+) -> theme.Picture:
     """Measured and predicted torque with the error below at the same scale, one joint after the other.
 
     (RX-60 Fig. 4; Swevers et al. Fig. 8, 10, 13; ER-16 Fig. 7, 9; Powerball Fig. 8.)
@@ -77,7 +74,7 @@ def torque_figure(
     )
 
 
-def motion_figure(times: ArrayLike, motion: Motion, robot: Robot, *, what: str) -> Picture:
+def motion_figure(times: ArrayLike, motion: Motion, robot: Robot, *, what: str) -> theme.Picture:
     """Positions, velocities and accelerations over time within their limits (Swevers et al. Fig. 5, ER-16 Fig. 4).
 
     Args:
@@ -108,7 +105,7 @@ def motion_figure(times: ArrayLike, motion: Motion, robot: Robot, *, what: str) 
     )
 
 
-def tool_path_figure(paths: Mapping[str, ArrayLike], *, what: str) -> Picture:
+def tool_path_figure(paths: Mapping[str, ArrayLike], *, what: str) -> theme.Picture:
     """Paths of the tool in space, one panel each (RX-60 IV.A, Swevers et al. Fig. 6, ER-16 Fig. 5, PA-10 Fig. 7).
 
     Args:
@@ -143,7 +140,7 @@ def tool_path_figure(paths: Mapping[str, ArrayLike], *, what: str) -> Picture:
     return figure
 
 
-def evolution_figure(curves: Mapping[str, ArrayLike], *, what: str, published: float) -> Picture:
+def evolution_figure(curves: Mapping[str, ArrayLike], *, what: str, published: float) -> theme.Picture:
     """How the objective falls, one line per method; several runs of one method as median and range (ER-16 Fig. 6).
 
     Args:
@@ -177,7 +174,7 @@ def evolution_figure(curves: Mapping[str, ArrayLike], *, what: str, published: f
 
 def spectrum_figure(
     frequency_hz: Array, amplitude: Array, names: Sequence[str], *, what: str, lines_hz: Sequence[float]
-) -> Picture:
+) -> theme.Picture:
     """Amplitude spectrum of measured positions, one joint per panel (Swevers et al. Fig. 7).
 
     Args:
@@ -211,7 +208,7 @@ def estimates_figure(
     published: ArrayLike | None = None,
     published_errors: ArrayLike | None = None,
     unit: str = "",
-) -> Picture:
+) -> theme.Picture:
     """Estimates with their 2 sigma intervals beside the truth of the virtual robot and the published values.
 
     Args:
@@ -246,7 +243,7 @@ def estimates_figure(
     return picture
 
 
-def flow_figure(steps: Mapping[str, tuple[str, Sequence[str]]], *, what: str) -> Picture:
+def flow_figure(steps: Mapping[str, tuple[str, Sequence[str]]], *, what: str) -> theme.Picture:
     """A flow chart: one box per step from top to bottom, an arrow from each that it needs (Swevers et al. Fig. 2).
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -38,10 +38,8 @@ from armid.robot.robot import Robot, inertial_names
 from armid.signals.dataset import Dataset
 from armid.signals.filtering import LowPass
 from armid.signals.pipeline import process
+from armid.theme import Picture
 from armid.torque.model import model_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STAND = stand_of("rx60")
 HARD = Hardness(**paper_file("rx60").stand["hardness"])
@@ -236,7 +234,7 @@ def _printed_identification(
     bench.compare("alpha8_printed", alpha[7] - known[7], other=alpha[6] + alpha[13] - known[7])
 
 
-def _combinations_figure(alphas: Array, robot: Robot) -> Figure:
+def _combinations_figure(alphas: Array, robot: Robot) -> Picture:
     """The combinations: ours, the truth, the paper's."""
     ours, theirs = (np.array(list(_of_each(one).values())).T for one in (alphas, _table_3(robot)))
     return estimates_figure(
