@@ -63,17 +63,17 @@ def c_header(arm: IdentifiedArm, banner: list[str], limits: ContactLimits | None
     parts = {
         "BANNER": "\n".join(f" * {line}".rstrip() for line in banner),
         "TABLES": _tables(numbers) + _limits(limits),
-        "ROTORS": _rotors(numbers),
-        "MOMENTA": _momenta(numbers),
         "DECLARED": declared,
         "FRICTION": friction,
         "SPRINGS": _springs(numbers),
+        "COUPLED": str(len(numbers.rotors)),
         "N": str(arm.robot.n_joints),
         "UP": arm.identifier.upper(),
         "X": arm.identifier,
     }
     used = set(re.findall(r"@X@_(\w+)_\(", friction + parts["SPRINGS"]))
     used |= set() if limits is None else {"detector", "root"}
+    used |= {name for name, there in (("coupled", numbers.rotors), ("reflected", numbers.reflected.any())) if there}
     kept = re.compile(r"@IF (\w+)@\n(.*?)@END@\n", re.DOTALL)  # functions in between are written where they are used
     text = kept.sub(lambda found: found[2] if found[1] in used else "", _asset("dynamics.h"))
     for name, words in parts.items():
@@ -115,6 +115,10 @@ def _tables(numbers: Numbers) -> str:
         f"static const double @X@_weightless_[3] = {_list(np.zeros(3))};\n",
     ]
     text += [_array(name, getattr(numbers, name)) for name in ("still", "slow", "delay", "lag")]
+    if numbers.rotors:
+        rows = [[r.carrier, r.joint, r.ratio, r.ratio * r.inertia, *r.axis] for r in numbers.rotors]
+        text += ["/* rotors that feel the link they sit on: link, joint, gear ratio, that times inertia, axis */\n"]
+        text.append(_array("coupled", np.array(rows)))
     if numbers.reflected.any():
         text += ["/* inertia of the rotors that feel no link, in joint space */\n", _array("rotor", numbers.reflected)]
     if numbers.load is not None:
@@ -132,51 +136,6 @@ def _limits(limits: ContactLimits | None) -> str:
     names = ("gain", "variance", "scale", "level", "slower", "usual", "coupling", "changing")
     arrays = zip(names, limit_numbers(limits), strict=True)
     return "/* limits of contacts */\n" + "".join(_array(name, values) for name, values in arrays)
-
-
-def _rotors(numbers: Numbers) -> str:
-    lines = []
-    if numbers.rotors or numbers.reflected.any():
-        lines.append("    if (rotors) {\n")
-        for rotor in numbers.rotors:
-            c, j = rotor.carrier, rotor.joint
-            lines.append(
-                f"        {{\n            static const double z[3] = {_list(rotor.axis)};\n"
-                f"            const double s = {_number(rotor.ratio * rotor.inertia)};\n"
-                "            double t[3];\n"
-                f"            @X@_cross_(w[{c}], z, t);\n"
-                "            for (k = 0; k < 3; k++)\n"
-                f"                n[{c}][k] += s * (qdd[{j}] * z[k] + qd[{j}] * t[k]);\n"
-                f"            tau[{j}] += s * ({_number(rotor.ratio)} * qdd[{j}] + @X@_dot_(z, al[{c}]));\n        }}\n"
-            )
-        if numbers.reflected.any():
-            lines.append(
-                "        for (i = 0; i < @N@; i++)\n            for (k = 0; k < @N@; k++)\n"
-                "                tau[i] += @X@_rotor_[@N@ * i + k] * qdd[k];\n"
-            )
-        lines.append("    }\n")
-    else:
-        lines.append("    (void)rotors;\n")
-    return "".join(lines)
-
-
-def _momenta(numbers: Numbers) -> str:
-    """Momentum of the rotors, with the words of the template's recursion."""
-    lines = []
-    for rotor in numbers.rotors:
-        c, j = rotor.carrier, rotor.joint
-        lines.append(
-            f"    {{\n        static const double z[3] = {_list(rotor.axis)};\n"
-            f"        const double s = {_number(rotor.ratio * rotor.inertia)};\n"
-            f"        for (k = 0; k < 3; k++)\n            h[{c}][k] += s * qd[{j}] * z[k];\n"
-            f"        p[{j}] += s * ({_number(rotor.ratio)} * qd[{j}] + @X@_dot_(z, w[{c}]));\n    }}\n"
-        )
-    if numbers.reflected.any():
-        lines.append(
-            "    for (i = 0; i < @N@; i++)\n        for (k = 0; k < @N@; k++)\n"
-            "            p[i] += @X@_rotor_[@N@ * i + k] * qd[k];\n"
-        )
-    return "".join(lines)
 
 
 def _friction(numbers: Numbers) -> tuple[str, str]:

@@ -133,7 +133,23 @@ static inline void @X@_newton_euler_(const double *inertia, const double *gravit
             n[i][k] = Ia[k] + t[k] + u[k];
         tau[i] = 0.0;
     }
-@ROTORS@    for (i = @N@ - 1; i >= 0; i--) {
+@IF coupled@
+    for (i = 0; rotors && i < @COUPLED@; i++) {
+        const double *R = @X@_coupled_ + 7 * i, *z = R + 4;
+        const int c = (int)R[0], j = (int)R[1];
+        @X@_cross_(w[c], z, t);
+        for (k = 0; k < 3; k++)
+            n[c][k] += R[3] * (qdd[j] * z[k] + qd[j] * t[k]);
+        tau[j] += R[3] * (R[2] * qdd[j] + @X@_dot_(z, al[c]));
+    }
+@END@
+@IF reflected@
+    for (i = 0; rotors && i < @N@; i++)
+        for (k = 0; k < @N@; k++)
+            tau[i] += @X@_rotor_[@N@ * i + k] * qdd[k];
+@END@
+    (void)rotors;
+    for (i = @N@ - 1; i >= 0; i--) {
         p = @X@_parent_[i];
         tau[i] += @X@_slides_[i] ? f[i][2] : n[i][2];
         if (p >= 0) {
@@ -260,7 +276,22 @@ static inline void @X@_momentum_(const double *q, const double *qd, double *p, d
         h[i][2] = I[7] * w[i][0] + I[8] * w[i][1] + I[9] * w[i][2] + u[2];
         @X@_cross_(m, g[i], n[i]);
     }
-@MOMENTA@    for (i = @N@ - 1; i >= 0; i--) {
+@IF coupled@
+    for (i = 0; i < @COUPLED@; i++) {
+        const double *R = @X@_coupled_ + 7 * i, *z = R + 4;
+        const int c = (int)R[0];
+        j = (int)R[1];
+        for (k = 0; k < 3; k++)
+            h[c][k] += R[3] * qd[j] * z[k];
+        p[j] += R[3] * (R[2] * qd[j] + @X@_dot_(z, w[c]));
+    }
+@END@
+@IF reflected@
+    for (i = 0; i < @N@; i++)
+        for (k = 0; k < @N@; k++)
+            p[i] += @X@_rotor_[@N@ * i + k] * qd[k];
+@END@
+    for (i = @N@ - 1; i >= 0; i--) {
         j = @X@_parent_[i];
         if (@X@_slides_[i]) {
             p[i] += l[i][2];
