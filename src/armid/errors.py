@@ -27,8 +27,8 @@ def _again(kind: type[ArmidError], message: tuple[Any, ...]) -> ArmidError:
     return error
 
 
-class DescriptionError(ArmidError):
-    """A robot description cannot be used.
+class SourceError(ArmidError):
+    """What was read cannot be used.
 
     Attributes:
         source: file or library name.
@@ -40,6 +40,10 @@ class DescriptionError(ArmidError):
         """Compose "source: field: problem"."""
         self.source, self.field, self.problem = source, field, problem
         super().__init__(": ".join(part for part in (source, field, problem) if part))
+
+
+class DescriptionError(SourceError):
+    """A robot description cannot be used."""
 
 
 class UnknownNameError(ArmidError):

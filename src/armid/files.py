@@ -9,7 +9,8 @@ import os
 import re
 import reprlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import resources
@@ -89,24 +90,22 @@ def write_csv(path: str | Path, columns: Mapping[str, NDArray[np.float64]]) -> N
 
 def write_bytes(path: str | Path, data: bytes) -> None:
     """The same with bytes."""
-    path = Path(path)
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o666 & ~umask)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with replacing(Path(path)) as made:
+            made.write_bytes(data)
     except OSError as error:
         raise ArmidError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A place beside `path`, on the same disk, for its new content, which takes its place once it is complete."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", ignore_cleanup_errors=True) as folder:
+        made = Path(folder) / "new"
+        yield made
+        with made.open("r+b") as file:
+            os.fsync(file.fileno())
+        made.replace(path)
 
 
 def write_result(path: str | Path, form: str, data: Mapping[str, Any]) -> None:

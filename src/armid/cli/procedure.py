@@ -226,7 +226,7 @@ def _identify(options: argparse.Namespace) -> int:
 )
 def _simulate(options: argparse.Namespace) -> int:
     from armid.fleet.simulate import simulate_fleet, virtual_fleet
-    from armid.fleet.words import counted
+    from armid.signals.problems import plural
 
     said = {"links": options.links, "gravity": options.gravity, "simplify": options.simplify}
     said["rotors"] = False if options.no_rotors else None
@@ -242,7 +242,7 @@ def _simulate(options: argparse.Namespace) -> int:
     folder = Path(options.output)
     file = simulate_fleet(fleet, folder, points=options.points, rate_hz=options.rate, workers=options.workers)
     counts = (options.robots, "arm"), (options.days, "day"), (len(fleet.faults), "fault")
-    lines = [f"{fleet.robot.name}: {', '.join(counted(*one) for one in counts)} planted", *map(str, fleet.notes)]
+    lines = [f"{fleet.robot.name}: {', '.join(plural(*one) for one in counts)} planted", *map(str, fleet.notes)]
     lines.append(f"wrote {file}; next: armid fleet identify {file} -o {folder / 'result'}")
     return finish(options, {**fleet.to_data(), "files": [str(file), str(folder / "truth.json")]}, lines)
 

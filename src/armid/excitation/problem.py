@@ -167,18 +167,12 @@ class DesignProblem:
     def _linear_constraints(self, period: float, top: int) -> tuple[Array, Array, Array]:
         count = _LIMIT_SAMPLES_PER_WAVE * top
         bases = self.variables.bases(np.arange(count) * period / count)
-        moving = list(self.variables.moving)
-        limits = self.limits
-        rows = [*bases]
-        low = [limits.lower[moving], -limits.velocity[moving], -limits.acceleration[moving]]
-        high = [limits.upper[moving], limits.velocity[moving], limits.acceleration[moving]]
-        lower = np.hstack([np.tile(bound[:, None], count) for bound in low])
-        upper = np.hstack([np.tile(bound[:, None], count) for bound in high])
-        if self.at_rest:
-            rows += [bases[1][:1], bases[2][:1]]
-            lower = np.hstack([lower, np.zeros((len(moving), 2))])
-            upper = np.hstack([upper, np.zeros((len(moving), 2))])
-        return np.vstack(rows), lower, upper
+        limits, still = self.limits, 2 if self.at_rest else 0
+        rows = np.vstack([*bases, *(base[:1] for base in bases[1:] if self.at_rest)])
+        low = np.stack([limits.lower, -limits.velocity, -limits.acceleration], axis=1)[list(self.variables.moving)]
+        high = np.stack([limits.upper, limits.velocity, limits.acceleration], axis=1)[list(self.variables.moving)]
+        lower, upper = (np.pad(np.repeat(bound, count, axis=1), ((0, 0), (0, still))) for bound in (low, high))
+        return rows, lower, upper
 
 
 _asked: Callable[[], bool] = bool  # False: nobody asks
@@ -254,11 +248,10 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
     problem = best.problem
     rows, low, high = problem.linear
     moving, per_joint, linear = len(low), problem.variables.per_joint, low.size
-    windows = _WINDOWS if problem.constraints else 0
     joint = np.repeat(np.arange(moving), len(rows) * per_joint)
     row = np.tile(np.repeat(np.arange(len(rows)), per_joint), moving)
     column = np.tile(np.arange(per_joint), moving * len(rows))
-    dense_rows, dense_columns = np.divmod(np.arange(windows * problem.variables.count), problem.variables.count)
+    dense_rows, dense_columns = np.divmod(np.arange(_WINDOWS * problem.variables.count), problem.variables.count)
     sparsity = (
         np.concatenate([joint * len(rows) + row, linear + dense_rows]),
         np.concatenate([joint * per_joint + column, dense_columns]),
@@ -267,13 +260,11 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
 
     def constraints(x: Array, out: Array) -> None:
         out[:linear] = problem.linear_values(x).ravel()
-        if windows:
-            out[linear:] = problem.nonlinear_values(x)
+        out[linear:] = problem.nonlinear_values(x)
 
     def jacobian(x: Array, out: Array) -> None:
         out[: len(constant)] = constant
-        if windows:
-            out[len(constant) :] = problem.nonlinear_jacobian(x).ravel()
+        out[len(constant) :] = problem.nonlinear_jacobian(x).ravel()
 
     def gradient(x: Array, out: Array) -> None:
         out[:] = best.evaluate(x)[1]
@@ -283,9 +274,9 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
         problem.variables.count,
         -free,
         free,
-        linear + windows,
-        np.append(low, np.full(windows, problem.backoff)),
-        np.append(high, np.full(windows, 1e20)),
+        linear + _WINDOWS,
+        np.append(low, np.full(_WINDOWS, problem.backoff)),
+        np.append(high, np.full(_WINDOWS, 1e20)),
         sparsity,
         (np.zeros(0, dtype=int), np.zeros(0, dtype=int)),
         lambda x: best.evaluate(x)[0],
@@ -305,7 +296,7 @@ def _ipopt(best: _Best, start: Array, iterations: int) -> None:
             "acceptable_iter": 8,
             "acceptable_obj_change_tol": 1e-5,
             "mu_strategy": "adaptive",
-            **({"theta_max_fact": _NEAR} if windows else {}),
+            "theta_max_fact": _NEAR,
         },
     )
     solver.solve(start.copy())
@@ -322,18 +313,17 @@ def _slsqp(best: _Best, start: Array, iterations: int) -> None:
     bound = np.concatenate([low.ravel(), -high.ravel()])
 
     def inequalities(x: Array) -> Array:
-        linear = stacked @ x - bound
-        return np.append(linear, problem.nonlinear_values(x) - problem.backoff) if problem.constraints else linear
+        return np.append(stacked @ x - bound, problem.nonlinear_values(x) - problem.backoff)
 
     def slopes(x: Array) -> Array:
-        return np.vstack([stacked, problem.nonlinear_jacobian(x)]) if problem.constraints else stacked
+        return np.vstack([stacked, problem.nonlinear_jacobian(x)])
 
     def stop(_: Array) -> None:
         if best.late:
             raise StopIteration
 
     minimize(
-        lambda x: best.evaluate(x),
+        best.evaluate,
         start,
         jac=True,
         method="SLSQP",

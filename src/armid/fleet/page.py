@@ -30,11 +30,11 @@ from armid.fleet.page_sections import (
     watch,
 )
 from armid.fleet.result import FORMAT, FleetResult, TypeParameter, WatchEntry
-from armid.fleet.words import counted
 from armid.reporting import html
 from armid.reporting.html import Cell, Row, Section, lacking, text
 from armid.reporting.numbers import DASH, listed, percent, plus_minus, pretty, short
 from armid.reporting.page import asset, frame
+from armid.signals.problems import plural
 
 STYLES = ("fleet.css",)
 SCRIPTS = ("numbers.js", "draw.js", "tables.js", "course.js", "map.js", "arm.js", "fleet.js")
@@ -54,7 +54,7 @@ def fleet_page(result: FleetResult, reports: Mapping[str, str] | None = None) ->
     sections = [section for make in makers if (section := make(numbers)) is not None]
     words = {"names": names_explained(result), "at_the_origin": REMARKS["at_the_origin"]}
     page = frame(
-        f"{result.robot.name}: fleet of {counted(len(result.arms), 'arm')}",
+        f"{result.robot.name}: fleet of {plural(len(result.arms), 'arm')}",
         ", ".join(filter(None, (result.robot.title, " to ".join(numbers.period)))),
         sections,
         {"fleet": {**page_data(numbers, reports), **words}},
@@ -120,7 +120,7 @@ def arms(numbers: FleetNumbers) -> Section:
     )
     said = {"good": "good", "look": "to look at", "no data": "without any usable recording"}
     counts = listed([f"{states.count(state)} {words}" for state, words in said.items() if state in states])
-    sentence = f"{counted(len(states), 'arm')}: {counts}."
+    sentence = f"{plural(len(states), 'arm')}: {counts}."
     nothing = '<p id="nothing" role="status" hidden>No arm matches.</p>'
     body = f"{controls}{table('arms', rows, 'all arms')}{nothing}{remark('arms')}"
     return Section("arms", "All arms", sentence, body)
@@ -151,7 +151,7 @@ def _arm_row(numbers: FleetNumbers, index: int, found: Mapping[str, list[WatchEn
 def problems(numbers: FleetNumbers) -> Section:
     """Recordings that were not used, and why."""
     found, odd = numbers.result.problems, numbers.result.counts.misfit_days
-    left = f"{counted(odd, 'day')} left out because {'it fits' if odd == 1 else 'they fit'} nothing"
+    left = f"{plural(odd, 'day')} left out because {'it fits' if odd == 1 else 'they fit'} nothing"
     if not found:
         said = f"{left}; see the watch list." if odd else "Every recording could be used."
         return lacking("problems", "Recordings not used", said)
@@ -163,7 +163,7 @@ def problems(numbers: FleetNumbers) -> Section:
     arms = {one.robot for one in found}
     days = {(one.robot, one.date) for one in found}
     sentence = (
-        f"{counted(len(found), 'recording')} of {counted(len(arms), 'arm')} on {counted(len(days), 'arm-day')} "
+        f"{plural(len(found), 'recording')} of {plural(len(arms), 'arm')} on {plural(len(days), 'arm-day')} "
         "could not be used; all other recordings are unaffected."
     )
     sentence += f" {left}." if odd else ""
@@ -241,7 +241,7 @@ def provenance(numbers: FleetNumbers) -> Section:
         ("joints", ", ".join(result.robot.joints)),
         ("days", f"{len(dates)}, {' to '.join(numbers.period)}{apart}" if dates else "none"),
         ("arm-days", f"{counts.arm_days}; {counts.used} used, {counts.kept} known from an earlier run"),
-        ("left out", f"{counted(counts.misfit_days, 'day')} that fit nothing" if counts.misfit_days else ""),
+        ("left out", f"{plural(counts.misfit_days, 'day')} that fit nothing" if counts.misfit_days else ""),
         ("samples", f"{counts.samples}"),
         ("changes are reported", told_from(result)),
         ("false alarms", result.promise.sentence),
@@ -249,7 +249,7 @@ def provenance(numbers: FleetNumbers) -> Section:
         ("made by", f"armid {__version__}, {FORMAT}"),
     )
     took = _duration(counts.work_s)
-    made = f"Made from {counted(counts.arm_days, 'arm-day')}, {new} of them new, in {took}"
+    made = f"Made from {plural(counts.arm_days, 'arm-day')}, {new} of them new, in {took}"
     sentence = f"{made}; all numbers are in fleet.json."
     return Section("provenance", "Provenance", sentence, html.facts(facts))
 

@@ -12,11 +12,11 @@ from armid.files import parse_yaml
 from armid.fleet.page_data import FleetNumbers, groups
 from armid.fleet.result import FleetResult, WatchedQuantity, WatchEntry
 from armid.fleet.usual import PAYLOAD
-from armid.fleet.words import counted
 from armid.reporting import html
 from armid.reporting.html import Cell, Column, Row, Section, lacking
 from armid.reporting.numbers import DASH, exact, listed, percent, plus_minus, pretty, short
 from armid.reporting.page import asset
+from armid.signals.problems import plural
 
 PACKAGE = "armid.fleet"
 LINES = 120  # arms up to which each is drawn; the rest of larger fleets is drawn as bands
@@ -81,15 +81,15 @@ def verdict(numbers: FleetNumbers) -> Section:
     """How many arms want a look, and the few numbers that matter."""
     result = numbers.result
     found, counts = looked(result), result.counts
-    words = f"{counted(len(found), 'arm')} {'wants' if len(found) == 1 else 'want'} a look"
+    words = f"{plural(len(found), 'arm')} {'wants' if len(found) == 1 else 'want'} a look"
     judged = result.promise.holds
     words = words if found else "no arm needs a look" if judged else "changes are not judged yet"
     stamp = f'<p class="stamp {"good" if judged and not found else "poor"}">{words}</p>'
     lost, odd = len(result.problems), result.counts.misfit_days
-    rest = f"{counted(odd, 'day')} left out" if odd else "all could be read"
+    rest = f"{plural(odd, 'day')} left out" if odd else "all could be read"
     tiles = [
-        (str(len(result.arms)), "arms", f"{counted(len(result.dates), 'day')} with recordings"),
-        (str(len(found)), "want a look", counted(len(result.watch), "reason")),
+        (str(len(result.arms)), "arms", f"{plural(len(result.dates), 'day')} with recordings"),
+        (str(len(found)), "want a look", plural(len(result.watch), "reason")),
         (f"{counts.used}", "arm-days used", f"of {counts.arm_days}, {counts.kept} known from before"),
         (str(lost), "recordings not used", "see below" if lost else rest),
         (_hours(counts.seconds), "recorded", f"{short(float(counts.samples))} samples"),
@@ -108,7 +108,7 @@ def _hours(seconds: float) -> str:
 
 
 def _verdict(result: FleetResult, found: Mapping[str, Sequence[WatchEntry]]) -> str:
-    arms = counted(len(result.arms), "arm")
+    arms = plural(len(result.arms), "arm")
     if not found and not result.promise.holds:
         return f"No recording of {arms} is wrong; whether an arm has changed cannot be told yet."
     if not found:
@@ -134,7 +134,7 @@ def watch(numbers: FleetNumbers) -> Section:
         (kinds.count("unusual"), "{} unlike the other arms"),
     ]
     said = listed([words.format(count) for count, words in parts if count])
-    sentence = f"{counted(len(kinds), 'reason')} to look, the most pressing first: {said}."
+    sentence = f"{plural(len(kinds), 'reason')} to look, the most pressing first: {said}."
     said = (
         "Click on an arm to see its history. How sure: the change divided by its error (σ, one standard deviation); "
         f"a change is reported {told_from(result)}. {REMARKS['at_the_origin'] if PAYLOAD in kinds else ''}"
@@ -251,7 +251,7 @@ def _course(numbers: FleetNumbers, changed: set[str | None]) -> str:
     if arms:
         count = len(changed & watched)
         quantities = "one quantity" if count == 1 else f"{count} quantities"
-        start = f"{counted(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'} changed in {quantities}"
+        start = f"{plural(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'} changed in {quantities}"
     quiet = np.array([arm.name not in arms for arm in result.arms])
     share = np.array([one.relative for one in result.watched])
     values = np.abs(numbers.deviation[quiet][:, :, share])
@@ -284,7 +284,7 @@ def unusual(numbers: FleetNumbers) -> Section | None:
         sentence = f"No arm is unlike the others in its parameters; {result.arms[worst].name} is farthest out ({far})."
     else:
         names = named([f"{arm.name} ({listed(arm.unusual[:2])})" for arm in odd])
-        sentence = f"{counted(len(odd), 'arm')} {'is' if len(odd) == 1 else 'are'} unlike the others: {names}."
+        sentence = f"{plural(len(odd), 'arm')} {'is' if len(odd) == 1 else 'are'} unlike the others: {names}."
     body = (
         '<div class="legend"><span class="key dots arm"><i></i>an arm</span>'
         '<span class="key dots residual"><i></i>on the watch list</span></div>'

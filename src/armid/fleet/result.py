@@ -18,8 +18,9 @@ from armid.arrays import Array
 from armid.files import FieldError, plain, read_result, shown, write_text
 from armid.fleet.day import ALL, UnusedRecording
 from armid.fleet.promise import Promise
-from armid.fleet.words import counted, when
+from armid.fleet.words import when
 from armid.notes import Note
+from armid.signals.problems import plural
 
 FORMAT = "armid fleet 2"
 
@@ -266,19 +267,19 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
         """For people, with at most so many lines about recordings that were not used."""
         counts = self.counts
         lines = [
-            f"{self.robot.name}: {counted(counts.arms, 'arm')}, {counts.used} of {counts.arm_days} arm-days used "
+            f"{self.robot.name}: {plural(counts.arms, 'arm')}, {counts.used} of {counts.arm_days} arm-days used "
             f"({counts.kept} known from before)"
         ]
         if counts.misfit_days:
             lines[0] += f"; {counts.misfit_days} left out because they fit nothing"
         if self.watch:
-            lines.append(f"look at {counted(len({one.robot for one in self.watch}), 'arm')}:")
+            lines.append(f"look at {plural(len({one.robot for one in self.watch}), 'arm')}:")
             lines += [f"  {one.robot}: {one.sentence}" for one in self.watch]
         else:
             lines.append("no arm needs a look" if self.promise.holds else "nothing to look at that needs no statistics")
         lines.append(self.promise.sentence)
         if self.problems:
-            lines.append(f"{counted(len(self.problems), 'recording')} could not be used:")
+            lines.append(f"{plural(len(self.problems), 'recording')} could not be used:")
             unused = self.unused()
             lines += [f"  {' '.join(filter(None, (u.robot, u.days)))}, {u.what}: {u.reason}" for u in unused[:most]]
             if most is not None and len(unused) > most:

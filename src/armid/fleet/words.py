@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from armid.signals.problems import plural
+
 SHOWN = 4  # parameters that the sentence about an unusual arm names
 #: Parameters of links and rotors, by what their names begin with; longer beginnings first.
 PARAMETERS = {
@@ -14,11 +16,6 @@ PARAMETERS = {
     **dict.fromkeys(("mx", "my", "mz"), "first moment of link"),
     "m": "mass of link",
 }
-
-
-def counted(count: int, what: str) -> str:
-    """A number and what it counts."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def when(since: str, until: str | None) -> str:
@@ -67,7 +64,7 @@ def _misfit(joint: int, size: float | None = None, days: int = 1, **_: Any) -> s
 
 
 def _clock(days_off: int, **_: Any) -> str:
-    return f"the recorder's clock is {counted(abs(days_off), 'day')} {'behind' if days_off < 0 else 'ahead'}"
+    return f"the recorder's clock is {plural(abs(days_off), 'day')} {'behind' if days_off < 0 else 'ahead'}"
 
 
 def in_words(name: str) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from armid.errors import MissingExtraError, nearest
+from armid.files import replacing
 from armid.logs import csv_file, mat_file, parquet_file, ros  # noqa: F401  these enter their readers
 from armid.logs.convert import plain_stream, recipe_stream, without_effort
 from armid.logs.csv_file import write_csv
@@ -172,17 +169,11 @@ def write_log(log: Log | LogStream, path: str | Path) -> None:
         MissingExtraError: Parquet needs the extra ``parquet``, MCAP the extra ``ros``.
     """
     path = check_target(path)
-    suffix = path.suffix.lower()
     stream = log if isinstance(log, LogStream) else _as_stream(log)
     channels = ordered(stream.channels)
     try:
-        with _temporary_folder(path) as folder:
-            made = folder / "log"
-            if suffix == ".mcap":
-                made = write_mcap(stream, channels, made)
-            else:
-                _WRITERS[suffix](stream, channels, made)
-            _put_in_place(made, path)
+        with replacing(path) as made:
+            _WRITERS[path.suffix.lower()](stream, channels, made)
     except OSError as error:
         raise LogError(str(path), "", f"cannot be written ({error.strerror or error})") from None
 
@@ -207,22 +198,3 @@ def _as_stream(log: Log) -> LogStream:
             yield log.rows(slice(start, start + size))
 
     return LogStream(log.info, tuple(log.channels), blocks)
-
-
-@contextmanager
-def _temporary_folder(path: Path) -> Iterator[Path]:
-    """A folder beside `path`, on the same disk, so that the finished file only has to be renamed."""
-    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _put_in_place(made: Path, path: Path) -> None:
-    with made.open("r+b") as file:
-        os.fsync(file.fileno())
-    umask = os.umask(0)
-    os.umask(umask)
-    made.chmod(0o666 & ~umask)
-    made.replace(path)

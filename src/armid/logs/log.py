@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.display import short
-from armid.errors import ArmidError, nearest
+from armid.errors import SourceError, nearest
 
 CHANNELS = ("position", "velocity", "acceleration", "effort", "current", "temperature", "command")
 EFFORTS = ("joint torque", "motor torque", "current", "none")
@@ -27,19 +27,8 @@ GAIN_UNCERTAINTY = {"joint torque": 0.01, "motor torque": 0.1, "current": 0.1, "
 RATE_TOLERANCE = 0.03  # by which a stated rate may differ from the timestamps
 
 
-class LogError(ArmidError):
-    """A log cannot be used.
-
-    Attributes:
-        source: file the log came from.
-        field: column, key or place in it; empty for the whole log.
-        problem: what is wrong and what to do.
-    """
-
-    def __init__(self, source: str, field: str, problem: str) -> None:
-        """Compose "source: field: problem"."""
-        self.source, self.field, self.problem = source, field, problem
-        super().__init__(": ".join(part for part in (source, field, problem) if part))
+class LogError(SourceError):
+    """A log cannot be used; the field is a column, a key or a place in it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -274,8 +274,8 @@ def _stamp(message: Any) -> int:
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
-def write_mcap(stream: LogStream, channels: Sequence[str], folder: Path) -> Path:
-    """Write a log as MCAP into a new folder and return the file in it.
+def write_mcap(stream: LogStream, channels: Sequence[str], path: Path) -> None:
+    """Write a log as MCAP, by way of a bag, which is a folder beside it.
 
     ``/joint_states`` holds position, velocity and effort with stamps in whole nanoseconds. A stamp cannot hold every
     time, and a joint state not every channel, so ``/armid/samples`` repeats all columns as float64 and
@@ -287,11 +287,12 @@ def write_mcap(stream: LogStream, channels: Sequence[str], folder: Path) -> Path
     except ImportError:
         raise MissingExtraError("writing MCAP", "ros") from None
     store = get_typestore(Stores.ROS2_HUMBLE)
-    writer = Writer(folder, version=8, storage_plugin=StoragePlugin.MCAP)
+    bag = path.with_name("log")
+    writer = Writer(bag, version=8, storage_plugin=StoragePlugin.MCAP)
     writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
     with writer:
         _Bag(writer, store).write(stream, channels)
-    return folder / f"{folder.name}.mcap"
+    (bag / "log.mcap").replace(path)
 
 
 class _Bag:

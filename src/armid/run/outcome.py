@@ -13,6 +13,7 @@ from armid.reporting.evidence import Inspection, load_mapping
 from armid.reporting.sections.results import TrackedEntries
 from armid.run.goal import GoalStanding
 from armid.run.stages import Done
+from armid.signals.problems import plural
 from armid.validation import Validation
 
 NOT_EXPORTED = "NOT-EXPORTED.txt"
@@ -57,8 +58,7 @@ def notes_of(folder: Path) -> str:
     lines = []
     if codes:
         named = ", ".join(dict.fromkeys(codes))
-        count = "1 warning" if len(codes) == 1 else f"{len(codes)} warnings"
-        lines.append(f"log doctor: {count} ({named}); the report says more")
+        lines.append(f"log doctor: {plural(len(codes), 'warning')} ({named}); the report says more")
     path = folder / "exports" / NOT_EXPORTED
     if path.is_file():
         lines.append(path.read_text(encoding="utf-8").strip())
