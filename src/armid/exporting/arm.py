@@ -19,7 +19,7 @@ from armid.estimation.fit import Fit
 from armid.files import plain
 from armid.robot.inertia import impossibility
 from armid.robot.parts import Friction
-from armid.robot.robot import Limits, Robot, inertial_names
+from armid.robot.robot import Robot, inertial_names
 from armid.torque.friction.linear import nearest_linear
 
 SPEED, ACCELERATION = 2.0, 5.0  # [rad/s], [rad/s^2] of random states where a joint states no limit
@@ -268,17 +268,12 @@ def arm_of(fit: Fit, *, complete: bool) -> IdentifiedArm:
     return IdentifiedArm(fit, values, True)
 
 
-def limits_of(robot: Robot) -> Limits:
-    """Limits of every joint, NaN where none is stated."""
-    return robot.limits if len(robot.limits.lower) else Limits.unknown(robot.n_joints)
-
-
 def random_states(robot: Robot, count: int, seed: int) -> Motion:
     """Random states over the whole of a robot's limits, no joint at rest."""
     rng = np.random.default_rng(seed)
     slides = np.array([joint.prismatic for joint in robot.joints])
     reach, scale = np.where(slides, 0.5, np.pi), np.where(slides, 0.25, 1.0)
-    known = limits_of(robot)
+    known = robot.limits
     low, high, fastest, hardest = (
         np.where(np.isnan(stated), default, stated)
         for stated, default in (

@@ -16,7 +16,7 @@ from armid.dynamics.model import Motion
 from armid.dynamics.parameters import Local
 from armid.escaping import xml_attribute
 from armid.exporting import arm as causes
-from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
 from armid.exporting.own_mjcf import LEAST, compiled, completed, inertial, other_changes
 from armid.exporting.urdf import comment, unique_names
@@ -192,7 +192,7 @@ def _body(arm: IdentifiedArm, friction: LinearFriction, names: list[str], index:
 
 
 def _joint(arm: IdentifiedArm, friction: LinearFriction, index: int) -> str:
-    joint, limits = arm.robot.joints[index], limits_of(arm.robot)
+    joint, limits = arm.robot.joints[index], arm.robot.limits
     back = inverse(joint.link_frame)
     parts = [f"name={xml_attribute(joint.name)}", f'type="{"slide" if joint.prismatic else "hinge"}"']
     if np.any(back[:3, 3]):
@@ -209,7 +209,7 @@ def _joint(arm: IdentifiedArm, friction: LinearFriction, index: int) -> str:
 
 
 def _motor(arm: IdentifiedArm, index: int) -> str:
-    name, limit = xml_attribute(arm.robot.joints[index].name), float(limits_of(arm.robot).torque[index])
+    name, limit = xml_attribute(arm.robot.joints[index].name), float(arm.robot.limits.torque[index])
     reach = "" if math.isnan(limit) else f' ctrlrange="{text_of(-limit)} {text_of(limit)}"'
     return f"    <motor name={name} joint={name}{reach}/>"
 

@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import Array
 from armid.dynamics.model import Model, Motion
 from armid.escaping import xml_attribute
-from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of, text_of
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, text_of
 from armid.exporting.exporter import TOLERANCE, Content, Exporter, Job, Proof, ProofError, checked, exporters
 from armid.exporting.own_file import Document, Node, changed, read_quietly, unchanged_links, without_round_off
 from armid.notes import Note, note
@@ -193,7 +193,7 @@ def new_urdf(arm: IdentifiedArm, friction: LinearFriction, banner: Sequence[str]
 def _joint(
     arm: IdentifiedArm, index: int, place: Array, parent: str, child: str, friction: LinearFriction
 ) -> list[str]:
-    joint, limits = arm.robot.joints[index], limits_of(arm.robot)
+    joint, limits = arm.robot.joints[index], arm.robot.limits
     stated = (limits.lower, limits.upper, limits.velocity, limits.torque)
     lower, upper, velocity, effort = (float(values[index]) for values in stated)
     free = math.isnan(lower) or math.isnan(upper)

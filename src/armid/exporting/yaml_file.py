@@ -17,7 +17,7 @@ from armid.dynamics.parameters import linear_friction
 from armid.errors import ArmidWarning
 from armid.escaping import file_name
 from armid.exporting import arm as causes
-from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction, limits_of
+from armid.exporting.arm import ExportError, IdentifiedArm, LinearFriction
 from armid.exporting.exporter import CAUSES, TOLERANCE, Content, Exporter, Job, Proof, checked, exporters
 from armid.exporting.programs import curves_of
 from armid.exporting.urdf import Urdf, to_rpy, urdf_name
@@ -191,7 +191,7 @@ def _kinematics(robot: Robot, urdf: str | None) -> dict[str, Any]:
 
 
 def _limits(robot: Robot) -> dict[str, Any]:
-    limits, result = limits_of(robot), dict[str, Any]()
+    limits, result = robot.limits, dict[str, Any]()
     if not np.isnan(limits.lower + limits.upper).any():
         result["position"] = np.column_stack([limits.lower, limits.upper]).tolist()
     for name in ("velocity", "acceleration", "torque"):

@@ -144,7 +144,7 @@ def _numbers(field: str, values: PerJoint[Any], joints: int, least: float = -np.
 
 
 def _limits(entries: LimitEntries, robot: Robot) -> Limits:
-    n, known = robot.n_joints, robot.limits if len(robot.limits.lower) else Limits.unknown(robot.n_joints)
+    n, known = robot.n_joints, robot.limits
     values: dict[str, Array] = {"lower": known.lower, "upper": known.upper}
     if entries.position is not None:
         if len(entries.position) != n:

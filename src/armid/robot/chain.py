@@ -131,7 +131,7 @@ def with_dependent(robot: Robot, follows: Mapping[str, Follows]) -> Robot:
             replace(length, joint=free.index(length.joint), name=f"{length.name[0]}{free.index(length.joint) + 1}")
             for length in lengths
         ),
-        limits=_limits(robot.limits, free, tied, dependent) if len(robot.limits.lower) else Limits.unknown(len(free)),
+        limits=_limits(robot.limits, free, tied, dependent),
         capsules=tuple(replace(capsule, link=number[capsule.link]) for capsule in robot.capsules),
         unread_shapes=tuple(replace(shape, link=number[shape.link]) for shape in robot.unread_shapes),
         linear_springs=tuple(_spring(spring, rows, names) for spring in robot.linear_springs),

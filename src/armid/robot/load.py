@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from armid.arrays import Array
 from armid.errors import DescriptionError, UnknownNameError
-from armid.escaping import comments
+from armid.escaping import comments, file_name
 from armid.files import parse_xml, plain, read_text
 from armid.registry import friction_laws
 from armid.robot.build import reflected_drives, robot_from_yaml
 from armid.robot.chain import Chain
 from armid.robot.mjcf import read_mjcf
 from armid.robot.parts import Friction
-from armid.robot.robot import Robot
+from armid.robot.robot import Limits, Robot
 from armid.robot.urdf import read_urdf
 
 _SUFFIXES = (".yaml", ".yml", ".urdf", ".xml", ".mjcf")
@@ -157,24 +156,18 @@ def _chosen(arm: Mapping[str, Any]) -> bool:
 def _text(name: str, kinematics: str, robot: Robot | None, joints: int) -> str:
     gravity = [0.0, 0.0, -9.81] if robot is None else robot.gravity.tolist() if robot.gravity.any() else "none"
     text = (resources.files("armid.robot") / "assets" / "template.yaml").read_text("utf-8")
-    entries = {"name": _identifier(name), "joints": joints, "kinematics": kinematics, "gravity": gravity}
+    entries = {"name": file_name(name), "joints": joints, "kinematics": kinematics, "gravity": gravity}
     laws = ", ".join(law for law in friction_laws if law != "coulomb-viscous")
     return Template(text).substitute(entries, limits=_limits(robot, joints), laws=laws)
 
 
-def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name) or "arm"
-
-
 def _limits(robot: Robot | None, joints: int) -> str:
     """Limits that the file states stand as comments (they are used as they are); missing ones are to be filled in."""
-    limits = None if robot is None else robot.limits
+    limits = Limits.unknown(joints) if robot is None else robot.limits
     lines = []
     for field, unit in (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"), ("torque", "N m")):
-        values: Array | None = None
-        if limits is not None:
-            values = np.column_stack([limits.lower, limits.upper]) if field == "position" else getattr(limits, field)
-        if values is None or np.isnan(values).any():
+        values = np.column_stack([limits.lower, limits.upper]) if field == "position" else getattr(limits, field)
+        if np.isnan(values).any():
             example = [[-3.0, 3.0]] * joints if field == "position" else [1.0] * joints
             lines.append(f"  # {field}: {example}   # {unit}; fill in\n")
         else:

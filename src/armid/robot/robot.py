@@ -48,7 +48,7 @@ class Robot:
         gravity: in the base frame [m/s^2].
         tool: tool frame in the last link's frame, (4, 4).
         lengths: named geometric constants.
-        limits: of position, velocity, acceleration, torque, workspace.
+        limits: of position, velocity, acceleration, torque, workspace; unknown ones are NaN.
         drives: one per joint.
         passive: per joint, whether no motor drives it, so that its effort says nothing; empty if all are driven.
         rotors: whether rotor inertias are part of the model.
@@ -105,6 +105,8 @@ class Robot:
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together: files of results hold robots too, and can be damaged."""
+        if not len(self.limits.lower):
+            object.__setattr__(self, "limits", Limits.unknown(self.n_joints))
         _check_parts(self)
 
     def __repr__(self) -> str:
@@ -341,8 +343,7 @@ def _check_parts(robot: Robot) -> None:
         for joint in (*robot.links, *(robot.nominal_joints or ()))
         for frame in (joint.placement, joint.link_frame)
     ]
-    known = len(robot.limits.lower) > 0
-    arrays += [(f"limits.{name}", getattr(robot.limits, name), (n * known,)) for name in _PER_JOINT]
+    arrays += [(f"limits.{name}", getattr(robot.limits, name), (n,)) for name in _PER_JOINT]
     for name, array, shape in arrays:
         if array is not None and array.shape != shape:
             raise FieldError(name, f"has an array of shape {array.shape}; it must be {shape}")
