@@ -5,7 +5,7 @@ import pytest
 
 import armid
 from armid.robot.robot import Capsule
-from armid.robot.shapes import around_box, around_mesh, read_mesh
+from armid.robot.shapes import around_box, around_mesh, link_surfaces, own_meshes, read_mesh
 from tests.excitation.test_collision import enclosed
 from tests.excitation.test_safe_plans import bent_tube, write_stl
 
@@ -44,6 +44,89 @@ def test_mesh_files(tmp_path):
     (tmp_path / "bad.obj").write_text("v 1 2 3\nf 1 2 9\n")
     for name in ("bad.stl", "bad.obj", "gone.stl", "", "/dev/zero"):
         assert read_mesh(name, tmp_path) is None, name
+
+
+LINK = """<robot name="r"><link name="base"/><link name="arm">{}</link><joint name="j" type="revolute">
+<parent link="base"/><child link="arm"/><axis xyz="0 1 0"/><limit lower="-1" upper="1"/></joint></robot>"""
+PART = '<{0}><origin xyz="0 0 1"/><geometry><mesh filename="{1}" scale="0.001 0.001 -0.001"/></geometry></{0}>'
+
+
+def test_pictures_show_only_files_of_the_description(tmp_path):
+    """Its folder and its packages, and no way out of them by dots, links or absolute names; other kinds are none."""
+    home, away = tmp_path / "pack" / "urdf", tmp_path / "away"
+    for folder in (home, away, tmp_path / "pack" / "meshes"):
+        folder.mkdir(parents=True)
+        write_stl(folder / "a.stl", bent_tube((0.1, 0.0, 0.2), 0.02))
+    write_stl(away / "secret.stl", bent_tube((0.1, 0.0, 0.2), 0.02))
+    (home / "link.stl").symlink_to(away / "secret.stl")
+    (home / "text.txt").write_text("x")
+    inside = ["a.stl", "elsewhere/a.STL", f"file://{home}/a.stl", "package://pack/meshes/a.stl", "package://urdf/a.stl"]
+    assert [own_meshes([name], home) != [] for name in inside] == [True] * 5
+    outside = [
+        f"{away}/secret.stl",
+        "../../away/secret.stl",
+        "package://pack/../away/secret.stl",
+        "link.stl",
+        "text.txt",
+    ]
+    for name in [*outside, "", "..", "\0", "/dev/zero"]:
+        assert own_meshes([name], home) == [], name
+        assert own_meshes(["a.stl", name], home) == [], name
+    assert own_meshes(["../meshes/b.stl"], home) == []
+    (tmp_path / "pack" / "meshes" / "a.stl").rename(tmp_path / "pack" / "meshes" / "b.stl")
+    (tmp_path / "pack" / "package.xml").write_text("<package/>")
+    assert own_meshes(["../meshes/b.stl"], home) == [tmp_path / "pack" / "meshes" / "b.stl"]
+
+
+def test_surfaces_of_links(tmp_path):
+    """In the link's frame, scaled, never inside out; visual before collision; nothing of a damaged file."""
+    triangles = bent_tube((0.1, 0.0, 0.2), 0.02)
+    write_stl(tmp_path / "a.stl", 1000.0 * triangles)
+    (tmp_path / "eye.dae").write_text("<COLLADA/>")
+    path = tmp_path / "arm.urdf"
+    path.write_text(LINK.format(PART.format("visual", "eye.dae") + PART.format("collision", "a.stl")))
+    robot = armid.load_robot(path)
+    (surface,) = link_surfaces(robot)[1]
+    (tmp_path / "b.stl").write_bytes(surface)
+    seen = read_mesh("b.stl", tmp_path)
+    assert np.allclose(seen[:, ::-1], triangles * [1.0, 1.0, -1.0] + [0.0, 0.0, 1.0], atol=1e-6)
+    assert volume(seen) == pytest.approx(volume(triangles), rel=1e-5)
+    write_stl(tmp_path / "eye.stl", triangles)
+    path.write_text(LINK.format(PART.format("visual", "eye.stl") + PART.format("collision", "a.stl")))
+    assert [mesh.file for mesh in armid.load_robot(path).meshes] == [str(tmp_path / "eye.stl")]
+    (tmp_path / "eye.stl").write_text("solid nothing")
+    assert link_surfaces(armid.load_robot(path)) == {}
+
+
+def volume(triangles):
+    """Of a closed surface; negative if it is inside out."""
+    a, b, c = triangles.swapaxes(0, 1)
+    return float(np.einsum("ki,ki->", a, np.cross(b, c))) / 6.0
+
+
+def test_surfaces_of_an_mjcf(tmp_path):
+    """MuJoCo's own corners and ours are at the same places; files lie in the folder that it names, or beside it."""
+    mujoco = pytest.importorskip("mujoco")
+    (tmp_path / "assets").mkdir()
+    write_stl(tmp_path / "assets" / "a.stl", 1000.0 * bent_tube((0.3, 0.0, 0.4), 0.04))
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        '<mujoco><compiler meshdir="assets"/><asset><mesh name="a" file="a.stl" scale="0.001 0.002 0.001"/></asset>'
+        '<worldbody><body><joint axis="0 1 0"/><geom type="mesh" mesh="a" pos="0.1 0 0" euler="0 30 40"/>'
+        '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body></worldbody></mujoco>'
+    )
+    (surface,) = link_surfaces(armid.load_robot(path))[1]
+    (tmp_path / "b.stl").write_bytes(surface)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    turn = np.zeros(9)
+    mujoco.mju_quat2Mat(turn, model.geom_quat[0])
+    corners = model.mesh_vert @ turn.reshape(3, 3).T + model.geom_pos[0]
+    ours = read_mesh("b.stl", tmp_path).reshape(-1, 3)
+    assert np.linalg.norm(ours[:, None] - corners, axis=2).min(axis=1).max() < 1e-6
+    (tmp_path / "assets" / "a.stl").rename(tmp_path / "a.stl")
+    assert armid.load_robot(path).meshes[0].file == str(tmp_path / "a.stl")
+    (tmp_path / "a.stl").unlink()
+    assert armid.load_robot(path).meshes == ()
 
 
 def test_shapes_of_an_mjcf(tmp_path):

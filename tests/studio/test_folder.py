@@ -13,6 +13,7 @@ from armid.run.procedure import run_stages
 from armid.studio.folder import Studio, read_settings
 from armid.studio.recipes import load_draft, propose, say_effort
 from armid.studio.work import Work
+from tests.excitation.test_safe_plans import bent_tube, write_stl
 from tests.untrusted.names import names
 
 
@@ -74,6 +75,20 @@ def test_pages_of_the_folder_are_kept_apart(tmp_path):
     assert page.headers["content-security-policy"].startswith("sandbox")
     assert other.headers["content-disposition"].startswith("attachment")
     assert _file(tmp_path, "../etc/passwd").status_code == 404
+
+
+def test_a_dropped_mesh_is_seen(studio):
+    """An arm whose mesh comes later is drawn with it, and no longer lacks it for collision checks."""
+    link = (
+        '<link name="{}"><collision><geometry><mesh filename="package://gone/Tube.STL"/></geometry></collision></link>'
+    )
+    joint = '<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>'
+    place = studio.place_for("arm.urdf")
+    place.write_text(f"<robot name='r'>{link.format('a')}{link.format('b')}{joint}</robot>")
+    studio.change(robot=str(place))
+    assert (studio.surfaces(), len(studio.robot().unread_shapes)) == ({}, 2)
+    write_stl(studio.place_for("Tube.STL"), bent_tube((0.1, 0.0, 0.2), 0.02))
+    assert (sorted(studio.surfaces()), studio.robot().unread_shapes) == ([0, 1], ())
 
 
 def test_a_preview_redraws_no_screen(studio):

@@ -31,9 +31,9 @@ WORDS: dict[str, Any] = {
         "the arm carries less than in its own fit ({mass:.3g} ± {half:.2g} kg): was a tool taken off?"
     ),
     "none": "no payload is seen: the mass is {mass:.3g} ± {half:.2g} kg",
-    "mass": lambda half, asked: f"the mass is known to ±{100 * half:.2g} %, and {100 * asked:g} % are asked",
+    "mass": lambda half, asked: f"the mass is known to ±{100 * half:.2g} %; {100 * asked:g} % is required",
     "com": lambda name, half_m, asked_m: (
-        f"{name} is known to ±{1e3 * half_m:.2g} mm, and {1e3 * asked_m:g} mm are asked"
+        f"{name} is known to ±{1e3 * half_m:.2g} mm; {1e3 * asked_m:g} mm is required"
     ),
     "reference": "{name} is {sigmas:.1f} σ from its reference {reference:.4g} {unit}",
     # notes

@@ -94,4 +94,5 @@ def joined_time(dataset: Indices, time: Array) -> Array:
 
 
 def _signed(text: str) -> str:
-    return text.replace("-", "\N{MINUS SIGN}")
+    """With a true minus sign, and none before a value that rounds to zero."""
+    return re.sub(r"^(\(?)-(?=0(\.0*)?( |$))", r"\1", text).replace("-", "\N{MINUS SIGN}")

@@ -133,6 +133,7 @@ def with_dependent(robot: Robot, follows: Mapping[str, Follows]) -> Robot:
         ),
         limits=_limits(robot.limits, free, tied, dependent),
         capsules=tuple(replace(capsule, link=number[capsule.link]) for capsule in robot.capsules),
+        meshes=tuple(replace(mesh, link=number[mesh.link]) for mesh in robot.meshes),
         unread_shapes=tuple(replace(shape, link=number[shape.link]) for shape in robot.unread_shapes),
         linear_springs=tuple(_spring(spring, rows, names) for spring in robot.linear_springs),
         nominal_inertia=None if inertia is None else inertia[order],

@@ -24,8 +24,8 @@ from armid.files import FieldError, is_file, parse_xml, read_text
 from armid.robot.chain import WHOLE, Chain, Follows, with_dependent
 from armid.robot.geometry import about_z, along, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
-from armid.robot.robot import Capsule, Joint, Length, Limits, LinearSpring, Robot, UnreadShape
-from armid.robot.shapes import around_box, around_mesh
+from armid.robot.robot import Capsule, Joint, Length, Limits, LinearSpring, Mesh, Robot, UnreadShape
+from armid.robot.shapes import around_box, around_mesh, own_meshes
 
 _COUNTS = {"count", "cellcount", "nrow", "ncol", "nuserdata", "nkey", "nsample", "dim", "params"}
 _LARGEST, _DEEPEST = 1e7, 20  # numbers that a file may unfold to, files that include each other
@@ -61,6 +61,7 @@ def compile_mjcf(path: Path, home: Path | None = None) -> tuple[Any, bool]:
         spec = mujoco.MjSpec.from_file(str(path)) if is_xml else mujoco.MjSpec.from_string(path.read_text("utf-8"))
         spec.modelfiledir = str(home or path.parent)
         _drop_textures(spec)
+        _take_meshes_beside(spec)
         try:
             return spec.compile(), True
         except ValueError:
@@ -114,6 +115,14 @@ def _drop_textures(spec: Any) -> None:
         spec.delete(texture)
 
 
+def _take_meshes_beside(spec: Any) -> None:
+    """Take meshes from beside the description where they are not in the folders that it names."""
+    home = Path(spec.modelfiledir)
+    for mesh in spec.meshes:
+        if not is_file(home / spec.meshdir / mesh.file) and (near := own_meshes([mesh.file], home)):
+            mesh.file = str(near[0])
+
+
 def _drop_meshes(spec: Any) -> bool:
     """Remove meshes, which dynamics does not need where bodies state their inertia; whether there were any."""
     import mujoco
@@ -153,6 +162,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
     rows: list[list[float]] = []
     inertia: list[Array] = []
     capsules: list[Capsule] = []
+    surfaces: list[Mesh] = []
     for body in range(1, model.nbody):
         link, frame = places[int(model.body_parentid[body])]
         frame = frame @ placement(_rotation(model.body_quat[body]), model.body_pos[body])
@@ -176,6 +186,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
             link, frame = len(joints), np.eye(4)
         places[body] = link, frame
         capsules += _capsules(model, body, link, frame)
+        surfaces += _surfaces(model, path.parent, body, link, frame)
         if link:
             inertia[link - 1] += change_of_frame(frame) @ _body_inertia(source, model, body)
     if not joints:
@@ -201,6 +212,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
         lengths=tuple(lengths),
         limits=Limits(lower, upper, unknown, unknown.copy(), effort),
         capsules=tuple(capsules),
+        meshes=tuple(surfaces),
         linear_springs=tuple(_springs(model, [joint.name for joint in joints])),
         unread_shapes=(*_surroundings(model), *(() if meshes else (UnreadShape(len(joints), "meshes"),))),
         nominal_inertia=np.array(inertia),
@@ -336,9 +348,37 @@ def _capsules(model: Any, body: int, link: int, frame: Array) -> list[Capsule]:
             first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_facenum[mesh])
             faces = model.mesh_face[model.mesh_faceadr[mesh] : model.mesh_faceadr[mesh] + count]
             shapes = around_mesh(np.asarray(model.mesh_vert[first + faces], dtype=float))
-        place = frame @ placement(_rotation(model.geom_quat[geom]), model.geom_pos[geom])
+        place = frame @ _geom_frame(model, geom)
         result += [Capsule(link, *shape).moved(place, link) for shape in shapes]
     return result
+
+
+def _geom_frame(model: Any, geom: int) -> Array:
+    return placement(_rotation(model.geom_quat[geom]), model.geom_pos[geom])
+
+
+def _surfaces(model: Any, folder: Path, body: int, link: int, frame: Array) -> list[Mesh]:
+    """Meshes for the eye, or else those that collide, where a body has nothing but files at hand."""
+    colliding, first = set(_colliding(model, body)), int(model.body_geomadr[body])
+    geoms = range(first, first + int(model.body_geomnum[body]))
+    for group in ([geom for geom in geoms if geom not in colliding], sorted(colliding)):
+        files = own_meshes((_mesh_file(model, int(model.geom_dataid[geom])) for geom in group), folder)
+        if files:
+            places = (frame @ _geom_frame(model, geom) @ _file_frame(model, geom) for geom in group)
+            return [Mesh(link, str(file), place) for file, place in zip(files, places, strict=True)]
+    return []
+
+
+def _mesh_file(model: Any, mesh: int) -> str:
+    path: bytes = model.paths[model.mesh_pathadr[mesh] :].partition(b"\0")[0] if mesh >= 0 else b""
+    return path.decode("utf-8", "replace")
+
+
+def _file_frame(model: Any, geom: int) -> Array:
+    """From a mesh's file to the frame of its shape: MuJoCo scales it and moves it into its principal frame."""
+    mesh = int(model.geom_dataid[geom])
+    principal = placement(_rotation(model.mesh_quat[mesh]), model.mesh_pos[mesh])
+    return np.asarray(inverse(principal) @ np.diag([*model.mesh_scale[mesh], 1.0]))
 
 
 def _colliding(model: Any, body: int) -> list[int]:

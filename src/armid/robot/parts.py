@@ -229,6 +229,25 @@ class Capsule:
         return Capsule(link, start, end, self.radius)
 
 
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """The surface of a link, for pictures.
+
+    Attributes:
+        link: number of the link, 0 for the base.
+        file: STL or OBJ.
+        frame: (4, 4), from the file's coordinates to the link's; it may stretch and mirror.
+    """
+
+    link: int
+    file: str
+    frame: Array
+
+    def moved(self, frame: Array, link: int) -> Mesh:
+        """The mesh in the frame of another link, in which its own has the placement `frame`."""
+        return Mesh(link, self.file, frame @ self.frame)
+
+
 @dataclass(frozen=True)
 class UnreadShape:
     """A collision shape of a link (0: the base) that could not be read, by the name of its file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from armid.robot.parts import Joint as Joint
 from armid.robot.parts import Length as Length
 from armid.robot.parts import Limits as Limits
 from armid.robot.parts import LinearSpring as LinearSpring
+from armid.robot.parts import Mesh as Mesh
 from armid.robot.parts import Provenance as Provenance
 from armid.robot.parts import Simplification as Simplification
 from armid.robot.parts import UnreadShape as UnreadShape
@@ -60,6 +61,7 @@ class Robot:
         counterbalances: known torques.
         capsules: shapes of the links for collision checks; empty if none are known.
         unread_shapes: collision shapes that a file names and that could not be read.
+        meshes: surfaces of links whose files are at hand, for pictures.
         simplifications: named sets of zero parameters; `zero` holds the active one.
         known: values of parameters that need no estimation.
         nominal_inertia: (links, 10) inertial parameters stated by a URDF or MJCF file, or None.
@@ -98,7 +100,8 @@ class Robot:
     nominal_friction: Array | None = None
     nominal_rotors: Array | None = None
     nominal_joints: tuple[Joint, ...] | None = None
-    # Where numbers come from and what a simulation takes for the truth is no part of result files (repr=False).
+    # What is seen, where numbers come from, what a simulation takes for the truth: not in result files (repr=False).
+    meshes: tuple[Mesh, ...] = field(default=(), repr=False)
     published: Mapping[str, Any] = field(default_factory=dict, repr=False)
     virtual: Virtual | None = field(default=None, repr=False)
     provenance: tuple[Provenance, ...] = field(default=(), repr=False)
@@ -197,7 +200,7 @@ class Robot:
                 if not spring.ratios[count:].any()
             ),
             "counterbalances": tuple(known for known in self.counterbalances if known.joint <= count),
-            "capsules": _locked_capsules(self, count),
+            **_locked_shapes(self, count),
             "unread_shapes": tuple(UnreadShape(min(shape.link, count), shape.name) for shape in self.unread_shapes),
             "zero": frozenset(names),
             "known": {name: value for name, value in self.known.items() if parameter_number(name) <= count},
@@ -277,8 +280,8 @@ def parameter_number(name: str) -> int:
     return int(match.group(1)) if match and (not match.group(2) or name[:2] in ("fv", "fc")) else 0
 
 
-def _locked_capsules(robot: Robot, count: int) -> tuple[Capsule, ...]:
-    """Capsules of a robot whose joints after the first `count` are locked at zero, on the links that remain.
+def _locked_shapes(robot: Robot, count: int) -> dict[str, tuple[Any, ...]]:
+    """Capsules and meshes of a robot whose joints after the first `count` are locked at zero, on the links that remain.
 
     Links that are cut off, and those that carried them, get capsules from joint to joint where they have no shape.
     """
@@ -294,7 +297,8 @@ def _locked_capsules(robot: Robot, count: int) -> tuple[Capsule, ...]:
         start = np.asarray(np.linalg.inv(robot.joints[parent - 1].link_frame)[:3, 3] if parent else np.zeros(3))
         if parent not in described and np.linalg.norm(end - start) > 1e-9:
             capsules.append(Capsule(parent, start, end, 0.0))
-    return tuple(capsule.moved(places[capsule.link][1], places[capsule.link][0]) for capsule in capsules)
+    shapes: dict[str, Sequence[Any]] = {"capsules": capsules, "meshes": robot.meshes}
+    return {name: tuple(one.moved(*places[one.link][::-1]) for one in found) for name, found in shapes.items()}
 
 
 def _cut_virtual(virtual: Virtual, robot: Robot, count: int) -> Virtual:

@@ -1,9 +1,9 @@
-"""Shapes of links for collision checks: capsules around boxes, cylinders, spheres and meshes."""
+"""Shapes of links: capsules around boxes, cylinders, spheres and meshes, and the files that meshes are read from."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,10 +11,13 @@ from urllib.parse import unquote
 import numpy as np
 
 from armid.arrays import Array
+from armid.files import is_file
+from armid.robot.robot import Robot
 
 #: Start and end [m] of a capsule's axis, and its radius [m].
 Shape = tuple[Array, Array, float]
 _LARGEST_BYTES = 200_000_000
+_LARGEST_PICTURE, _FAR = 40_000_000, 1e6  # bytes of all meshes of a picture together, and its size [m]
 _DIRECTIONS, _BEST = 60, 3  # tried for the axis of a capsule, and how many of them with care
 _SLABS, _WORTH = 3, 0.6  # parts of a long mesh, if their volume together is below this share of one capsule's
 _MARGIN = 1.0 + 1e-9
@@ -52,28 +55,75 @@ def _between(triangles: Array, along: Array, low: float, high: float) -> Array:
 
 def read_mesh(name: str, folder: Path) -> Array | None:
     """Triangles (count, 3, 3) of an STL or OBJ file that a description in `folder` names; None if it cannot be read."""
-    for path in _candidates(name, folder):
-        try:
-            if path.is_file() and path.stat().st_size <= _LARGEST_BYTES:
-                triangles = (_read_obj if path.suffix.lower() == ".obj" else _read_stl)(path.read_bytes())
-                return triangles if len(triangles) and np.isfinite(triangles).all() else None
-        except (OSError, ValueError, IndexError):
+    path = next((path for _, path in _candidates(name, folder) if is_file(path)), None)
+    return None if path is None else read_triangles(path)
+
+
+def read_triangles(path: Path, largest: int = _LARGEST_BYTES) -> Array | None:
+    """Triangles (count, 3, 3) of an STL or OBJ file of at most `largest` bytes; None if it cannot be read."""
+    try:
+        if path.stat().st_size > largest:
             return None
-    return None
+        triangles = (_read_obj if path.suffix.lower() == ".obj" else _read_stl)(path.read_bytes())
+    except (OSError, ValueError, IndexError):
+        return None
+    return triangles if len(triangles) and np.isfinite(triangles).all() else None
 
 
-def _candidates(name: str, folder: Path) -> Iterator[Path]:
-    """Where a mesh may be: beside the description, or in a ROS package above it or on the path of packages."""
+def own_meshes(names: Iterable[str], folder: Path) -> list[Path]:
+    """The STL and OBJ files that a description in `folder` names; none unless all lie in its folder or packages."""
+    found = []
+    for name in names:
+        places = ((root.resolve(), path.resolve()) for root, path in _candidates(name, folder) if is_file(path))
+        path = next((path for root, path in places if path.is_relative_to(root)), None)
+        if path is None or path.suffix.lower() not in (".stl", ".obj"):
+            return []
+        found.append(path)
+    return found
+
+
+def _candidates(name: str, folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Where a mesh may be, each after the folder that it belongs to.
+
+    As it is named, in a ROS package above the description or on the path of packages, or beside the description.
+    """
     text = unquote(name.removeprefix("file://"))
-    if not text.startswith("package://"):
-        yield folder / text
-        return
-    package, _, rest = text.removeprefix("package://").partition("/")
     above = [folder.resolve(), *folder.resolve().parents]
-    yield from (place / rest for place in above if place.name == package)
-    yield from (place / package / rest for place in above)
-    for variable, inside in (("ROS_PACKAGE_PATH", "."), ("AMENT_PREFIX_PATH", "share")):
-        yield from (Path(entry) / inside / package / rest for entry in os.environ.get(variable, "").split(os.pathsep))
+    if text.startswith("package://"):
+        package, _, rest = text.removeprefix("package://").partition("/")
+        roots = [place for place in above if place.name == package] + [place / package for place in above]
+        for variable, inside in (("ROS_PACKAGE_PATH", "."), ("AMENT_PREFIX_PATH", "share")):
+            roots += [Path(entry) / inside / package for entry in os.environ.get(variable, "").split(os.pathsep)]
+        yield from ((root, root / rest) for root in roots)
+    else:
+        own = next((place for place in above if is_file(place / "package.xml")), folder)
+        yield own, folder / text
+    stem, dot, suffix = Path(text).name.rpartition(".")  # copied without its folders, its suffix perhaps small
+    yield from ((folder, folder / f"{stem}{dot}{end}") for end in (suffix, suffix.lower()))
+
+
+def link_surfaces(robot: Robot) -> dict[int, list[bytes]]:
+    """Meshes of each link (0: the base) in its frame, as binary STL; none of a link with one that cannot be read."""
+    surfaces: dict[int, list[bytes]] = {mesh.link: [] for mesh in robot.meshes}
+    left = _LARGEST_PICTURE
+    for mesh in robot.meshes:
+        triangles, turn = read_triangles(Path(mesh.file), left), mesh.frame[:3, :3]
+        placed = None if triangles is None else triangles @ turn.T + mesh.frame[:3, 3]
+        if placed is None or np.abs(placed).max() > _FAR:
+            surfaces.pop(mesh.link, None)
+        elif mesh.link in surfaces:
+            surfaces[mesh.link].append(_binary_stl(placed if np.linalg.det(turn) > 0.0 else placed[:, ::-1]))
+            left -= len(surfaces[mesh.link][-1])
+    return surfaces
+
+
+def _binary_stl(triangles: Array) -> bytes:
+    """Triangles (count, 3, 3) as binary STL."""
+    across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    rows = np.zeros(len(triangles), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("spare", "<u2")])
+    rows["normal"] = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-300)
+    rows["corners"] = triangles
+    return bytes(80) + len(rows).to_bytes(4, "little") + rows.tobytes()
 
 
 def _read_stl(data: bytes) -> Array:

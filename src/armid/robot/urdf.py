@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -18,8 +19,8 @@ from armid.files import LARGEST, FieldError, parse_xml
 from armid.robot.chain import WHOLE, Chain, Follows, with_dependent
 from armid.robot.geometry import along, from_rpy, inverse, placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
-from armid.robot.robot import Capsule, Joint, Length, Limits, Robot, UnreadShape
-from armid.robot.shapes import Shape, around_box, around_mesh, read_mesh
+from armid.robot.robot import Capsule, Joint, Length, Limits, Mesh, Robot, UnreadShape
+from armid.robot.shapes import Shape, around_box, around_mesh, own_meshes, read_mesh
 
 _MOVING = {"revolute": False, "continuous": False, "prismatic": True}  # whether the type slides
 _SUPPORTED = "revolute, continuous, prismatic and fixed"
@@ -83,6 +84,7 @@ class _Reader:
         self.inertia: list[Array] = []
         self.capsules: list[Capsule] = []
         self.unread: list[UnreadShape] = []
+        self.meshes: list[Mesh] = []
 
     def robot(self, default_name: str) -> Robot:
         """Build the Robot."""
@@ -95,6 +97,7 @@ class _Reader:
         for name, element in self.links.items():
             self._add_inertia(name, element)
             self._add_capsules(name, element)
+            self._add_meshes(name, element)
         self._warn_of_rounding()
         lower, upper, velocity, effort = np.array(self.limits).T
         limits = Limits(lower, upper, velocity, np.full(len(self.joints), np.nan), effort)
@@ -106,6 +109,7 @@ class _Reader:
             limits=limits,
             capsules=tuple(self.capsules),
             unread_shapes=tuple(self.unread),
+            meshes=tuple(self.meshes),
             nominal_inertia=np.array(self.inertia),
             nominal_friction=np.array(self.friction),
             nominal_joints=tuple(self.meant) if any(edge.rounded > 0.0 for edge in self.edges) else None,
@@ -296,6 +300,20 @@ class _Reader:
                 self.unread.append(UnreadShape(place.link, shape.get("filename", "") or f"<{shape.tag}> of {name}"))
             frame = place.frame @ self._origin(collision, where)[0]
             self.capsules += [Capsule(place.link, *one).moved(frame, place.link) for one in found]
+
+    def _add_meshes(self, name: str, element: Element) -> None:
+        """Meshes for the eye, or else those for collisions, where a link has nothing but files at hand."""
+        place, where = self.places[name], f"link {name!r}"
+        for kind in ("visual", "collision"):
+            parts = [(part, part.find("geometry/mesh")) for part in element.findall(kind)]
+            files = own_meshes(("" if mesh is None else mesh.get("filename", "") for _, mesh in parts), self.folder)
+            for (part, mesh), file in zip(parts, files, strict=False):
+                with suppress(FieldError):  # a picture is no reason to refuse an arm
+                    assert mesh is not None
+                    scale = np.diag([*numbers(mesh, where, "scale", "1 1 1", 3), 1.0])
+                    self.meshes.append(Mesh(place.link, str(file), place.frame @ self._origin(part, where)[0] @ scale))
+            if files:
+                return
 
     def _enclosing(self, where: str, shape: Element) -> list[Shape]:
         """Capsules around a shape, in its own frame; none if it cannot be read."""

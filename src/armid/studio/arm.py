@@ -11,6 +11,7 @@ from armid.errors import ArmidError
 from armid.reporting.evidence import load_mapping
 from armid.reporting.numbers import pretty
 from armid.robot import Robot, library_names, load_robot
+from armid.studio.folder import MESHES
 from armid.studio.page import Page, facts, grid
 from armid.studio.scene import ArmScene, posture_sliders
 
@@ -33,17 +34,26 @@ def show(page: Page) -> None:
             options, value=chosen, label="arm", on_change=lambda e: page.act(lambda: _choose(page, e.value))()
         )
         pick.set_enabled(not studio.work.running)
-        page.upload("URDF, MJCF or YAML", lambda path: _choose(page, str(path)), ",".join(_SUFFIXES))
+        words = "URDF, MJCF or YAML, and its meshes (STL, OBJ)"
+        page.upload(words, lambda path: _take(page, path), ",".join((*_SUFFIXES, *MESHES)), multiple=True)
     if settings is None:
         return
     robot = studio.robot()
     with ui.element("div").classes("two"):
         with ui.element("div"):
-            scene = ArmScene(robot)
-            posture_sliders(scene)
+            posture_sliders(ArmScene(robot, studio.surfaces()))
         with ui.element("div").classes("screen"):
-            _about(robot)
+            _about(robot, len(studio.surfaces()))
     _parameters(page)
+
+
+def _take(page: Page, path: Path) -> None:
+    """An arm, or a mesh that the chosen one may name: its shape is another then."""
+    settings = page.studio.settings
+    if path.suffix not in MESHES:
+        _choose(page, str(path))
+    elif settings is not None:
+        _choose(page, settings.robot)
 
 
 def _choose(page: Page, name: str) -> None:
@@ -56,11 +66,16 @@ def _choose(page: Page, name: str) -> None:
     page.refresh()
 
 
-def _about(robot: Robot) -> None:
+def _about(robot: Robot, meshes: int) -> None:
     g = " ".join(f"{value:.3g}" for value in robot.gravity)
-    shapes = f"{len(robot.capsules)} capsules" if robot.capsules else "unknown; slender links stand in"
-    unread = f"; not read: {', '.join(shape.name for shape in robot.unread_shapes)}" if robot.unread_shapes else ""
-    facts({"name": robot.name, "title": robot.title, "gravity": f"{g} m/s² (orange arrow)", "shapes": shapes + unread})
+    capsules = f"collision checks with {len(robot.capsules)} capsules"
+    shapes = [f"meshes of links: {meshes}"] * bool(meshes)
+    shapes.append(capsules if robot.capsules else "unknown for collision checks; slender links stand in")
+    if robot.unread_shapes:
+        names = dict.fromkeys(shape.name.rpartition("/")[2] for shape in robot.unread_shapes)
+        shapes.append(f"not at hand: {', '.join(names)}")
+    said = {"name": robot.name, "title": robot.title, "gravity": f"{g} m/s² (orange arrow)"}
+    facts({key: value for key, value in {**said, "shapes": "; ".join(shapes)}.items() if value})
     limits = robot.limits
     rows = [
         [joint.name, *(_number(array[j]) for array in (limits.lower, limits.upper, limits.velocity, limits.torque))]

@@ -11,11 +11,13 @@ from armid.errors import ArmidError
 from armid.escaping import file_name
 from armid.files import checked, make_inside, parse_json, write_text
 from armid.robot import Robot
+from armid.robot.shapes import link_surfaces
 from armid.run.procedure import finished_stages, robot_of
 from armid.run.settings import SETTINGS, Settings, load_settings, make_settings, save_settings
 from armid.studio.work import Work
 
 UPLOADS, VIEWS, PREVIEW = "uploads", ".studio", "preview.html"
+MESHES = (".stl", ".obj")
 LARGEST_UPLOAD = 4_000_000_000  # bytes of a file
 RECIPE, ASKED = "recipe.yaml", ".studio/asked.json"
 
@@ -46,15 +48,14 @@ class Studio:
     def __init__(self, folder: Path) -> None:
         """Make the folder if it is not there."""
         try:
-            for view in make_inside(folder / VIEWS).glob(
-                "*.html"
-            ):  # shown with the page's own rights: only those drawn here
-                view.unlink()
+            for view in make_inside(folder / VIEWS).glob("*.html"):
+                view.unlink()  # shown with the page's own rights: only those drawn here
         except OSError as error:
             raise ArmidError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
         self.folder, self.work = folder.resolve(), Work()
         self._finished: tuple[object, frozenset[str]] = (None, frozenset())
         self._robot: tuple[object, Robot | None] = (None, None)
+        self._surfaces: dict[int, list[bytes]] = {}
 
     @property
     def settings(self) -> Settings | None:
@@ -79,10 +80,16 @@ class Studio:
         if settings is None:
             raise ArmidError("no arm is chosen yet: choose one on the screen Arm")
         known, robot = self._robot
-        if known != settings or robot is None:
+        now = (settings, [(path, path.stat().st_mtime_ns) for path in self.uploads(*MESHES)])
+        if known != now or robot is None:
             robot = robot_of(settings)
-            self._robot = (settings, robot)
+            self._robot, self._surfaces = (now, robot), link_surfaces(robot)
         return robot
+
+    def surfaces(self) -> dict[int, list[bytes]]:
+        """STL in the link's frame for each link (0: the base) whose meshes are at hand and can be read."""
+        self.robot()
+        return self._surfaces
 
     def finished(self) -> frozenset[str]:
         """Stages whose results are those of the settings; empty where an input cannot be read."""
@@ -99,12 +106,7 @@ class Studio:
 
     def stamp(self) -> tuple[object, ...]:
         """Changes whenever a file of the folder does, whoever wrote it, and with the state of the work."""
-        files = [
-            *self.folder.iterdir(),
-            *(self.folder / VIEWS).iterdir(),
-            *self._within(UPLOADS),
-            *self._within("exports"),
-        ]
+        files = [path for name in (".", VIEWS, UPLOADS, "exports") for path in self._within(name)]
         files = [path for path in files if path.is_file() and path.name != PREVIEW]  # that follows, it leads nowhere
         times = sorted((path.name, path.stat().st_mtime_ns) for path in files)
         return (tuple(times), self.work.state)
@@ -136,7 +138,7 @@ class Studio:
         self.change(recipe=str(self.folder / RECIPE))
 
     def carry_out(self, title: str, last: str | None, *views: str) -> None:
-        """Start the procedure up to a stage; a picture that is being drawn gives way, it can be drawn again."""
-        if self.work.title == "drawing":
+        """Start the procedure up to a stage; what is soon done again gives way."""
+        if self.work.title in ("drawing", "base parameters"):
             self.work.stop()
         self.work.start(title, self.folder, "stages", last=last, views=list(views))

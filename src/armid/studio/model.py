@@ -41,4 +41,4 @@ def show(page: Page) -> None:
         fit = load_fit(path)
         if fit.standard_parameters is not None:
             ui.label("The links as ellipsoids of the same mass and inertia, in the arm.").classes("lead")
-            posture_sliders(ArmScene(fit.robot, link_bodies(fit)))
+            posture_sliders(ArmScene(fit.robot, studio.surfaces(), link_bodies(fit)))

@@ -51,7 +51,7 @@ class Page:
         with self._progress:
             self._doing = ui.label().classes("doing")
             self._bar = ui.linear_progress(0.0, show_value=False).props('aria-label="progress"')
-            self._stop = ui.button("Stop", on_click=studio.work.stop).props("outline dense")
+            self._stop = ui.button("Stop", on_click=studio.work.stop).props("outline dense no-caps")
         self._history = ui.expansion("What was done").classes("history").props("dense")
         with self._history:
             self._lines = ui.label().classes("lines")
@@ -66,6 +66,7 @@ class Page:
             show(self)
         except ArmidError as error:
             self.problem(str(error))
+            ui.link("Go to the step that comes next", "/")
 
     def _draw_header(self) -> None:
         finished = self.studio.finished()
@@ -84,7 +85,7 @@ class Page:
 
     def _tick(self) -> None:
         work = self.studio.work
-        self._progress.set_visibility(work.state != "idle")
+        self._progress.set_visibility(work.state != "idle" and (work.title, work.state) != ("drawing", "done"))
         self._progress.props(f"data-state={work.state}")
         self._doing.set_text(f"{work.title}: {lines(work.error or work.text)}")
         self._doing.classes(replace="doing" + (" failed" if work.state == "failed" else ""))
@@ -174,7 +175,8 @@ def grid(headers: list[str], rows: list[list[str]], caption: str) -> None:
     """A small table of words."""
     head, *body = ("".join(f"<td>{html.text(cell)}</td>" for cell in row) for row in (headers, *rows))
     inside = f"<thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in body)}"
-    box = ui.html(f"<table>{inside}</tbody></table>", sanitize=False).classes("table").props("tabindex=0 role=region")
+    whole = f"<table><caption>{html.text(caption)}</caption>{inside}</tbody></table>"
+    box = ui.html(whole, sanitize=False).classes("table").props("tabindex=0 role=region")
     box.props["aria-label"] = caption
 
 

@@ -36,7 +36,7 @@ def show(page: Page) -> None:
         with ui.element("div").classes("screen"):
             heading("Logs of your arm")
             ui.label("The first log is for identification; others can be kept for validation.")
-            page.upload("drop logs", lambda path: _add(page, str(path)), multiple=True)
+            page.upload("logs: CSV, Parquet, MATLAB, MCAP, ROS bag", lambda path: _add(page, str(path)), multiple=True)
     if settings.log:
         _logs(page, settings)
         return
@@ -88,12 +88,21 @@ def _logs(page: Page, settings: Settings) -> None:
         for name in getattr(settings, role):
             with ui.element("div").classes("row"):
                 what = {"log": "for identification", "validation": "for validation"}
-                pick = ui.select(what, value=role, label=Path(name).name)
+                pick = ui.select(what, value=role, label=Path(name).name).classes("wide")
                 pick.on_value_change(lambda event, name=name: page.act(partial(_assign, page, name, event.value))())
                 page.button("Remove", partial(_assign, page, name, ""), color="secondary")
     draft = load_draft(studio.folder / RECIPE) if settings.recipe == str(studio.folder / RECIPE) else None
     if draft is not None:
         _recipe(page, draft, list(column_names(settings.log[0])))
+
+    def read() -> None:
+        studio.carry_out("reading and inspecting the logs", "inspection", "recording")
+        page.refresh()
+
+    with ui.element("div").classes("row"):
+        page.button("Read and inspect", read)
+        if "inspection" in studio.finished():
+            ui.link("Read and inspected: go on to Model", "/model")
     signals = ui.element("div")
 
     async def follow() -> None:
@@ -113,14 +122,6 @@ def _logs(page: Page, settings: Settings) -> None:
         with signals:
             page.frame("preview", studio.folder / VIEWS / PREVIEW)
 
-    def read() -> None:
-        studio.carry_out("reading and inspecting the logs", "inspection", "recording")
-        page.refresh()
-
-    with ui.element("div").classes("row"):
-        page.button("Read and inspect", read)
-        if "inspection" in studio.finished():
-            ui.label("Read and inspected: go on to Model.")
     if "inspection" in studio.finished():
         page.view("inspection")
     elif not studio.work.running:

@@ -1,8 +1,9 @@
-"""The arm in space: capsules or ellipsoids that follow the joints, and an arrow for gravity."""
+"""The arm in space: meshes, capsules or ellipsoids that follow the joints, and an arrow for gravity."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from armid.excitation.collision import ShapelessError, link_capsules
 from armid.reporting.evidence import reach_of
 from armid.reporting.sections.parameters import ellipsoid
 from armid.robot.geometry import along
-from armid.robot.robot import Robot
+from armid.robot.robot import Capsule, Robot
 
 _TURN = np.pi  # half the range of a slider where a joint has no limits [rad]
 
@@ -25,20 +26,27 @@ class ArmScene:
 
     Args:
         robot: the arm.
+        meshes: surfaces of links, found under the address ``/mesh/LINK/PART``; links without any are capsules.
         bodies: inertial parameters of each link, drawn as ellipsoids of the same inertia; None for none.
     """
 
-    def __init__(self, robot: Robot, bodies: Sequence[Array] | None = None) -> None:
+    def __init__(
+        self, robot: Robot, meshes: Mapping[int, Sequence[bytes]], bodies: Sequence[Array] | None = None
+    ) -> None:
         """Draw it at zero."""
-        self.robot, self.reach = robot, reach_of(robot)
+        self.robot, self.capsules = robot, tuple[Capsule, ...]()
+        with suppress(ShapelessError):
+            self.capsules = link_capsules(robot)
+        self.reach = max(reach_of(robot), _farthest(robot, self.capsules))
         size = max(1.0, float(np.ceil(2.0 * self.reach)))
         self.scene = ui.scene(grid=(int(2 * size), int(4 * size)), background_color="#f6f7f8", height=420)
         self.scene.classes("arm").props('aria-label="the arm in space; drag to turn it"')
         self.links: list[Any] = []
+        self._seen = 0
         with self.scene as scene:
             for number in range(len(robot.links) + 1):
                 with scene.group() as group:
-                    self._link(number, 1.0 if bodies is None else 0.25)
+                    self._link(number, len(meshes.get(number, ())), 1.0 if bodies is None else 0.25)
                     if bodies is not None and number:
                         self._ellipsoid(bodies[number - 1])
                 self.links.append(group)
@@ -53,12 +61,14 @@ class ArmScene:
         for group, frame in zip(self.links[1:], frames, strict=True):
             group.move(*frame[:3, 3].tolist()).rotate_R(frame[:3, :3].tolist())
 
-    def _link(self, number: int, opacity: float) -> None:
-        colour = theme.NOMINAL if number % 2 else "#b9bec4"
-        try:
-            capsules = [capsule for capsule in link_capsules(self.robot) if capsule.link == number]
-        except ShapelessError:
-            capsules = []
+    def _link(self, number: int, meshes: int, opacity: float) -> None:
+        capsules = [capsule for capsule in self.capsules if capsule.link == number]
+        self._seen += bool(meshes or capsules)  # colours take turns among the links that are seen
+        colour = theme.NOMINAL if self._seen % 2 else "#b9bec4"
+        for part in range(meshes):
+            self.scene.stl(f"/mesh/{number}/{part}").material(colour, opacity, side="both")
+        if meshes:
+            return
         for capsule in capsules:
             way = capsule.end - capsule.start
             length = float(np.linalg.norm(way))
@@ -94,6 +104,13 @@ class ArmScene:
         # The tip's narrow end is at its bottom, -y: turned upside down it points along gravity.
         tip = self.scene.cylinder(0.03 * self.reach, 0.0, 0.08 * self.reach, 16).material(theme.RESIDUAL)
         tip.rotate_R((turned @ np.diag([1.0, -1.0, -1.0])).tolist()).move(*(start + length * down).tolist())
+
+
+def _farthest(robot: Robot, capsules: Sequence[Capsule]) -> float:
+    """How far the arm's surface is from the origin at zero [m]."""
+    frames = [np.eye(4), *link_frames(robot, np.zeros((1, robot.n_joints)))[0]]
+    placed = [capsule.moved(frames[capsule.link], 0) for capsule in capsules]
+    return max((float(np.linalg.norm(end)) + c.radius for c in placed for end in (c.start, c.end)), default=0.0)
 
 
 def posture_sliders(scene: ArmScene) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from nicegui import app, ui
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
+from armid.errors import ArmidError
 from armid.studio import arm, evidence, model, motion, recording, use
 from armid.studio.folder import VIEWS, Studio
 from armid.studio.page import STEPS, Page
@@ -20,6 +22,7 @@ _SHOW: dict[str, Callable[[Page], None]] = {
     "evidence": evidence.show,
     "use": use.show,
 }
+_PLAIN = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _ABSENT = PlainTextResponse("there is no such file", status_code=404)
 
 
@@ -45,6 +48,14 @@ def add_screens(studio: Studio) -> None:
         """A file of the folder; pages are shown, everything else is taken away."""
         return _file(studio.folder, name, "sandbox allow-scripts allow-popups allow-downloads")
 
+    @app.get("/mesh/{link}/{part}")
+    def mesh(link: int, part: int) -> Response:
+        """A surface of the arm, made from numbers that were read: no file is named."""
+        with suppress(ArmidError):
+            if 0 <= part < len(found := studio.surfaces().get(link, [])):
+                return Response(found[part], media_type="model/stl", headers=_PLAIN)
+        return _ABSENT
+
 
 def _screen(studio: Studio, name: str) -> Callable[[], None]:
     def screen() -> None:
@@ -62,8 +73,7 @@ def _file(folder: Path, name: str, policy: str = "") -> Response:
     except (OSError, ValueError):
         return _ABSENT
     page = path.suffix == ".html"
-    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    headers |= {"content-security-policy": policy} if policy else {}
+    headers = _PLAIN | ({"content-security-policy": policy} if policy else {})
     return FileResponse(
         path,
         media_type="text/html" if page else "application/octet-stream",

@@ -9,7 +9,7 @@ from nicegui import ui
 from armid.errors import ArmidError
 from armid.exporting import exporters
 from armid.run.procedure import PATHS
-from armid.studio.page import Page
+from armid.studio.page import Page, heading
 
 _RESULTS = ("report.html", "fit.json", "validation.json", "audit.json", "payload.json", "tracking.json", "plan.json")
 
@@ -20,6 +20,7 @@ def show(page: Page) -> None:
     settings = studio.settings
     if settings is None or not (studio.folder / "fit.json").is_file():
         raise ArmidError("Identify a model first.")
+    heading("For other programs and people")
     with ui.element("div").classes("row"):
         formats = ui.select(
             list(exporters), value=[name for name in settings.to if name in exporters], label="export to", multiple=True
@@ -32,6 +33,7 @@ def show(page: Page) -> None:
 
         page.button("Export", export)
         page.button("Report", partial(_report, page))
+    heading("Follow a path: the virtual robot with and without the model")
     with ui.element("div").classes("row"):
         paths = {**{name: name for name in PATHS.values()}, **{str(p): p.name for p in studio.uploads(".csv")}}
         path = ui.select(paths, value=settings.track if settings.track in paths else None, label="path of the tool")
@@ -45,7 +47,9 @@ def show(page: Page) -> None:
 
         page.button("Follow it", track)
         page.upload("path as CSV of tool poses", lambda place: page.refresh(), ".csv")
-    page.upload("log with a payload: what does the arm carry?", lambda place: _payload(page, str(place)))
+    heading("What does the arm carry?")
+    page.upload("log with a payload", lambda place: _payload(page, str(place)))
+    heading("Files")
     _files(page)
     page.view("identification")
 

@@ -108,7 +108,8 @@ def recorded(name: str, log: Log, report: Examination) -> Section:
             corner = codes if c == channels[0] else ""
             panels.append(Panel(units[c], [trace, *pins], c, corner, x_range=ends, x_title="time [s]"))
         blocks.append(Block(joint, [panels], (95.0,)))
-    marked = {"limit": "where a finding begins"} if any(f.where.start_s is not None for f in report.findings) else {}
+    pinned = any(f.where.start_s is not None for f in report.findings if f.severity != "info")
+    marked = {"limit": "where a finding begins"} if pinned else {}
     figure = Figure(name, blocks, f"signals of {name}", {"measured": "as read with the recipe", **marked})
     rows = [
         Row((Cell(f.code, code=True), Cell(f.joint or "all"), Cell(f.severity), Cell(f"{f.what} {f.advice}")))

@@ -120,7 +120,8 @@ const Charts = (() => {
         const full = (label, p) => label && p.corner && 7 * label.length + 5.8 * p.corner.length > wide - 12;
         const crowded = line.some((p, c) => full(names[c], p)) || (single && figure.blocks.some((b) => full(b.label, b.panels[0][0])));
         const lines = first ? wrapped(block.label, wide) : [];
-        top += (headed ? (crowded ? 35 : 20) : 5) + 15 * Math.max(0, lines.length - 1);
+        const beneath = first && block.label && names[0].length > block.label.length && 7 * names[0].length > wide;
+        top += (headed ? (crowded ? 35 : 20) : 12) + 15 * (Math.max(0, lines.length - 1) + Boolean(beneath));
         const high = (panel) => (panel.heat ? Math.min(heights[r], width - 60) : heights[r]);
         const labels = line.map((p) => p.x_title && (last || single || narrow || printing || !shared(figure, r, row.indexOf(p))));
         line.forEach((panel, c) => {
@@ -129,7 +130,7 @@ const Charts = (() => {
           places.push({
             panel, row: r, column, left, width: wide, top, height: high(panel), crowded, labels: labels[c],
             title: labels[c] && (last || single || !shared(figure, r, column)),
-            label: first && c === 0 ? lines : [], name: index === 0 || narrow ? panel.name : "",
+            label: first && c === 0 ? lines : [], beneath: beneath && c === 0, name: index === 0 || narrow ? panel.name : "",
           });
         });
         top += Math.max(...line.map(high));
@@ -149,7 +150,7 @@ const Charts = (() => {
     const common = { xref: "paper", yref: "paper", showarrow: false, yanchor: "bottom" };
     const y = 1 - (place.top - 1) / height;
     const result = [];
-    const left = [place.label.length && `<b>${place.label.map(escaped).join("<br>")}</b>`, place.name && escaped(place.name)].filter(Boolean).join("  ");
+    const left = [place.label.length && `<b>${place.label.map(escaped).join("<br>")}</b>`, place.name && escaped(place.name)].filter(Boolean).join(place.beneath ? "<br>" : "  ");
     if (left) {
       const above = y + (place.crowded ? 15 / height : 0);
       result.push({ ...common, x: place.left / width, xanchor: "left", y: above, text: left, font: { size: 12, color: palette().text } });

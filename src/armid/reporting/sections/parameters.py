@@ -15,6 +15,7 @@ from armid.reporting.html import Cell, Column, Row, Section, bullets, folded, la
 from armid.reporting.numbers import listed, percent, plus_minus, pretty, short
 from armid.robot.inertia import pseudo_inertia, to_com
 from armid.robot.robot import inertial_names
+from armid.torque.friction.term import TERMS
 from armid.validation.judging import implausible_links
 
 PLANES = ((0, 1, "x", "y"), (0, 2, "x", "z"), (1, 2, "y", "z"))
@@ -30,7 +31,7 @@ def parameters(evidence: Evidence) -> Section:
         Column("truth", "drawn", "true value (bar) beside the estimate with its 95 % interval", aside=True)
         if truth
         else Column("σ", "", "standard deviation, in the unit of the value", aside=True),
-        Column("σ / |value|", "", "relative standard deviation"),
+        Column("rel. σ", "", "standard deviation over the value"),
         Column("class", words=True, hint="determined: σ at most 30 % of the value; weak: more; undetermined: free"),
         Column("stands for", words=True, hint="the combination of link parameters that the motion reveals"),
     ]
@@ -65,17 +66,24 @@ def _parameter_rows(fit: Fit, relative: Array, truth: Mapping[str, float]) -> li
         name, kind, unit = fit.names[i], fit.identifiability.classes[i], fit.torque_model.units[i]
         value, sigma, half = float(fit.values[i]), float(fit.sigma[i]), 0.5 * float(upper[i] - lower[i])
         share = percent(float(relative[i])) if relative[i] < 10.0 else ">1000\u00a0%"
-        together = pretty(unit).replace(" ", "\u00a0")  # no line end divides a unit
+        together = pretty("" if unit == "1" else unit).replace(" ", "\u00a0")  # no line end divides a unit
         cells = (
             Cell(name, code=True),
             Cell(f"{plus_minus(value, half)} {together}", value),
             _beside(truth.get(name), value, half) if truth else Cell(short(sigma, 2), sigma),
             Cell(share, float(min(relative[i], 1e9)), float(min(relative[i] / DETERMINED, 1.0))),
             Cell(kind, float(("determined", "weak", "undetermined").index(kind))),
-            Cell(fit.expression(name), code=True),
+            _meaning(fit, name),
         )
         rows.append(Row(cells, "" if kind == "determined" else f"{kind}: the data do not tell it"))
     return rows
+
+
+def _meaning(fit: Fit, name: str) -> Cell:
+    """What a parameter stands for: link parameters in combination, or what a coefficient of friction multiplies."""
+    titles = {column: law.title for law in TERMS.values() for column in law.columns}
+    title = titles.get(name.rstrip("0123456789"))
+    return Cell(fit.expression(name), code=True) if title is None else Cell(title)
 
 
 def _beside(truth: float | None, value: float, half: float) -> Cell:

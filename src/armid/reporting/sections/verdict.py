@@ -49,8 +49,8 @@ def _answer(evidence: Evidence) -> str:
     if _impossible(evidence):
         reasons.insert(0, "the parameters are not physically consistent.")
     reasons = [words[0].lower() + words[1:] if words.startswith("The ") else words for words in reasons]
-    if check.verdict == "poor" or any(severity == "error" for severity, _ in faults):
-        first = reasons[0] if check.verdict == "poor" else faults[0][1]
+    if check.verdict == "poor" or any(severity == "error" for severity, _, _ in faults):
+        first = reasons[0] if check.verdict == "poor" else faults[0][2]
         return f"Do not trust this model{virtual}: {spaced(first).removesuffix('.')}{doctor}."
     if reasons:
         use = listed(check.usable_for) or "torque prediction"
@@ -171,7 +171,7 @@ def objections(evidence: Evidence) -> list[str]:
         found.append("The model is not validated: nothing is known about motion other than that of the training data.")
         found += [str(objection.note) for objection in implausible_links(fit)]
     reasons = [str(one) for one in check.reasons] if check is not None and not check.good else []
-    found += [*reasons[:1], *(words for _, words in _findings(evidence)), *reasons[1:]]  # faulty logs explain the rest
+    found += [*reasons[:1], *_by_kind(_findings(evidence)), *reasons[1:]]  # faulty logs explain the rest
     stated = {} if evidence.truth is None else evidence.truth.parameters
     if absorbed := sorted(name for name in fit.robot.zero if abs(stated.get(name, 0.0)) > 1e-12):
         taken = f"The description takes {listed(absorbed)} as zero, but the virtual arm has them"
@@ -196,8 +196,16 @@ def objections(evidence: Evidence) -> list[str]:
     return [spaced(words) for words in found]
 
 
-def _findings(evidence: Evidence) -> list[tuple[str, str]]:
-    """What the log doctor warns of, errors first: severity, and words with the advice."""
+def _by_kind(faults: list[tuple[str, str, str]]) -> list[str]:
+    """The words of the first finding of each kind, and how many more there are."""
+    kinds: dict[str, list[str]] = {}
+    for _, code, words in faults:
+        kinds.setdefault(code, []).append(words)
+    return [f"{first} ({len(more)} more of this kind.)" if more else first for first, *more in kinds.values()]
+
+
+def _findings(evidence: Evidence) -> list[tuple[str, str, str]]:
+    """What the log doctor warns of, errors first: severity, kind, and words with the advice."""
     if evidence.inspection is None:
         return []
     found = []
@@ -205,5 +213,6 @@ def _findings(evidence: Evidence) -> list[tuple[str, str]]:
         for finding in report.findings:
             if finding.severity in ("warning", "error"):
                 joint = f", {finding.joint}" if finding.joint else ""
-                found.append((finding.severity, f"{name}{joint}: {finding.what} {finding.advice}".strip()))
+                words = f"{name}{joint}: {finding.what} {finding.advice}".strip()
+                found.append((finding.severity, finding.code, words))
     return sorted(found, key=lambda one: one[0])

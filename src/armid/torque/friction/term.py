@@ -18,7 +18,7 @@ LOAD = FrictionLaw(
 )
 GAIN = FrictionLaw(
     name="gain",
-    title="torque in proportion to the weight that the joint carries, PA-10 (19)",
+    title="torque in proportion to the weight that the joint carries",  # PA-10 (19)
     columns={"gw": "weight"},
     units={"gw": "1"},
     even=True,
