@@ -230,8 +230,6 @@ def _followed(robot: Robot, path: ToolPath | ToolPoses, start: ArrayLike | None,
 def _starts(robot: Robot, seed: int) -> list[Array]:
     n, rng = robot.n_joints, np.random.default_rng(seed)
     lower, upper = robot.limits.lower, robot.limits.upper
-    if len(lower) != n:
-        lower, upper = np.full(n, np.nan), np.full(n, np.nan)
     low, high = np.where(np.isnan(lower), -np.pi, lower), np.where(np.isnan(upper), np.pi, upper)
     middle = 0.5 * (low + high)
     return [middle, np.clip(np.zeros(n), low, high), *(rng.uniform(low, high) for _ in range(STARTS))]
@@ -240,8 +238,6 @@ def _starts(robot: Robot, seed: int) -> list[Array]:
 def _check_limits(robot: Robot, motion: Motion) -> None:
     """Speeds of the whole motion; positions have been looked at before."""
     limit = robot.limits.velocity
-    if len(limit) != robot.n_joints:
-        return
     fastest = np.abs(motion.qd).max(axis=0)
     over = np.nan_to_num(fastest / limit, nan=0.0)
     if over.max() > 1.0 + 1e-9:

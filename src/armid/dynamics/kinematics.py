@@ -219,8 +219,6 @@ def _solve(
 
 def _check_limits(robot: Robot, q: Array) -> None:
     lower, upper = robot.limits.lower, robot.limits.upper
-    if len(lower) != robot.n_joints:
-        return
     outside = np.nan_to_num(np.fmax(q - upper, lower - q), nan=-1.0)
     if outside.size and outside.max() > 1e-9:
         sample, joint = (int(i) for i in np.unravel_index(outside.argmax(), outside.shape))

@@ -185,12 +185,8 @@ def random_points(robot: Robot, count: int = 20, seed: int = 0, margin: float = 
         margin: part of the range kept free at either end, 0 to less than 0.5.
     """
     lower, upper = robot.limits.lower, robot.limits.upper
-    if len(lower) != robot.n_joints or np.any(np.isnan(lower) | np.isnan(upper)):
-        unknown = [
-            name
-            for name, low, high in zip(robot.joint_names, lower, upper, strict=False)
-            if np.isnan(low) or np.isnan(high)
-        ] or list(robot.joint_names)
+    unknown = [name for name, span in zip(robot.joint_names, upper - lower, strict=True) if np.isnan(span)]
+    if unknown:
         problem = f"of {robot.name} are not known for {', '.join(unknown)}; state them under limits in its description"
         raise TrajectoryError("position limits", problem)
     share = number("margin", margin, least=0.0)
