@@ -27,19 +27,10 @@ from armid.excitation.profiles import Er16Reading, er16_beta_1, er16_beta_2, er1
 from armid.excitation.trajectory import Trajectory
 from armid.experiment.settings import Sensors
 from armid.logs.log import Log
+from armid.papers import stand
 from armid.papers.bench import PaperBench, paper_file, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import evolution_figure, flow_figure, motion_figure, tool_path_figure
-from armid.papers.stand import (
-    Hardness,
-    StandRobot,
-    TorqueCheck,
-    base_groups,
-    fit_statistics,
-    statistics_rows,
-    true_values,
-    with_tool_of_link,
-)
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals import FourierFit
@@ -52,7 +43,7 @@ from armid.validation.auditing import audit
 from armid.validation.metrics import correlation
 
 STAND = stand_of("er16")
-HARD = Hardness(**paper_file("er16").stand["hardness"])
+HARD = stand.Hardness(**paper_file("er16").stand["hardness"])
 PRINTED = published_of("er16")
 Box = Mapping[str, tuple[float, float]]
 
@@ -60,7 +51,7 @@ Box = Mapping[str, tuple[float, float]]
 @cache
 def er16_arm() -> Robot:
     """Three links without rotors, whose inertias the paper compensates beforehand; the tool is frame 4's origin."""
-    return with_tool_of_link(load_robot("er16", rotors=False), "er16", 4)
+    return stand.with_tool_of_link(load_robot("er16", rotors=False), "er16", 4)
 
 
 def model(bench: PaperBench) -> dict[str, Any]:
@@ -75,7 +66,7 @@ def model(bench: PaperBench) -> dict[str, Any]:
     bench.compare("identifiable", published(model_of(robot), "table-2").identifiable_combinations())
     bench.compare("possible", claim.distance_parameters, indefinite=100 * (claim.indefinite or 0))
     bench.notes.extend(str(certificate) for certificate in claim.certificates)
-    return {"groups": base_groups(robot)}
+    return {"groups": stand.base_groups(robot)}
 
 
 def excitation(bench: PaperBench, *, starts: int, constrained: bool) -> dict[str, Any]:
@@ -186,9 +177,9 @@ def identification(
     known = dict(zip(smooth.columns, zip(*smooth.interval(0.95), strict=True), strict=True))
     held = [low <= true <= high for name, true in _truth(robot).items() for low, high in [known[name]]]
     bench.compare("intervals", sum(held))
-    judged = fit_statistics(least)
+    judged = stand.fit_statistics(least)
     found = {name: _check(least, one).statistics() for name, one in sets.items()}
-    statistics_rows(bench, "least squares", found["identification"], judged)
+    stand.statistics_rows(bench, "least squares", found["identification"], judged)
     _compare_smoothing(bench, logs["identification"], robot, paths["identification"], noise)
     if bench.as_printed:
         _compare_printed(bench, robot, sets, searches["as published"], seeds)
@@ -207,13 +198,13 @@ def identification(
 
 
 def _truth(robot: Robot) -> dict[str, float]:
-    return dict(zip(model_of(robot).base.kept, true_values(robot).tolist(), strict=True))
+    return dict(zip(model_of(robot).base.kept, stand.true_values(robot).tolist(), strict=True))
 
 
 def noise_of(robot: Robot, path: Trajectory) -> Array:
     """Five per cent of each joint's torque along a trajectory [N m], by a run without noise."""
     start = path.at(np.zeros(1)).q[0]
-    log = StandRobot(robot, HARD, rate_hz=200.0, posture=start, sensors=Sensors.perfect()).run(path, settle=0)
+    log = stand.StandRobot(robot, HARD, rate_hz=200.0, posture=start, sensors=Sensors.perfect()).run(path, settle=0)
     return np.asarray(STAND.noise_share * np.std(log["effort"], axis=0))
 
 
@@ -221,7 +212,7 @@ def record(robot: Robot, path: Trajectory, noise: Array, seed: int) -> Log:
     """Drive a trajectory with run-in, which it needs (ER-14), and record the 25 s that the paper states."""
     sensors = Sensors(torque_noise=tuple(float(level) for level in noise))
     start, seconds, rate_hz = path.at(np.zeros(1)).q[0], PRINTED.measured_s, PRINTED.rate_hz
-    arm = StandRobot(robot, HARD, rate_hz=rate_hz, seed=seed, posture=start, sensors=sensors)
+    arm = stand.StandRobot(robot, HARD, rate_hz=rate_hz, seed=seed, posture=start, sensors=sensors)
     return arm.run(path, periods=int(np.ceil(seconds / path.duration))).rows(slice(0, round(seconds * rate_hz)))
 
 
@@ -235,11 +226,11 @@ def prepare(log: Log, robot: Robot, path: Any, noise: Array, passes: int | None 
     return replace(process(smoothed, strategy, robot=robot), torque_noise=noise * left)
 
 
-def _check(fit: Fit, data: Dataset) -> TorqueCheck:
+def _check(fit: Fit, data: Dataset) -> stand.TorqueCheck:
     assert data.torque_noise is not None
     predicted = fit.predict(data.motion, sigma=False).torque[data.rows]
     times = data.time[data.rows] - data.time[0]
-    return TorqueCheck(tuple(data.joints), times, data.qd[data.rows], data.torque, predicted, data.torque_noise)
+    return stand.TorqueCheck(tuple(data.joints), times, data.qd[data.rows], data.torque, predicted, data.torque_noise)
 
 
 def correlations(fit: Fit, data: Dataset) -> list[float]:
@@ -356,7 +347,7 @@ def _compare_searches(bench: PaperBench, searches: Mapping[str, Searches], long_
 
 def _compare_parameters(bench: PaperBench, least: Fit, paper: Fit, robot: Robot) -> None:
     """Table 2: our least squares with its uncertainty, the truth, the colony's values, the published ones."""
-    columns = (least.values, least.sigma, true_values(robot))
+    columns = (least.values, least.sigma, stand.true_values(robot))
     values, sigma, truth = (dict(zip(least.columns, one, strict=True)) for one in columns)
     bees, names = dict(zip(paper.columns, paper.values, strict=True)), _base_names(robot)
     for row in robot.published["table-2"]["parameters"]:
@@ -369,7 +360,7 @@ def _compare_parameters(bench: PaperBench, least: Fit, paper: Fit, robot: Robot)
 
 def _compare_smoothing(bench: PaperBench, log: Log, robot: Robot, path: Trajectory, noise: Array) -> None:
     """(17) many times: smoother, and at some point wrong, as section 3.3 says."""
-    truth, errors = true_values(robot), []
+    truth, errors = stand.true_values(robot), []
     for passes in STAND.most_passes:
         fit = WeightedLeastSquares().fit(robot, prepare(log, robot, path, noise, passes))
         errors.append(float(np.linalg.norm(fit.values - truth) / np.linalg.norm(truth)))

@@ -27,20 +27,10 @@ from armid.experiment.settings import Sensors
 from armid.experiment.virtual import truth_of
 from armid.figures import Block, Figure, Panel, line
 from armid.logs.log import Log
+from armid.papers import stand
 from armid.papers.bench import PaperBench, paper_file, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import estimates_figure, motion_figure, spectrum_figure, tool_path_figure
-from armid.papers.stand import (
-    Hardness,
-    StandRobot,
-    TorqueCheck,
-    against_random,
-    base_groups,
-    fit_statistics,
-    statistics_rows,
-    torque_check,
-    true_values,
-)
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.averaging import average_periods, differentiate, given_harmonics
@@ -56,16 +46,16 @@ LEVEL = {"simple": 1.2, "rich": 1.9}  # bars of RMS over noise on moving samples
 
 
 FRICTION: dict[str, str] = paper_file("ir361").stand["friction"]  # in words, by case
-CASES = {name: Hardness(**settings) for name, settings in paper_file("ir361").stand["hardness"].items()}
+CASES = {name: stand.Hardness(**settings) for name, settings in paper_file("ir361").stand["hardness"].items()}
 
 
-def virtual_arm(hard: Hardness, seed: int, *, perfect: bool = False) -> StandRobot:
+def virtual_arm(hard: stand.Hardness, seed: int, *, perfect: bool = False) -> stand.StandRobot:
     """The arm, with the paper's sample rate and the noise of Table 1."""
     sensors = Sensors.perfect() if perfect else Sensors(encoder_noise=STAND.encoder_noise)
-    return StandRobot(ir361_arm(), hard, rate_hz=STAND.rate_hz, seed=seed, sensors=sensors)
+    return stand.StandRobot(ir361_arm(), hard, rate_hz=STAND.rate_hz, seed=seed, sensors=sensors)
 
 
-def one_clean_period(hard: Hardness, plan: Plan) -> Log:
+def one_clean_period(hard: stand.Hardness, plan: Plan) -> Log:
     """A period without sensors' noise; the sensors are not in the loop, so that the motion is the same with it."""
     return virtual_arm(hard, 0, perfect=True).run(plan, periods=1)
 
@@ -95,7 +85,7 @@ def model(bench: PaperBench) -> dict[str, Any]:
         bench.compare("count", kept.count(kind), published=printed, what=what)
     bench.compare("count", len(kept), published=PRINTED.parameters.total, what="parameters in all")
     bench.compare("crossing", len(model_of(_without_offset(robot)).base.kept))
-    return {"groups": base_groups(robot)}
+    return {"groups": stand.base_groups(robot)}
 
 
 def _without_offset(robot: Robot) -> Robot:
@@ -130,7 +120,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
     bench.draw(tool_path_figure({"one period": path}, what="IR 361, optimised excitation"), "tool-path.png")
     bench.draw(singular_value_figure(plan, robot), "singular-values.png")
     weights = 1.0 / np.square(np.asarray(noise, dtype=float))
-    _, random = against_random(plan, robot, weights, draws=STAND.draws, seed=bench.seed)
+    _, random = stand.against_random(plan, robot, weights, draws=STAND.draws, seed=bench.seed)
     own, others = plan.conditioning, [one.log_det for one, _ in random]
     bench.compare("log_det", own.log_det, bar=max(others), draws=STAND.draws)
     bench.compare("design_condition", own.condition)
@@ -148,7 +138,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
 def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str, Any]:
     """Excitation, signal processing and estimation: Table 1, Fig. 3, 7 and 8; `beside`: also `STAND.beside`."""
     robot, plan = ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
-    found: dict[str, TorqueCheck] = {}
+    found: dict[str, stand.TorqueCheck] = {}
     data: dict[str, Any] = {}
     for number, (name, case) in enumerate(CASES.items()):
         bench.say(f"{periods} periods, {FRICTION[name]}")
@@ -156,10 +146,10 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
         processed = prepared(log, robot)
         fit = estimated(processed, robot)
         fit.save(bench.folder / f"fit-{name}.json")
-        found[name] = check = torque_check(fit, processed)
+        found[name] = check = stand.torque_check(fit, processed)
         five = _as_the_paper(log, robot)
         _compare_table_1(bench, name, check, five)
-        judged = fit_statistics(fit)
+        judged = stand.fit_statistics(fit)
         data[name] = {
             **check.statistics(),
             "noise_ratio_moving": check.ratio(STAND.moving),
@@ -168,13 +158,13 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
             "reversal_over_elsewhere": check.peaks,
             "statistics": judged,
         }
-        statistics_rows(bench, FRICTION[name], check.statistics(), judged)
+        stand.statistics_rows(bench, FRICTION[name], check.statistics(), judged)
         check.draw(bench, f"torque-{name}.png", f"IR 361, excitation, {FRICTION[name]}")
         if name == "simple":
             _compare_noise(bench, log, one_clean_period(case, plan), plan)
             _draw_spectrum(bench, log, plan)
             figure = estimates_figure(
-                fit.names, fit.values, fit.sigma, what="IR 361, excitation", truth=true_values(robot)
+                fit.names, fit.values, fit.sigma, what="IR 361, excitation", truth=stand.true_values(robot)
             )
             bench.draw(figure, "estimates.png")
     _compare_reversals(bench, found)
@@ -185,13 +175,13 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
     return data
 
 
-def _as_the_paper(log: Log, robot: Robot) -> TorqueCheck:
+def _as_the_paper(log: Log, robot: Robot) -> stand.TorqueCheck:
     """Five harmonics, and all samples in the estimate."""
     five = prepared(log, robot, harmonics=PRINTED.harmonics)
-    return torque_check(estimated(five, robot, every_sample=True), five)
+    return stand.torque_check(estimated(five, robot, every_sample=True), five)
 
 
-def _compare_table_1(bench: PaperBench, name: str, check: TorqueCheck, five: TorqueCheck) -> None:
+def _compare_table_1(bench: PaperBench, name: str, check: stand.TorqueCheck, five: stand.TorqueCheck) -> None:
     """RMS over all samples as in Table 1, beside what the paper's five harmonics leave; and over noise while moving."""
     friction = FRICTION[name]
     bench.by_joint("table_1", check.rms(), friction=friction, noise=check.noise, five=five.rms())
@@ -214,7 +204,7 @@ def _compare_noise(bench: PaperBench, log: Log, clean: Log, plan: Plan) -> None:
     bench.compare("averaging", gain.mean(), bar=root, periods=torque.periods, gain=gain)
 
 
-def _compare_reversals(bench: PaperBench, found: Mapping[str, TorqueCheck]) -> None:
+def _compare_reversals(bench: PaperBench, found: Mapping[str, stand.TorqueCheck]) -> None:
     """Peaks at reversals: RMS error within a tenth of a second of them over RMS error elsewhere."""
     bench.compare("peaks", found["rich"].peaks.min(), peaks=found["rich"].peaks)
     bench.compare("peaks_simple", found["simple"].peaks)
@@ -288,10 +278,10 @@ def _compare_beside(bench: PaperBench, plan: Plan, periods: int) -> list[dict[st
     """RMS over noise with softer drive loops and with other presliding."""
     robot, result = ir361_arm(), []
     for number, (words, changed) in enumerate(paper_file("ir361").stand["beside"].items()):
-        log = one_clean_period(Hardness(**changed), plan)
+        log = one_clean_period(stand.Hardness(**changed), plan)
         log = repeated(log, periods, robot, np.random.default_rng([bench.seed, number]))
         data = prepared(log, robot)
-        check, five = torque_check(estimated(data, robot), data), _as_the_paper(log, robot)
+        check, five = stand.torque_check(estimated(data, robot), data), _as_the_paper(log, robot)
         about = {"words": words, "all_samples": check.ratio(), "five": five.ratio()}
         bench.compare("beside", check.ratio(STAND.moving), **about)
         result.append({**about, "moving": check.ratio(STAND.moving), "moving_five": five.ratio(STAND.moving)})
@@ -301,7 +291,7 @@ def _compare_beside(bench: PaperBench, plan: Plan, periods: int) -> list[dict[st
 def covariance(bench: PaperBench, *, draws: int, periods: int) -> dict[str, Any]:
     """Parameter accuracy: does the covariance (11) cover the truth, in repeated experiments?"""
     robot, plan = ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
-    clean, truth = one_clean_period(CASES["simple"], plan), true_values(robot)
+    clean, truth = one_clean_period(CASES["simple"], plan), stand.true_values(robot)
     rng = np.random.default_rng(1000 * bench.seed + 90)
     by_11, own = [], []
     for draw in range(draws):
@@ -332,7 +322,7 @@ def validation(bench: PaperBench, *, points: int, repetitions: int) -> dict[str,
     robot = ir361_arm()
     postures = random_round(robot, points, 1000 * bench.seed + 10)
     data: dict[str, Any] = {"postures": postures}
-    found: dict[str, TorqueCheck] = {}
+    found: dict[str, stand.TorqueCheck] = {}
     for number, (name, case) in enumerate(CASES.items()):
         bench.say(f"{points} points, {repetitions} rounds, {FRICTION[name]}")
         fit = load_fit(bench.folder_of("R3") / f"fit-{name}.json")
@@ -340,9 +330,9 @@ def validation(bench: PaperBench, *, points: int, repetitions: int) -> dict[str,
         share = STAND.share_of_limits
         log = point_to_point(arm, robot, points=postures, repetitions=repetitions + 1, share=share)
         processed = prepared(log, robot, discard=1)
-        found[name] = check = torque_check(fit, processed)
+        found[name] = check = stand.torque_check(fit, processed)
         bench.by_joint("table_2", check.rms(), friction=FRICTION[name], noise=check.noise)
-        statistics_rows(bench, f"validation, {FRICTION[name]}", check.statistics())
+        stand.statistics_rows(bench, f"validation, {FRICTION[name]}", check.statistics())
         data[name] = {
             **check.statistics(),
             "noise": check.noise,

@@ -31,18 +31,10 @@ from armid.experiment.gravity_free import foreseen_values
 from armid.experiment.settings import Sensors
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.logs.log import Log
+from armid.papers import stand
 from armid.papers.bench import PaperBench, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import estimates_figure, motion_figure
-from armid.papers.stand import (
-    fit_statistics,
-    known_friction,
-    statistics_rows,
-    swept_friction,
-    torque_check,
-    true_friction,
-    without_friction,
-)
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -85,7 +77,7 @@ def friction(
         grid = pa10_speeds(float(robot.limits.velocity[joint - 1]), speeds)
         sweep: dict[str, Any] = {"speeds": grid, "seconds": seconds, "warm_up_s": warm_up_s, "per_direction": True}
         sweep |= {"rate_hz": STAND.rate_hz, "seed": 100 * bench.seed + joint}
-        fit, _ = swept_friction(robot, joint, "double-exponential", **sweep)
+        fit, _ = stand.swept_friction(robot, joint, "double-exponential", **sweep)
         fits.append(fit)
         for sign in (1.0, -1.0):
             _compare_curve(bench, robot, joint, fit, sign)
@@ -105,7 +97,7 @@ def friction(
 def _compare_curve(bench: PaperBench, robot: Robot, joint: int, fit: FrictionFit, sign: float) -> None:
     """Distance of one of the 14 curves from the truth, at all speeds of the sweep."""
     v = fit.points.part(sign).speed
-    true = true_friction(robot, joint, v) + truth_of(robot).load_loss[joint - 1, 1]
+    true = stand.true_friction(robot, joint, v) + truth_of(robot).load_loss[joint - 1, 1]
     off = np.abs(fit.curve(v) - true)
     bench.compare(
         "curve",
@@ -175,7 +167,7 @@ def stiffness(bench: PaperBench, *, joints: Sequence[int], seconds: float) -> di
         curve = curves[robot.joint_names[joint - 1]]
 
         def table_two(speed: Array, joint: int = joint) -> Array:
-            return true_friction(robot, joint, speed)
+            return stand.true_friction(robot, joint, speed)
 
         try:
             errors = curve.standard_error
@@ -209,7 +201,7 @@ def base_parameters(bench: PaperBench) -> dict[str, Any]:
     for number, motion in enumerate(motions):
         bench.say(f"velocity profile {number + 1} of {len(motions)}")
         log = velocity_run(robot, motion, 100 * bench.seed + 40 + number)
-        sets.append(processed(log, without_friction(robot)))
+        sets.append(processed(log, stand.without_friction(robot)))
     fit = identified(robot, sets, curves, np.array(bench.earlier["R7"].data["loss"]))
     fit.save(bench.folder / "fit.json")
     bench.compare("base_fitted", len(fit.names))
@@ -234,11 +226,11 @@ def _verification(bench: PaperBench, robot: Robot, fit: Fit) -> None:
     """Torque of a sinusoid that was not used."""
     bench.say("verification")
     motion = sinusoids(robot, STAND.verification)
-    data = processed(velocity_run(robot, motion, 100 * bench.seed + 50), without_friction(robot))
+    data = processed(velocity_run(robot, motion, 100 * bench.seed + 50), stand.without_friction(robot))
     noise = truth_of(robot).torque_noise / np.sqrt(STAND.periods)
-    check = replace(torque_check(fit, data), noise=noise)
+    check = replace(stand.torque_check(fit, data), noise=noise)
     bench.compare("verification", check.ratio(STAND.moving), moving=STAND.moving)
-    statistics_rows(bench, "another sinusoid", check.statistics(), fit_statistics(fit))
+    stand.statistics_rows(bench, "another sinusoid", check.statistics(), stand.fit_statistics(fit))
     check.draw(bench, "verification.png", "PA-10, another sinusoid", validation=True)
 
 
@@ -320,8 +312,8 @@ def identified(robot: Robot, sets: Sequence[Dataset], friction: Sequence[Frictio
     """
     weight: dict[str, float] = {}
     for _ in range(STAND.rounds):
-        known = known_friction(friction, loss, weight)
-        fit = WeightedLeastSquares(known_torque=known).fit(without_friction(robot), sets)
+        known = stand.known_friction(friction, loss, weight)
+        fit = WeightedLeastSquares(known_torque=known).fit(stand.without_friction(robot), sets)
         weight = dict(zip(fit.columns, fit.values.tolist(), strict=True))
     return fit
 

@@ -27,20 +27,10 @@ from armid.experiment.settings import Thermal
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.experiment.warm_up import warm_up
 from armid.logs.log import Log
+from armid.papers import stand
 from armid.papers.bench import PaperBench, paper_file, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import estimates_figure, motion_figure
-from armid.papers.stand import (
-    against_random,
-    base_groups,
-    fit_statistics,
-    known_friction,
-    statistics_rows,
-    swept_friction,
-    torque_check,
-    true_values,
-    without_friction,
-)
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
@@ -56,7 +46,7 @@ PRINTED = published_of("powerball")
 def model(bench: PaperBench) -> dict[str, Any]:
     """II.A and II.B: frames (Fig. 2), base parameters (12) and (13), what Table 3 can mean (PB-1, PB-2, PB-16)."""
     robot = load_robot("powerball")
-    bare = without_friction(robot)
+    bare = stand.without_friction(robot)
     bench.draw(frames_figure(robot), "frames.png")
     rank = len(model_of(bare).base.kept)
     told = published(model_of(bare), "table-3").identifiable_combinations()
@@ -73,12 +63,12 @@ def model(bench: PaperBench) -> dict[str, Any]:
     judged = audit(robot, name="table-3", seed=bench.seed)[0]
     why = judged.certificates[0] if judged.certificates else "possible"
     bench.compare("possible", judged.distance_torque or 0.0, why=why, parameters=judged.distance_parameters)
-    return {"counts": {what: count for what, (count, _) in counts.items()}, "groups": base_groups(bare)}
+    return {"counts": {what: count for what, (count, _) in counts.items()}, "groups": stand.base_groups(bare)}
 
 
 def rank_of_29(robot: Robot, seed: int, motion: Any = None) -> tuple[int, float]:
     """Rank of the regressor in the paper's 29 columns, with gear ratio 1, and its condition number as computed."""
-    dynamics = published(model_of(without_friction(robot)), "table-3").model
+    dynamics = published(model_of(stand.without_friction(robot)), "table-3").model
     states = random_motion(robot, 300, np.random.default_rng(seed)) if motion is None else motion
     columns = dynamics.regressor(states.q, states.qd, states.qdd, STAND.columns_29).reshape(-1, len(STAND.columns_29))
     singular = np.linalg.svd(columns, compute_uv=False)
@@ -140,7 +130,7 @@ def friction(bench: PaperBench, *, joints: Sequence[int], seconds: float | None 
         bench.say(f"joint {joint}, 18 speeds in both directions")
         length = seconds or (STAND.seconds.joint_4 if joint == 4 else STAND.seconds.others)
         about = {"rate_hz": STAND.rate_hz, "seed": 1000 * bench.seed + joint}
-        fit, mountings[joint] = swept_friction(
+        fit, mountings[joint] = stand.swept_friction(
             robot, joint, "hyperbolic", speeds=powerball_speeds(), seconds=length, **about
         )
         fits.append(fit)
@@ -200,7 +190,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
     """III.B: the exciting trajectory (17) to (20), omega = 2 pi / 10, N = 4 (Fig. 7)."""
     robot, paper = load_robot("powerball"), PRINTED.excitation
     criterion = ConditionAndSigma(*paper_file("powerball").stand["lambda"])
-    bare = without_friction(robot)
+    bare = stand.without_friction(robot)
     bench.say(f"{starts} starts")
     plan = design(
         bare,
@@ -218,7 +208,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
     bench.draw(motion_figure(times, motion, robot, what="Powerball, exciting trajectory"), "motion.png")
     bench.draw(singular_value_figure(plan, bare), "singular-values.png")
     weights, draws = np.ones(robot.n_joints), STAND.draws
-    (own, cost), random = against_random(plan, bare, weights, draws=draws, seed=bench.seed, cost=criterion.cost)
+    (own, cost), random = stand.against_random(plan, bare, weights, draws=draws, seed=bench.seed, cost=criterion.cost)
     others = {
         "condition_numbers": [one.condition_raw for one, _ in random],
         "sigma_min": [one.sigma_min for one, _ in random],
@@ -248,8 +238,8 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
 def identification(bench: PaperBench, *, periods: int) -> dict[str, Any]:
     """III.C and III.D: base parameters with friction subtracted, verification on a second sinusoid (Fig. 8)."""
     robot = load_robot("powerball")
-    bare, plan = without_friction(robot), load_plan(bench.folder_of("R14") / "plan.json")
-    known = known_friction([friction_from_data(entry) for entry in bench.earlier["R13"].data["fits"]])
+    bare, plan = stand.without_friction(robot), load_plan(bench.folder_of("R14") / "plan.json")
+    known = stand.known_friction([friction_from_data(entry) for entry in bench.earlier["R13"].data["fits"]])
     second = second_sinusoid(robot)
     bench.say(f"{periods} periods of the exciting trajectory")
     log = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 1).run(plan, periods=periods)
@@ -259,18 +249,18 @@ def identification(bench: PaperBench, *, periods: int) -> dict[str, Any]:
     fit = OrdinaryLeastSquares(known_torque=known).fit(bare, data)
     weighted = WeightedLeastSquares(known_torque=known).fit(bare, data)
     fit.save(bench.folder / "fit.json")
-    check, better = torque_check(fit, check_data), torque_check(weighted, check_data)
-    truth = true_values(bare)
+    check, better = stand.torque_check(fit, check_data), stand.torque_check(weighted, check_data)
+    truth = stand.true_values(bare)
     bench.by_joint("nrms", check.nrms(), raw=check.nrms(raw=True))
     bench.compare("identified", len(fit.names))
     inside = int(np.sum(np.abs(fit.values - truth) < 2.0 * fit.sigma))
     bench.compare("inside", f"{inside} of {len(truth)}")
     bench.compare("weighted", better.nrms())
-    judged = fit_statistics(fit)
-    statistics_rows(bench, "verification", check.statistics(), judged)
+    judged = stand.fit_statistics(fit)
+    stand.statistics_rows(bench, "verification", check.statistics(), judged)
     if bench.as_printed:
         wrong = OrdinaryLeastSquares(known_torque=known).fit(bare, prepared_as_printed(log))
-        bench.compare("filters_printed", torque_check(wrong, prepared_as_printed(other)).nrms())
+        bench.compare("filters_printed", stand.torque_check(wrong, prepared_as_printed(other)).nrms())
     check.draw(bench, "torque.png", "Powerball, verification", validation=True)
     shown = motion_figure(*second.sample(STAND.rate_hz), robot, what="Powerball, verification motion")
     bench.draw(shown, "motion.png")
