@@ -61,9 +61,9 @@ def track(
     seconds = np.zeros(rows)
     state, done = arm.state(), 0
     for row in range(rows):
-        began = time.thread_time()
+        began = time.perf_counter()
         torque[row], feedback[row] = law(row, state)
-        seconds[row] = time.thread_time() - began
+        seconds[row] = time.perf_counter() - began
         measured[row] = state.position
         done = row + 1
         if not np.all(np.abs(reference.motion.q[row] - state.position) < FAR) or not np.all(np.isfinite(torque[row])):

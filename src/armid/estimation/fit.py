@@ -40,7 +40,7 @@ class Prediction:
     Attributes:
         torque: (samples, joints) [N m].
         sigma: standard deviation of the model's torque that follows from the parameters' covariance, (samples, joints).
-        recording: standard deviation of friction between recordings, beside that, (samples, joints).
+        recording: standard deviation of friction between recordings and of misfit, beside that, (samples, joints).
     """
 
     torque: Array
@@ -78,6 +78,8 @@ class Fit:
         history: armid's version, hashes and origins of the data.
         recording: standard deviation between recordings of Coulomb friction [N m], viscous friction [N m s/rad] and
             offset [N m], (joints, 3); None if the method does not tell.
+        misfit: root mean square per joint [N m] by which parts of the data, predicted from the others, are off beyond
+            what noise and covariance foretell; None if the method does not tell.
         gain_uncertainty: standard deviation of each joint's drive gain as a share; None for none.
         gain_effects: change of the values per relative change of each joint's gain, (values, joints); None for none.
     """
@@ -105,6 +107,7 @@ class Fit:
     gain_uncertainty: Array | None = None
     gain_effects: Array | None = None
     friction_lag_s: Array | None = None
+    misfit: Array | None = None
 
     @cached_property
     def torque_model(self) -> TorqueModel:
@@ -206,11 +209,16 @@ class Fit:
         return np.array([kinds.get(name, FRICTION) == FRICTION and name not in others for name in self.columns])
 
     def recording_sigma(self, velocity: Array) -> Array:
-        """Standard deviation of friction between recordings at velocities (samples, joints) [N m]."""
+        """Standard deviation of a recording's own friction, and misfit, at velocities (samples, joints) [N m].
+
+        Coulomb and viscous friction change together, as by heat or by the load of the bearings.
+        """
+        other = np.zeros_like(velocity) if self.misfit is None else np.broadcast_to(self.misfit, velocity.shape)
         if self.recording is None:
-            return np.zeros_like(velocity)
+            return other
         coulomb, viscous, offset = self.recording.T
-        return np.asarray(np.sqrt((coulomb * np.sign(velocity)) ** 2 + (viscous * velocity) ** 2 + offset**2))
+        friction = np.where(velocity == 0.0, 0.0, coulomb + viscous * np.abs(velocity))
+        return np.asarray(np.sqrt(friction**2 + offset**2 + other**2))
 
     def expression(self, name: str) -> str:
         """A parameter (by `names` or `columns`) in words: the group it stands for, or its own name."""
@@ -333,7 +341,7 @@ def _contradiction(fit: Fit) -> str:
     shapes = {"values": (count,), "covariance": (count, count), "weights": (joints,), "delay_s": (joints,)}
     shapes |= {"residual_rms": (joints,)} | ({} if fit.noise is None else {"noise": (joints,)})
     optional = {"recording": (joints, 3), "gain_uncertainty": (joints,), "gain_effects": (count, joints)}
-    optional |= {"friction_lag_s": (joints,)}
+    optional |= {"friction_lag_s": (joints,), "misfit": (joints,)}
     shapes |= {name: shape for name, shape in optional.items() if getattr(fit, name) is not None}
     for name, shape in shapes.items():
         array = getattr(fit, name)
@@ -341,7 +349,10 @@ def _contradiction(fit: Fit) -> str:
             return f"{name} has the shape {array.shape}; {count} parameters of {joints} joints need {shape}"
         if name != "noise" and not np.isfinite(array).all():
             return f"{name} holds values that are not finite"
-        if name in ("weights", "residual_rms", "noise", "recording", "friction_lag_s") and (array < 0.0).any():
+        if (
+            name in ("weights", "residual_rms", "noise", "recording", "friction_lag_s", "misfit")
+            and (array < 0.0).any()
+        ):
             return f"{name} holds negative values"
     sizes = np.sqrt(np.abs(np.diag(fit.covariance)))
     scale = np.where(sizes > 0.0, sizes, 1.0)

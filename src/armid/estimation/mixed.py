@@ -39,7 +39,16 @@ from armid.estimation.consistent.prior import Prior
 from armid.estimation.fit import Fit
 from armid.estimation.linear import Solution
 from armid.estimation.problem import Problem, Rows
-from armid.estimation.random_effects import Grams, VarianceComponents, held_out_cost, variance_components
+from armid.estimation.random_effects import (
+    CONVERGED,
+    FLAT,
+    ROUGHLY,
+    Grams,
+    VarianceComponents,
+    held_out_cost,
+    held_out_misfit,
+    variance_components,
+)
 from armid.notes import note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
@@ -47,7 +56,7 @@ from armid.signals.dataset import Dataset
 from armid.torque.friction.smooth import BEND, EVEN, ODD, REST, prior_covariance
 from armid.torque.friction.term import FrictionTerm
 
-PASSES = 4  # after the linear one: load, delay, correlation and reversals come from the pass before
+PASSES = 3  # after the linear one: load, delay, correlation and reversals come from the pass before
 DELAY_UNIT, LEAST_DELAY = 0.01, 1e-5  # [s] of the delay's coefficient; below the second, there is none
 LEVELS = ("recording-coulomb", "recording-viscous", "recording-offset")
 #: Typical standard deviation of each kind: friction in shares of the joint's friction level, delay in its unit.
@@ -60,6 +69,7 @@ ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings wher
 BELIEVED = 3.0  # observations that this assumption counts for where there are several
 FOUND = ("smooth", "smooth-even", "load", "gain")  # kinds of friction beyond linear
 FOLDS, CLEARLY = 5, 2.0  # of neighbouring rows, by which it is judged; minus twice the log likelihood that tells
+TOLD = 0.5  # misfit in held-out parts, in standard deviations of the noise, from which it is told
 ALIKE = 0.5  # share of the variance of gains that is common to all joints
 VANISHED = 1e-3  # standard deviation of a kind, in its unit, up to which it counts as nothing
 USUAL_SPEED = 0.995  # quantile of a joint's speed that counts as its fastest
@@ -82,7 +92,7 @@ class MixedEffects(ConsistentEstimator):
         state = _Pass(problem, self.prior, self.bounds)
         for turn in range(PASSES + 1):
             report_progress(f"friction as random effects, pass {turn + 1}", turn / (PASSES + 1))
-            state.estimate(judge=turn == PASSES)
+            state.estimate(last=turn == PASSES)
             if turn < PASSES:
                 state.prepare(first=turn == 0)
         return self._fit(state)
@@ -104,12 +114,17 @@ class MixedEffects(ConsistentEstimator):
         )
         kinds = {name: float(np.sqrt(variance)) for name, variance in state.components.groups.items()}
         assumed = len(problem.data) == 1
-        between = (ASSUMED, ASSUMED, 0.0) if assumed else tuple(state.between(kinds.get(name, 0.0)) for name in LEVELS)
+        half = float(np.sqrt(0.5)) * ASSUMED  # of Coulomb and of viscous friction: at usual speeds, one as the other
+        between = (half, half, 0.0) if assumed else tuple(state.between(kinds.get(name, 0.0)) for name in LEVELS)
         notes = [
             note("estimation.random_effects", shares=kinds),
             note("estimation.recordings", spread=list(between), count=len(problem.data)),
             *consistency_notes(found, state.unknowns, self.prior),
         ]
+        large = np.flatnonzero(state.misfit > TOLD * np.sqrt(state.components.noise)).tolist()
+        if large:
+            off = {problem.robot.joint_names[joint]: float(state.misfit[joint]) for joint in large}
+            notes.append(note("estimation.misfit", off=off))
         fit = self.finished(
             problem,
             factor,
@@ -125,9 +140,8 @@ class MixedEffects(ConsistentEstimator):
         level = state.friction if assumed else state.level
         recording = level[:, None] * np.array(between) / np.column_stack([level**0, state.usual, level**0])
         lag = state.lag() if "lag" in kinds and kinds["lag"] > VANISHED else None
-        return replace(
-            fit, friction_lag_s=lag, recording=recording, options={**fit.options, "data_share": shares(found)}
-        )
+        options = {**fit.options, "data_share": shares(found)}
+        return replace(fit, friction_lag_s=lag, recording=recording, misfit=state.misfit, options=options)
 
 
 class _Pass:
@@ -138,6 +152,7 @@ class _Pass:
     mean: Array
     covariance: Array
     gain_effects: Array
+    misfit: Array  # in parts of the data that are predicted from the others, beyond what noise and covariance explain
 
     def __init__(self, problem: Problem, prior: Prior | None, bounds: Bounds | None) -> None:
         self.problem, self.prior, joints = problem, prior, problem.robot.n_joints
@@ -160,30 +175,40 @@ class _Pass:
         delays = [kind for kind in ("delay", "lag") for _ in range(joints)] if self.slope is not None else []
         return kinds + delays + [kind for _ in range(self.recordings * joints) for kind in LEVELS]
 
-    def estimate(self, *, judge: bool = False) -> None:
-        """Variances, then the consistent arm and the random effects.
+    def estimate(self, *, last: bool) -> None:
+        """Variances, then the arm and the random effects: a consistent arm in the first and the last pass.
 
         Args:
-            judge: whether to drop friction beyond linear where held-out data are predicted better without.
+            last: whether to search to the end, and to drop friction beyond linear where held-out data are predicted
+                better without.
         """
         labels, change = self._whitening(self.labels)
         folds = self._grams()
-        if judge and self._linear_is_better(folds, change, labels):
+        if last and self._linear_is_better(folds, change, labels):
             self.problem = self.problem.with_terms([t for t in self.problem.torque_model.terms if t.law not in FOUND])
             self.slope = self.search = None
-            self.estimate()
+            self.estimate(last=True)
             return
         grams = sum(folds[1:], folds[0]).tempered(self.correlated).transformed(change)
-        self.components = variance_components(grams, labels, SIZES, self.search, ("gain",) if judge else ())
+        averaged, end = (("gain",), CONVERGED) if last else ((), ROUGHLY)
+        self.components = variance_components(grams, labels, SIZES, self.search, averaged, end)
         self.search = self.components.search
         information = np.tensordot(1.0 / self.components.noise, grams.products, axes=1)
         right = (1.0 / self.components.noise) @ grams.right
         for k, kind in enumerate(labels):
             if kind:
                 information[k, k] += 1.0 / self.components.groups.get(kind, 1e-12)
-        self._consistent(
-            information, right, labels.count(""), float(np.sqrt(grams.power @ (1.0 / self.components.noise)))
-        )
+        if self.slope is not None and not last:  # torque alone is wanted of this pass
+            scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+            scaled = information * np.outer(scale, scale) + FLAT * np.eye(len(scale))
+            self.mean = change @ (scale * np.linalg.solve(scaled, scale * right))
+            return
+        if last:
+            precision = np.array([1.0 / self.components.groups.get(kind, 1e-12) if kind else 0.0 for kind in labels])
+            folds = [fold.transformed(change) for fold in folds]
+            self.misfit = np.sqrt(held_out_misfit(folds, precision, self.components.noise, self.correlated))
+        size = float(np.sqrt(grams.power @ (1.0 / self.components.noise)))
+        self._consistent(information, right, labels.count(""), size)
         self.mean = change @ self.mean
         self.gain_effects = change @ self.covariance @ (grams.right.T / self.components.noise)
         self.covariance = change @ (self.covariance + self.components.spread) @ change.T
@@ -233,15 +258,15 @@ class _Pass:
     def without_what_vanished(self) -> tuple[Problem, Indices, Array]:
         """The problem without kinds of terms that the data do not show, the places of its columns, and covariance.
 
-        At its end stands what friction may do below the slowest data: zero, with a spread that is stated; nothing where
-        friction is linear above.
+        At its end stands what friction may do below the slowest data: zero, with a spread that is stated; hardly any
+        where friction is linear above.
         """
         terms = [t for t in self.problem.torque_model.terms if self._shows(t.law)]
         kinds = self.labels[: len(self.problem.names)]
         places = np.array([k for k, kind in enumerate(kinds) if not kind or self._shows(kind)], dtype=np.int64)
         found = sum(self.components.groups.get(kind, 0.0) for kind in (ODD.name, EVEN.name))
-        share = min(REST_DEPARTURES * float(np.sqrt(found)), REST_SHARE)
-        rubbing = np.flatnonzero((self.friction > 0.0) & (share > VANISHED))
+        share = float(np.clip(REST_DEPARTURES * np.sqrt(found), VANISHED, REST_SHARE))
+        rubbing = np.flatnonzero(self.friction > 0.0)
         terms += [FrictionTerm(REST.name, int(joint), (REST_SPEED * float(self.slowest[joint]),)) for joint in rubbing]
         spread = np.diag((share * self.friction[rubbing]) ** 2)
         covariance = block_diag(self.covariance[np.ix_(places, places)], spread)

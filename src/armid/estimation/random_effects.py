@@ -20,7 +20,7 @@ from armid.dynamics.threads import one_blas_thread
 FLAT = 1e-10  # precision of free coefficients, as a share of what the data say
 DEVIATIONS = np.geomspace(1e-3, 5.0, 14)  # of a group, in its size, over which its variance is averaged
 LEAST, MOST = -16.0, 4.0  # logarithms of a variance component
-CONVERGED = 1e-12  # relative change of the likelihood's logarithm at which the search ends
+CONVERGED, ROUGHLY = 1e-12, 1e-7  # relative change of the likelihood's logarithm at which a search ends
 
 
 @dataclass(eq=False)
@@ -102,6 +102,7 @@ def variance_components(
     sizes: Mapping[str, float],
     start: Array | None = None,
     averaged: Sequence[str] = (),
+    converged: float = CONVERGED,
 ) -> VarianceComponents:
     """Maximise the restricted likelihood, less the standard deviation of each group over its size.
 
@@ -115,6 +116,7 @@ def variance_components(
         start: `VarianceComponents.search` of a similar problem.
         averaged: groups whose variance is the mean over what the data and its size allow, not the most likely one:
             for effects that are hard to tell from free ones, whose most likely variance is none all too often.
+        converged: relative change of the likelihood's logarithm at which the search ends.
     """
     names = np.array(labels)
     seen = np.einsum("jii->i", grams.products) > 0.0
@@ -124,7 +126,7 @@ def variance_components(
         x = problem.start([sizes[name] for name in groups])
         bounds = [(u - 14.0, u + 8.0) for u in x[: problem.joints]] + [(LEAST, MOST)] * len(groups)
         first = x if start is None or len(start) != len(x) else np.clip(start, *np.array(bounds).T)
-        x = problem.minimum(first, np.array(bounds))
+        x = problem.minimum(first, np.array(bounds), converged)
         spread = np.zeros((len(names), len(names)))
         for name in [name for name in groups if name in averaged]:
             spread += problem.average(x, groups.index(name))
@@ -143,7 +145,7 @@ def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[
     ]
     own = [label for label, keep in zip(labels, kept, strict=True) if keep]
     total = sum(parts[1:], parts[0])
-    found = variance_components(total, own, sizes)
+    found = variance_components(total, own, sizes, converged=ROUGHLY)
     weights = 1.0 / found.noise
     prior = np.array([1.0 / found.groups.get(k, 1e-12) if k else 0.0 for k in own])
     prior += FLAT * np.diag(np.tensordot(weights, total.products, axes=1)) + 1e-300
@@ -157,6 +159,32 @@ def held_out_cost(folds: Sequence[Grams], labels: Sequence[str], sizes: Mapping[
         return float(value + 2.0 * np.sum(np.log(np.diag(factor[0]) / scale)))
 
     return sum(cost(total) - cost(total.without(part)) for part in parts)
+
+
+def held_out_misfit(folds: Sequence[Grams], precision: Array, noise: Array, rows_per_one: Array) -> Array:
+    """Mean square per joint by which folds, predicted from the others, are off beyond what is foretold.
+
+    Foretold are noise and the covariance of coefficients found without the fold: nothing is left where the model holds.
+
+    Args:
+        folds: of the rows.
+        precision: 1 / variance of each coefficient; 0 for those that are free.
+        noise: variance of the rows.
+        rows_per_one: how many correlated rows are worth one.
+    """
+    weights = 1.0 / (noise * rows_per_one)
+    information = [np.tensordot(weights, fold.products, axes=1) for fold in folds]
+    everything, right = sum(information) + np.diag(precision), sum(weights @ fold.right for fold in folds)
+    beyond, counts = np.zeros(len(noise)), np.zeros(len(noise))
+    for fold, own in zip(folds, information, strict=True):
+        matrix = everything - own
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(everything), 1e-300))
+        spread = np.linalg.inv(matrix * np.outer(scale, scale) + FLAT * np.eye(len(scale))) * np.outer(scale, scale)
+        mean = spread @ (right - weights @ fold.right)
+        squares = fold.power - 2.0 * fold.right @ mean + np.einsum("i,jik,k->j", mean, fold.products, mean)
+        beyond += squares - fold.counts * noise - np.einsum("jik,ik->j", fold.products, spread)
+        counts += fold.counts
+    return np.maximum(beyond / np.maximum(counts, 1.0), 0.0)
 
 
 class _Likelihood:
@@ -204,7 +232,7 @@ class _Likelihood:
         noise[self.counts == 0.0] = 0.0  # nobody has measured there
         return np.concatenate([noise, 2.0 * np.log(0.3 * np.array(sizes))]) if len(sizes) else noise
 
-    def minimum(self, start: Array, bounds: Array) -> Array:
+    def minimum(self, start: Array, bounds: Array, converged: float) -> Array:
         """Where the cost is least, found over logarithms in units of what their number of observations tells."""
         members = [sum(np.count_nonzero(kinds == g) for kinds in self.kinds) for g in range(len(self.rates))]
         unit = np.sqrt(2.0 / np.maximum(np.concatenate([self.counts, members]), 1.0))
@@ -214,7 +242,7 @@ class _Likelihood:
             return value, unit * gradient
 
         limits = list(zip(*(bounds.T / unit), strict=True))
-        options = {"maxiter": 300, "ftol": CONVERGED}
+        options = {"maxiter": 300, "ftol": converged}
         return np.asarray(
             unit * minimize(scaled, start / unit, jac=True, method="L-BFGS-B", bounds=limits, options=options).x
         )

@@ -44,6 +44,14 @@ def _recordings(spread: Sequence[float], count: int) -> str:
     )
 
 
+def _misfit(off: Mapping[str, float]) -> str:
+    joints = ", ".join(f"{joint} ({torque:.2g} N m)" for joint, torque in off.items())
+    return (
+        f"Parts of the data, predicted from the others, are off by more than noise explains: {joints}. Something moves "
+        "there that the model does not describe; intervals of single samples are wider by it."
+    )
+
+
 def _likelihood(steps: int, converged: bool, moved_rad: float | None, weighted: bool, measured: bool) -> str:
     end = f"converged in {steps} steps" if converged else f"NOT converged after {steps} steps; raise iterations"
     forms = []
@@ -133,6 +141,7 @@ WORDS: dict[str, Any] = {
     "prior_determined": _prior_determined,
     "random_effects": _random_effects,
     "recordings": _recordings,
+    "misfit": _misfit,
     "regularised": (
         "What the data leave open is settled by an arm of the description's geometry or nominal inertias (strength "
         "{strength:.2g}, mean link of {mass_factor:.3g} kg)."
