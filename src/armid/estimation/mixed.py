@@ -199,7 +199,8 @@ class _Pass:
             if kind:
                 information[k, k] += 1.0 / self.components.groups.get(kind, 1e-12)
         if self.slope is not None and not last:  # torque alone is wanted of this pass
-            scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+            own = np.diag(information)
+            scale = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
             scaled = information * np.outer(scale, scale) + FLAT * np.eye(len(scale))
             self.mean = change @ (scale * np.linalg.solve(scaled, scale * right))
             return

@@ -175,11 +175,12 @@ def held_out_misfit(folds: Sequence[Grams], precision: Array, noise: Array, rows
     weights = 1.0 / (noise * rows_per_one)
     information = [np.tensordot(weights, fold.products, axes=1) for fold in folds]
     everything, right = sum(information) + np.diag(precision), sum(weights @ fold.right for fold in folds)
+    size = np.diag(everything)
+    scale = np.where(size > 0.0, 1.0 / np.sqrt(np.maximum(size, 1e-300)), 0.0)  # nothing of what no row shows
     beyond, counts = np.zeros(len(noise)), np.zeros(len(noise))
     for fold, own in zip(folds, information, strict=True):
-        matrix = everything - own
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(everything), 1e-300))
-        spread = np.linalg.inv(matrix * np.outer(scale, scale) + FLAT * np.eye(len(scale))) * np.outer(scale, scale)
+        scaled = (everything - own) * np.outer(scale, scale) + FLAT * np.eye(len(scale))
+        spread = np.linalg.inv(scaled) * np.outer(scale, scale)
         mean = spread @ (right - weights @ fold.right)
         squares = fold.power - 2.0 * fold.right @ mean + np.einsum("i,jik,k->j", mean, fold.products, mean)
         beyond += squares - fold.counts * noise - np.einsum("jik,ik->j", fold.products, spread)
