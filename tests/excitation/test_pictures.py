@@ -18,6 +18,7 @@ from armid.excitation.polynomial import quintic
 matplotlib = pytest.importorskip("matplotlib")
 
 from armid.excitation.pictures import (  # noqa: E402 - after the check that it can be drawn
+    _used,
     draw_plan,
     motion_figure,
     random_like,
@@ -48,7 +49,9 @@ def drawn(name, joints=None):
         seconds=0.0,
         options={"joints": joints},
     )
-    return robot, replace(plan, trajectory=random_like(plan, robot, draws=1, seed=9, share=0.9)[0])
+    (random,) = random_like(plan, robot, draws=1, seed=9)
+    size = 0.9 / np.nanmax(_used(random, robot))
+    return robot, replace(plan, trajectory=replace(random, sine=size * random.sine, cosine=size * random.cosine))
 
 
 @pytest.fixture(scope="module")

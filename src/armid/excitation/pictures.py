@@ -191,22 +191,20 @@ def singular_value_figure(plan: Plan, robot: Robot) -> theme.Picture:
     return picture
 
 
-def random_like(
-    plan: Plan, robot: Robot, *, draws: int = _DRAWS, seed: int = 0, share: float | None = None
-) -> list[FourierSeries]:
-    """Random trajectories with the plan's harmonics and moving joints, each joint as large as the limits admit.
+def random_like(plan: Plan, robot: Robot, *, draws: int = _DRAWS, seed: int = 0) -> list[FourierSeries]:
+    """Random trajectories with the plan's harmonics and moving joints.
+
+    Each joint reaches the share of its limits that the plan reaches at most, of any joint.
 
     Args:
         plan: what they are to be compared with.
         robot: with the limits.
         draws: how many.
         seed: of the coefficients.
-        share: of the limits that each joint reaches (default: the largest that the plan reaches).
     """
     series = _checked(plan, robot)
     rng = np.random.default_rng(seed)
-    if share is None:
-        share = float(np.nan_to_num(_used(series, robot)).max()) or 1.0
+    share = float(np.nan_to_num(_used(series, robot)).max()) or 1.0
     moves = _moves(series)
     middle = np.where(moves, 0.5 * (robot.limits.lower + robot.limits.upper), series.offset)
     middle = np.where(np.isnan(middle), series.offset, middle)

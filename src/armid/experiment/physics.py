@@ -147,14 +147,6 @@ class Physics:
         t = self.projection
         return t.T @ self.mass @ t + self.reflected, t.T @ self.bias
 
-    def energy(self, q: Array, v: Array) -> float:
-        """Kinetic and potential energy of links, rotors and payload [J], as MuJoCo adds them up."""
-        self.place(q, v)
-        self._mujoco.mj_fwdPosition(self.model, self.data)
-        self._mujoco.mj_energyPos(self.model, self.data)
-        self._mujoco.mj_energyVel(self.model, self.data)
-        return float(self.data.energy.sum() + 0.5 * v @ self.reflected @ v)
-
 
 def _child(parent: Any, pose: Array, mujoco: Any) -> Any:
     """A body at `pose` in its parent, with a stand-in inertia."""
