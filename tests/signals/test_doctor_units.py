@@ -143,6 +143,20 @@ def test_torque_is_not_judged_without_stated_masses_nor_within_their_doubt():
     assert "effort-scale" not in codes(log.with_channels({"effort": 1e-3 * log["effort"]}), bare)
 
 
+@pytest.mark.parametrize(("factor", "code"), [(1e-3, "effort-kind"), (1e3, "effort-out-of-range")])
+def test_torque_far_from_all_limits_is_an_error(factor, code):
+    """Of an arm without stated masses, with gears and limits of torque; a factor of ten leaves room for doubt."""
+    from tests.signals import test_doctor
+
+    case = test_doctor.recorded("rx60", 14)
+    severities = []
+    for times in (factor, factor ** (1.0 / 3.0)):
+        report = examine(case.log.with_channels({"effort": times * case.log["effort"]}), case.robot)
+        severities += [{finding.severity for finding in report.of(code)}]
+    assert severities[0] == {"error"}
+    assert "error" not in severities[1]
+
+
 @pytest.mark.parametrize("name", ["ur-20_02_10-30sec_12harm", "ur-20_01_22-joint_1", "ur-20_01_22-joint_4"])
 def test_real_torques_and_the_masses_of_the_urdf(data: Path, name):
     """All joints, a joint about the vertical (rotors make 11 times the stated torque), and a light wrist alone."""

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from armid.logs import Log
 from armid.signals import Hampel, Repair
+from armid.signals.doctor import examine
 from armid.signals.problems import SignalError
 from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, over_holes, recurring
 from tests.signals.waves import make_log, periodic_log
@@ -133,6 +135,25 @@ def test_time_is_put_in_order():
     ordered = np.arange(50.0)
     assert increasing_rows(ordered).all()
     assert increasing_rows(np.array([99.0, 1.0, 2.0])).tolist() == [False, True, True]
+
+
+def test_a_clock_that_was_set_back_goes_on():
+    """The motion is that of the log as it was, and the doctor says so; two recordings that do not meet are cut."""
+    _, log = periodic_log(1, joints=3, periods=2, q_noise=1e-5, torque_noise=0.05)
+    early = np.where(np.arange(len(log)) < 700, log.time, log.time - 0.3)
+    for time in (early, np.where(np.arange(len(log)) == 100, np.nan, early)):
+        mended, notes = Repair().apply(Log(time, log.channels, log.info), None)
+        assert [one.code for one in notes] == ["signals.set_back"] + ["signals.unordered"] * bool(np.isnan(time).any())
+        np.testing.assert_allclose(mended.time, log.time[np.isfinite(time)], atol=1e-9)
+    report = examine(Log(early, log.channels, log.info))
+    (found,) = report.of("time-runs-backward")
+    assert found.values["worst_s"] == pytest.approx(0.3 - log.time[1] + log.time[0])
+    assert report.usable
+    joined = np.concatenate([np.arange(700), np.arange(200, 1000)])
+    other = Log(
+        np.where(np.arange(1500) < 700, log.time[:1500], log.time[:1500] - 0.3), log.rows(joined).channels, log.info
+    )
+    assert [one.code for one in Repair().apply(other, None)[1]] == ["signals.unordered"]
 
 
 def test_gaps_are_found():

@@ -22,6 +22,7 @@ from armid.signals.repair import (
     over_holes,
     recurring,
     stale_rows,
+    with_clock_put_forward,
     with_increasing_time,
 )
 from armid.signals.resample import is_uniform, resample, shifted
@@ -106,6 +107,9 @@ class Repair(Preparation):
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
         """Drop samples out of order and such as only repeat the one before, interpolate short runs of NaN."""
         notes: list[Note] = []
+        log, back = with_clock_put_forward(log)
+        if len(back):
+            notes.append(note("signals.set_back", count=len(back)))
         log, removed = with_increasing_time(log)
         if removed:
             notes.append(note("signals.unordered", count=removed))

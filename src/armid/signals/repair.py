@@ -51,6 +51,28 @@ def with_increasing_time(log: Log) -> tuple[Log, int]:
     return (log if removed == 0 else log.rows(keep)), removed
 
 
+def with_clock_put_forward(log: Log) -> tuple[Log, Indices]:
+    """The log of a clock that was set back while the arm went on, and the rows where it was.
+
+    Time must go on regularly from there and every position from where it was. The later rows then follow one usual step
+    after those before; without that, they would be a jump of the motion.
+    """
+    steps = np.diff(log.time)
+    usual = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
+    regular = np.abs(steps / usual - 1.0) < 0.5 if usual > 0.0 else np.zeros(len(steps), dtype=bool)
+    back = np.flatnonzero(steps < -0.5 * usual)
+    back = back[(back >= STILL) & (back + STILL < len(steps))]
+    back = back[[bool(np.delete(regular[k - STILL : k + STILL + 1], STILL).all()) for k in back]]
+    if not len(back) or "position" not in log:
+        return log, back
+    way = np.abs(np.diff(log["position"], axis=0))
+    near = 2.0 * (way[back - 1] + way[back + 1]) + 6.0 * second_difference_noise(log["position"])
+    back = back[(way[back] <= near).all(axis=1)]
+    lost = np.zeros(len(log))
+    lost[back + 1] = usual - steps[back]
+    return Log(log.time + np.cumsum(lost), log.channels, log.info), back + 1
+
+
 def quantum(x: Array) -> float:
     """Step size of a quantised signal; 0 if its values do not lie on a grid that is coarse enough to be seen."""
     values = np.unique(x[: len(x) // 2 + SAMPLES // 2][-SAMPLES:])

@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import Array, Indices
 from armid.logs.log import RATE_TOLERANCE, Log
 from armid.signals.doctor.finding import Finding, at_rows, found
-from armid.signals.repair import MAD, stale_rows, usual_steps
+from armid.signals.repair import MAD, stale_rows, usual_steps, with_clock_put_forward
 
 # Steps that differ by less than this much of the median step, in standard deviation, count as regular: what is left
 # moves a sample by 2 % of a step, less than the error of linear interpolation between samples.
@@ -53,9 +53,13 @@ class TimeColumn:
 
 def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
     """Look at the time column of a log."""
+    findings: list[Finding] = []
+    log, back = with_clock_put_forward(given := log)
+    if len(back):
+        worst, where = float(-np.diff(given.time)[back - 1].min()), at_rows(given.time, back)
+        findings.append(found("time-runs-backward", where=where, variant="set-back", count=len(back), worst_s=worst))
     time = log.time
     finite = np.isfinite(time)
-    findings: list[Finding] = []
     if not finite.all():
         where = at_rows(time, np.flatnonzero(~finite))
         few = "warning" if where.count < _FEW * len(time) else ""
@@ -72,6 +76,7 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
     findings += _repeated(log, rows, steps, step)
     kept = _in_order(time, rows, steps, step)
     findings += _backward(time, rows, steps, step, "" if len(kept) < (1.0 - _FEW) * len(rows) else "warning")
+    findings += _rate(log, np.diff(time[kept]))
     stale = stale_rows(log.rows(kept))
     if stale.any():
         where = at_rows(time, kept[stale])
@@ -81,7 +86,6 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
     clean = np.diff(time[kept])
     findings += _gaps(time, kept, clean, step)
     findings += _irregular(clean, step)
-    findings += _rate(log, clean)
     equidistant = bool(np.abs(clean - step).max(initial=0.0) < _IRREGULAR * step)
     return TimeColumn(time, step, kept, equidistant), findings
 

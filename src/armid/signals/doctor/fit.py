@@ -20,11 +20,12 @@ from armid.signals.doctor.motion import Track
 from armid.signals.filters import central_differences, low_pass
 
 BLOCKS = 8  # contiguous parts of the log; leaving out one at a time tells the uncertainty
-FRICTION_TERMS = 4  # offset, direction, velocity, square root of speed with its direction
+FRICTION_TERMS = 5  # offset, direction, velocity, speed, square root of speed with its direction
 _ROWS = 16_000  # rows of a fit
 _REVERSAL = 0.1  # rows with less than this much of a joint's usual speed are left out for that joint,
 _REACH = 0.7  # and those around, as far as the low-pass smears, in units of its inverse cut-off
 _ROUNDS, _FARTHEST_S = 3, 0.05  # of the search for delays, and how far each goes
+_PER_CUTOFF = 8.0  # rate over cut-off of thinned rows
 _WEAK = 1e-9  # directions of the scaled normal matrix below this are not excited
 
 
@@ -52,11 +53,15 @@ class FitRows:
     cutoff_hz: float
     pieces: tuple[slice, ...]
 
-    def thinned(self, most: int) -> FitRows:
-        """Every n-th row, so that at most `most` are left; for fits without filters."""
-        every = slice(None, None, max(1, -(-len(self.q) // most)))
-        q, qd, qdd, effort = (part[every] for part in (self.q, self.qd, self.qdd, self.effort))
-        return FitRows(q, qd, qdd, effort, self.step, self.block[every], self.keep[every], self.cutoff_hz, ())
+    def thinned(self) -> FitRows:
+        """Every n-th row, as many as the low-pass needs."""
+        every = max(1, int(1.0 / (_PER_CUTOFF * self.cutoff_hz * self.step)))
+        index = [np.arange(piece.start, piece.stop, every) for piece in self.pieces]
+        ends = np.cumsum([0, *map(len, index)]).tolist()
+        parts = (self.q, self.qd, self.qdd, self.effort, self.block, self.keep)
+        q, qd, qdd, effort, block, keep = (part[np.concatenate(index)] for part in parts)
+        pieces = tuple(map(slice, ends[:-1], ends[1:]))
+        return FitRows(q, qd, qdd, effort, every * self.step, block, keep, self.cutoff_hz, pieces)
 
 
 def rows_of(track: Track, effort: Array) -> FitRows:
@@ -89,10 +94,19 @@ def rows_of(track: Track, effort: Array) -> FitRows:
 
 
 def friction_columns(qd: Array) -> Array:
-    """Offset, direction, velocity and square root of speed, (rows, joints, 4), all of the order of one."""
+    """Offset, direction, velocity, speed and its square root, (rows, joints, 5), all of the order of one."""
     speed = qd / np.maximum(np.percentile(np.abs(qd), 95.0, axis=0), 1e-12)
     direction = np.sign(speed)
-    return np.stack([np.ones_like(speed), direction, speed, direction * np.sqrt(np.abs(speed))], axis=2)
+    size = np.abs(speed)
+    return np.stack([np.ones_like(speed), direction, speed, size, direction * np.sqrt(size)], axis=2)
+
+
+def late_friction(rows: FitRows) -> Array:
+    """Low-passed friction columns, and two derivatives of the direction: joints that stick change sides gradually."""
+    friction = low_passed(rows, friction_columns(rows.qd))
+    once = _derivative(rows, friction[:, :, 1]) / rows.cutoff_hz
+    twice = _derivative(rows, once) / rows.cutoff_hz
+    return np.concatenate([friction, once[:, :, None], twice[:, :, None]], axis=2)
 
 
 def column_names(model: Model, *, base: bool = True) -> list[str]:
@@ -212,7 +226,7 @@ def fit(rows: FitRows, columns: Array, known: Array, *, shared: bool) -> EffortF
         shared: whether joints share the coefficients; otherwise each has its own.
     """
     friction = friction_columns(rows.qd)
-    columns, friction, known = (_low_passed(rows, x) for x in (columns, friction, known))
+    columns, friction, known = (low_passed(rows, x) for x in (columns, friction, known))
     effort, delay, count = rows.effort, np.zeros(rows.q.shape[1]), columns.shape[2]
     found, squares = solve(total(factors(columns, friction, effort - known, rows, shared=shared)))
     for _ in range(_ROUNDS):
@@ -254,7 +268,8 @@ def _friction_power(friction: Array, rows: FitRows, here: slice, found: Array) -
     return np.asarray(np.einsum("jc,jc->j", share, found[:, here]) / np.maximum(scale, 1e-300))
 
 
-def _low_passed(rows: FitRows, x: Array) -> Array:
+def low_passed(rows: FitRows, x: Array) -> Array:
+    """Columns, (rows, ...), as the effort has been low-passed."""
     flat = np.array(x.reshape(len(x), -1))
     for piece in rows.pieces:
         flat[piece] = low_pass(flat[piece], 1.0 / rows.step, rows.cutoff_hz)

@@ -23,9 +23,10 @@ from armid.signals.doctor.fit import (
     column_names,
     factors,
     fit,
-    friction_columns,
     jackknife,
     known_torque,
+    late_friction,
+    low_passed,
     model_columns,
     moved,
     solve,
@@ -33,7 +34,6 @@ from armid.signals.doctor.fit import (
     variance,
 )
 
-_FEW = 2000  # rows of each fit
 _ROUNDS = 3  # mistakes that are looked for, one after the other
 # Undoing a mistake must lower the sum over joints of the log of the mean square residual by so much. On clean logs the
 # best of a hundred exchanged and reversed joints gains 0.3, another gravity nothing; planted mistakes gain 2 to 20.
@@ -97,9 +97,9 @@ def examine_mistakes(model: Model, rows: FitRows, moving: Mask) -> tuple[list[Fi
     nobody knows how late they are.
     """
     findings: list[Finding] = []
-    raw = rows.thinned(_FEW)
+    raw = rows.thinned()
     late = fit(rows, model_columns(model, rows), known_torque(model, rows), shared=True).delay_s
-    prompt = replace(rows, effort=moved(rows, rows.effort, np.where(moving, late, 0.0))).thinned(_FEW)
+    prompt = replace(rows, effort=moved(rows, rows.effort, np.where(moving, late, 0.0))).thinned()
     as_is, in_time = _Fitted(model, raw).misfit, _Fitted(model, prompt).misfit
     shown = [one for one in trials(model, raw, moving) if _shows(one, as_is)]
     better = any(one.kind in ("swap", "flip") or one.misfit < in_time for one in shown)
@@ -133,17 +133,18 @@ class _Fitted:
     parts: list[CompactFactor] = field(init=False)
     found: Array = field(init=False)
     misfit: float = field(init=False)
+    ones: int = field(init=False)  # place of the column of ones
 
     def __post_init__(self) -> None:
         columns = model_columns(self.model, self.rows, base=self.base)
         if self.extra is not None:
             columns = np.concatenate([columns, self.extra[:, :, None]], axis=2)
-        effort = self.rows.effort - known_torque(self.model, self.rows)
-        parts = factors(columns, friction_columns(self.rows.qd), effort, self.rows, shared=True)
+        columns, known = (low_passed(self.rows, x) for x in (columns, known_torque(self.model, self.rows)))
+        parts = factors(columns, late_friction(self.rows), self.rows.effort - known, self.rows, shared=True)
         whole = total(parts)
         found, squares = solve(whole)
         misfit = np.log(np.maximum(squares / variance(whole, columns.shape[2]), 1e-12)).sum()
-        for name, value in (("parts", parts), ("found", found), ("misfit", float(misfit))):
+        for name, value in (("parts", parts), ("found", found), ("misfit", float(misfit)), ("ones", columns.shape[2])):
             object.__setattr__(self, name, value)
 
     def values(self) -> dict[str, float]:
@@ -152,11 +153,10 @@ class _Fitted:
 
     def without_a_part(self) -> Iterator[tuple[Array, float]]:
         """Coefficients and misfit with each block of the log left out."""
-        ones = self.found.shape[1] - friction_columns(self.rows.qd[:1]).shape[2]
         for left in self.parts:
             whole = total(part for part in self.parts if part is not left)
             found, squares = solve(whole)
-            yield found[0], float(np.log(np.maximum(squares / variance(whole, ones), 1e-12)).sum())
+            yield found[0], float(np.log(np.maximum(squares / variance(whole, self.ones), 1e-12)).sum())
 
 
 def trials(model: Model, rows: FitRows, moving: Mask) -> Iterator[Mistake]:

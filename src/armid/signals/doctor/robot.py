@@ -21,7 +21,7 @@ from armid.signals.doctor.mistakes import examine_mistakes, stated_inertia
 from armid.signals.doctor.motion import Track, Travel
 
 _OUTSIDE = 0.02  # of the range, beyond the limits
-_STRONG = 1.5  # times the torque limit
+_STRONG, _FAINT = 1.5, 2e-3  # times the torque limit; all joints below the latter are in another unit
 # Friction that feeds power: this share of the effort's own, and this many standard errors.
 _FEEDS, _SIGMAS = 0.1, 5.0
 _POOR = 0.16  # mean square residual over variance, from which on the model does not explain the effort
@@ -37,7 +37,6 @@ _HEAVY = 0.1  # stated torque over the largest of all joints, moving or held; be
 _WEIGHT = 0.3  # share of gravity in it, from which on rotors that nobody has stated cannot multiply it
 _LEFT = 0.2  # of the stated torque's deviation that must be left when what friction could explain is taken off
 _ALIKE = 0.5  # correlation with the stated torque that an effort far larger than it must have
-_FEW = 2000  # rows that are enough
 
 
 def matched(log: Log, robot: Robot) -> tuple[Log | None, list[Finding]]:
@@ -74,16 +73,18 @@ def examine_limits(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
 
 
 def _strength(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
-    """Torques beyond the limits, or so far below all of them that the gear must be missing."""
+    """Torques beyond the limits, or so far below all of them that the gear must be missing; errors where by far."""
     size = np.percentile(np.nan_to_num(np.abs(log["effort"])), 99.0, axis=0) if len(log) else np.zeros(robot.n_joints)
     limit, ratio = robot.limits.torque, np.abs([drive.gear_ratio for drive in robot.drives])
+    far = "error" if travel.moving.any() and (size > _OFF * limit)[travel.moving].all() else ""
     for joint in np.flatnonzero(size > _STRONG * limit):
-        name = robot.joint_names[joint]
         reached, most = float(size[joint]), float(limit[joint])
-        yield found("effort-out-of-range", name, confidence=0.8, effort=reached, limit=most)
+        values: dict[str, Any] = {"effort": reached, "limit": most}
+        yield found("effort-out-of-range", robot.joint_names[joint], confidence=0.8, severity=far, **values)
     known = travel.moving & np.isfinite(limit) & (ratio >= 10.0)
     if known.sum() >= 2 and (size[known] < limit[known] / ratio[known]).all():
-        yield found("effort-kind", confidence=0.7)
+        faint = bool((size[known] < _FAINT * limit[known]).all())
+        yield found("effort-kind", confidence=0.7, severity="error" if faint else "")
 
 
 def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iterator[Finding]:
@@ -201,7 +202,7 @@ def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding
     nominal = model.robot.nominal_inertia
     if nominal is None or not np.any(nominal):
         return
-    few = rows.thinned(_FEW)
+    few = rows.thinned()
     values = stated_inertia(model)
     stated = model.inverse_dynamics(few.q, few.qd, few.qdd, values)
     size, left, effort, alike = _sizes(few, stated)
