@@ -15,6 +15,7 @@ from armid.estimation.problem import EstimationError, Problem, Weigh
 
 GRAM_CONDITION = 3e3  # column-scaled condition number up to which Gram matrices give values to 1e-9
 RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count as zero
+SETTLED = 1e-9  # relative change of weights at which they are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +126,13 @@ def solve_problem(
 def solve_weighted(
     problem: Problem, *, triangular: bool = False, rounds: int = 5, **options: Any
 ) -> tuple[CompactFactor, Solution, Array]:
-    """Factor, solution and weights: each joint weighted by its own residuals, found in `rounds`."""
+    """Factor, solution and weights: each joint weighted by its own residuals, found in `rounds` or fewer."""
     factor, weights = problem.factor(triangular=triangular), np.ones(problem.robot.n_joints)
     for _ in range(rounds):
         factor, solution = solve_problem(problem, weights, factor, **options)
         last, weights = weights, 1.0 / residual_variance(factor, solution.values)
+        if np.abs(weights / last - 1.0).max() < SETTLED:
+            break
     return factor, solution, last
 
 
