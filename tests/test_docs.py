@@ -220,25 +220,43 @@ def test_documentation_builds_without_a_warning(site):
     assert equations.count('display="block"') == (ROOT / "docs" / "computed.md").read_text("utf-8").count("$$") / 2
 
 
-@pytest.mark.prove
-def test_no_page_reaches_beyond_the_window(site):
-    """On a desk, a tablet and a phone; tables, code and equations that are wider scroll by themselves."""
+@pytest.fixture
+def browser():
+    """A real one."""
     sync_api = pytest.importorskip(
         "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
     )
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         pytest.skip("no Chromium on this machine: install the package chromium")
-    found, problems = [], []
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for width in (1400, 800, 390):
-            tab = browser.new_context(viewport={"width": width, "height": 900}).new_page()
-            tab.on("pageerror", lambda error: problems.append(str(error)))
-            for page in sorted(site.rglob("*.html")):
-                tab.goto(page.as_uri())
-                beyond = tab.evaluate(BEYOND)
-                found += [f"{page.name} at {width} px: {one}" for one in beyond]
+        yield browser
         browser.close()
+
+
+@pytest.mark.prove
+def test_no_page_reaches_beyond_the_window(site, browser):
+    """On a desk, a tablet and a phone; tables, code and equations that are wider scroll by themselves."""
+    found, problems = [], []
+    for width in (1400, 800, 390):
+        tab = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        for page in sorted(site.rglob("*.html")):
+            tab.goto(page.as_uri())
+            beyond = tab.evaluate(BEYOND)
+            found += [f"{page.name} at {width} px: {one}" for one in beyond]
     assert problems == []
     assert found == []
+
+
+@pytest.mark.prove
+def test_pages_from_the_disk_are_searched(site, browser):
+    """Without a server, in which browsers start no worker, and without a request to anybody."""
+    tab, asked = browser.new_page(), []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((site / "index.html").as_uri())
+    tab.locator(".md-search__input").press_sequentially("payload")
+    tab.get_by_text(re.compile(r"\d+ matching documents")).wait_for()
+    assert tab.locator(".md-search-result__link[href*='payload.html']").count() > 0
+    assert [url for url in asked if url.startswith("http")] == []

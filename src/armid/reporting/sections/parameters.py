@@ -37,11 +37,12 @@ def parameters(evidence: Evidence) -> Section:
     ]
     size = np.abs(fit.values)
     relative = np.divide(fit.sigma, size, out=np.full(len(size), np.inf), where=size > 0.0)
-    rows, links = _parameter_rows(fit, relative, truth), ~fit.friction_columns()[_parameter(fit)]
+    rows, which = _parameter_rows(fit, relative, truth), np.flatnonzero(_parameter(fit))
+    links = np.array([not fit.friction_columns()[k] and _meaning(fit.names[k]) is None for k in which])
     parts = [table(columns, [rows[k] for k in np.flatnonzero(links)], caption="identified parameters", stacked=True)]
     if others := [rows[k] for k in np.flatnonzero(~links)]:
         more = table(columns, others, caption="friction", stacked=True)
-        parts.append(folded(f"{len(others)} coefficients of friction", more))
+        parts.append(folded(f"{len(others)} coefficients of friction and of the weight carried", more))
     order = [k for k in np.argsort(-np.where(np.isfinite(relative), relative, np.inf)) if _parameter(fit)[k]]
     least = [fit.names[k] for k in order if fit.names[k] not in fit.determined]
     count, total = fit.identifiability.counts
@@ -73,17 +74,16 @@ def _parameter_rows(fit: Fit, relative: Array, truth: Mapping[str, float]) -> li
             _beside(truth.get(name), value, half) if truth else Cell(short(sigma, 2), sigma),
             Cell(share, float(min(relative[i], 1e9)), float(min(relative[i] / DETERMINED, 1.0))),
             Cell(kind, float(("determined", "weak", "undetermined").index(kind))),
-            _meaning(fit, name),
+            Cell(_meaning(name) or fit.expression(name), code=_meaning(name) is None),
         )
         rows.append(Row(cells, "" if kind == "determined" else f"{kind}: the data do not tell it"))
     return rows
 
 
-def _meaning(fit: Fit, name: str) -> Cell:
-    """What a parameter stands for: link parameters in combination, or what a coefficient of friction multiplies."""
+def _meaning(name: str) -> str | None:
+    """What a coefficient that a fit adds to the model multiplies, in words; None for other parameters."""
     titles = {column: law.title for law in TERMS.values() for column in law.columns}
-    title = titles.get(name.rstrip("0123456789"))
-    return Cell(fit.expression(name), code=True) if title is None else Cell(title)
+    return titles.get(name.rstrip("0123456789"))
 
 
 def _beside(truth: float | None, value: float, half: float) -> Cell:
