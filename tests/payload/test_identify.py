@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import armid
 from armid.errors import ArmidError
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
-from armid.payload.joint import arm_columns, curve_precision
+from armid.payload.joint import LoadedProblem, arm_columns, curve_precision, solve_jointly
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.torque.friction.term import FrictionTerm
@@ -244,6 +245,16 @@ def test_a_smooth_curve_changes_by_a_share_of_coulomb_friction():
     precision = curve_precision(own, np.arange(len(own.columns)))
     assert not precision[: len(fit.columns)].any()
     np.testing.assert_allclose(precision[len(fit.columns) :], (0.3 * fit.values[fit.columns.index("fc2")]) ** -2)
+
+
+def test_what_a_curve_may_change_is_uncertain():
+    """Where the loaded run shows nothing of a friction curve, its coefficients are as uncertain as they may change."""
+    draws = Draws("kr15")
+    fit = armid.identify(draws.robot, dataset(draws.robot, draws.arm_motion, draws.arm_torque + 0.0))
+    found = solve_jointly(fit, LoadedProblem(fit, [draws.loaded()]))
+    expected = curve_precision(fit, found.columns)
+    change = np.sqrt(np.diag(found.covariance)[10:] * expected)
+    assert 0.5 < change[expected > 0.0].max() < 1.1
 
 
 def test_nothing_and_less_than_nothing():

@@ -157,7 +157,8 @@ def solve_jointly(fit: Fit, loaded: LoadedProblem, empty: LoadedProblem | None =
         prior = np.concatenate([np.full(z, trust), np.full(10, VAGUE**-2.0), *curves])
         middle = np.concatenate([np.zeros(z + 10), fit.values[moved], fit.values[moved_empty]])
         unknowns, hessian = _weighted(parts, prior, middle)
-    return _finished(fit, parts, unknowns, hessian, (arm, moved, trust * inverse_root, z))
+    changes = np.concatenate([np.zeros(z + 10), *curves])
+    return _finished(fit, parts, unknowns, hessian, (arm, moved, trust * inverse_root, z), changes)
 
 
 def curve_precision(fit: Fit, moved: Indices) -> Array:
@@ -221,14 +222,22 @@ def _weighted(parts: list[_Part], prior: Array, middle: Array) -> tuple[Array, A
 
 
 def _finished(
-    fit: Fit, parts: list[_Part], unknowns: Array, hessian: Array, layout: tuple[Indices, Indices, Array, int]
+    fit: Fit,
+    parts: list[_Part],
+    unknowns: Array,
+    hessian: Array,
+    layout: tuple[Indices, Indices, Array, int],
+    changes: Array,
 ) -> JointSolution:
-    """Errors: those of the arm's fit pass through, those of the new noise are judged by the residuals."""
+    """Errors: those of the arm's fit pass through, those of the new noise are judged by the residuals.
+
+    A friction curve that changes with the load as `changes` (precisions) expect is an error of its own.
+    """
     arm, moved, inverse_root, z = layout
     wanted = slice(z, z + 10 + len(moved))
     with one_blas_thread():
         inverse = inverted(hessian)
-        own = np.zeros((10 + len(moved), 10 + len(moved)))
+        own = (inverse[wanted] * changes) @ inverse[wanted].T
         lags = []
         of_gain = np.zeros((10 + len(moved), fit.robot.n_joints))
         for part in parts:
