@@ -129,6 +129,7 @@ def test_mimic_equals_equality(tmp_path):
     assert np.abs(armid.Model(robot).inverse_dynamics(*motion, values) - torque).max() < 1e-9 * np.abs(torque).max()
     alone = armid.load_robot(path, joints=("wrist", "right"))  # what it follows is locked, and so is the finger
     assert alone.joint_names == ("wrist",)
+    assert [one.joint.name for one in armid.load_robot(path, joints=("left",)).dependent] == ["right"]
 
 
 PALLETISER = """name: palletiser

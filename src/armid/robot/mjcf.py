@@ -224,7 +224,7 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
 
 
 def _equalities(model: Any, chosen: set[str]) -> tuple[dict[str, Follows], set[str]]:
-    """Joints that follow another by a linear equality, and those that move: without followers of locked ones."""
+    """Joints that follow another by a linear equality, and those that move: followers do as what they follow."""
     follows: dict[str, Follows] = {}
     for index in range(model.neq):
         if not _is_linear(model, index):
@@ -232,7 +232,8 @@ def _equalities(model: Any, chosen: set[str]) -> tuple[dict[str, Follows], set[s
         one, other, (offset, ratio) = int(model.eq_obj1id[index]), int(model.eq_obj2id[index]), model.eq_data[index, :2]
         at = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in (one, other)]
         name, leader = _joint_name(model, one), _joint_name(model, other)
-        if name in chosen and leader in chosen and ratio:
+        if leader in chosen and ratio:
+            chosen = chosen | {name}
             follows[name] = Follows({leader: float(ratio)}, at[0] + float(offset) - float(ratio) * at[1])
         elif name in chosen:
             chosen = chosen - {name}

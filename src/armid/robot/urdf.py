@@ -117,8 +117,12 @@ class _Reader:
         return with_dependent(robot, self.follows)
 
     def _mimics(self) -> dict[str, Follows]:
-        """Joints that mimic others; those of a joint that is locked are locked as well."""
+        """Joints that mimic others: those of a joint that moves move, those of a joint that is locked are locked."""
         result: dict[str, Follows] = {}
+        mimics = {edge.name: edge.element.find("mimic") for edge in self.edges if edge.kind in _MOVING}
+        leaders = {name: element.get("joint") for name, element in mimics.items() if element is not None}
+        while more := {name for name, leader in leaders.items() if leader in self.chosen} - self.chosen:
+            self.chosen |= more
         kinds = {edge.name: edge.kind for edge in self.edges}
         for edge in self.edges:
             element = edge.element.find("mimic")
