@@ -56,7 +56,7 @@ friction_laws.add(CURVE.name)(CURVE)
 REST = FrictionLaw(
     name="rest",
     title="what friction may do below the slowest speed of the data",
-    columns={"sr": "exp(-2 * (v / vr) ** 2)"},
+    columns={"sr": "exp(-1.5 * (v / vr) ** 2)"},
     shapes={"vr": _bend},
     units={"vr": "rad/s"},
 )
