@@ -18,12 +18,13 @@ RATE_HZ = 100.0
 
 
 def wandering(robot, seconds, seed=0):
-    """Log of a motion that does not repeat, with noise: periods of incommensurable length on every joint."""
+    """Log of a motion that does not repeat, with noise: waves of all lengths, whole ones, so that copies can follow."""
     rng = np.random.default_rng(seed)
     time = np.arange(int(seconds * RATE_HZ)) / RATE_HZ
     q, qd, qdd = (np.zeros((len(time), robot.n_joints)) for _ in range(3))
     for joint in range(robot.n_joints):
-        for omega, phase in zip(rng.uniform(0.5, 4.0, 6), rng.uniform(0.0, 6.0, 6), strict=True):
+        for rate, phase in zip(rng.uniform(0.5, 4.0, 6), rng.uniform(0.0, 6.0, 6), strict=True):
+            omega = 2.0 * np.pi / seconds * round(rate * seconds / (2.0 * np.pi))
             size = 0.5 / omega
             q[:, joint] += size * np.sin(omega * time + phase)
             qd[:, joint] += size * omega * np.cos(omega * time + phase)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid._version import __version__
-from armid.arrays import Array, Indices
+from armid.arrays import Array, Indices, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
@@ -22,7 +22,8 @@ from armid.estimation.problem import ENOUGH, EstimationError, Problem
 from armid.notes import Note, note
 from armid.registry import Registry
 from armid.robot.robot import Robot
-from armid.signals.dataset import Dataset
+from armid.signals.dataset import PIECE, Dataset
+from armid.signals.filters import row_blocks
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 
@@ -173,7 +174,7 @@ def _range(problem: Problem) -> dict[str, list[list[float]]]:
 
     Speeds are those of some `ENOUGH` rows of each data set, spread over it.
     """
-    parts = [(problem.used(d) | problem.silent, *(_at(d.rows, array) for array in (d.q, d.qd))) for d in problem.data]
+    parts = [(_used(problem, d) | problem.silent, *(_at(d.rows, x) for x in (d.q, d.qd))) for d in problem.data]
     result: dict[str, list[list[float]]] = {"position": [], "speed": []}
     for joint in range(problem.robot.n_joints):
         rows = [(np.flatnonzero(use[:, joint]), q[:, joint], qd[:, joint]) for use, q, qd in parts]
@@ -182,6 +183,12 @@ def _range(problem: Problem) -> dict[str, list[list[float]]]:
         result["position"].append([float(position.min()), float(position.max())])
         result["speed"].append(np.quantile(speed, (0.01, 0.995)).tolist())
     return result
+
+
+def _used(problem: Problem, dataset: Dataset) -> Mask:
+    """Which rows count, (rows, joints), found piece by piece: a long log does not fit into memory."""
+    places = (which for which, _ in row_blocks(dataset.rows, dataset.kernel, PIECE))
+    return np.concatenate([problem.used(dataset, slice(0, 0)), *(problem.used(dataset, which) for which in places)])
 
 
 def _at(rows: Indices, array: Array) -> Array:

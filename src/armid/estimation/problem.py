@@ -183,9 +183,13 @@ class Problem:
         return tuple(self._limit_of(dataset) for dataset in self.data)
 
     def _limit_of(self, dataset: Dataset) -> Array:
-        some = np.abs(dataset.qd[:: max(1, len(dataset.qd) // ENOUGH)]).T.copy()
+        some = np.abs(self._some(dataset)).T.copy()
         share, floor = self._slowness(dataset.kernel is not None)
         return np.maximum(share * np.quantile(some, 0.99, axis=1, overwrite_input=True), floor)
+
+    def _some(self, dataset: Dataset) -> Array:
+        """Velocities of some samples spread over a data set, enough to judge speeds."""
+        return dataset.qd[:: max(1, len(dataset.qd) // ENOUGH)]
 
     def _slowness(self, filters: bool) -> tuple[float, float]:
         """Share of a joint's own speed and speed [rad/s] below which it is slow, where torque was filtered or not."""
@@ -282,8 +286,10 @@ class Problem:
         for dataset in self.data:
             if dataset.use is None:
                 return np.zeros_like(silent)
-            moves = np.abs(dataset.qd).max(axis=0, initial=0.0) > self.slow_limit(dataset)
-            silent &= moves & ~dataset.use.any(axis=0)
+            silent &= ~dataset.use.any(axis=0)
+            if not silent.any():
+                break
+            silent &= np.abs(self._some(dataset)).max(axis=0, initial=0.0) > self.slow_limit(dataset)
         return silent
 
     def _check_counts(self, factor: CompactFactor) -> None:
