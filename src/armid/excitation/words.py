@@ -11,6 +11,6 @@ WORDS = {
     "unchecked-hangs": "floor: the arm hangs ({angle:.0f} degrees off upright) at an unknown height; --floor Z sets it",
     "unchecked-weightless": "floor: without gravity nothing says where it is; --floor Z does",
     "unchecked-lengths": "{check}: no link has a shape or a length",
-    "unchecked-touching": "self-collision of links {links}: their shapes touch in nearly every posture",
+    "unchecked-touching": "self-collision of {links}: their shapes touch in nearly every posture",
     "unchecked-shapes": "shapes that could not be read: {names}",
 }

@@ -13,7 +13,7 @@ from armid.excitation.export_plan import UR_JOINTS, export_plan
 from armid.excitation.plan import load_plan
 from armid.studio.page import Page
 
-_KINDS = {"csv": "csv", "ros": "ROS trajectory", "urscript": "URScript"}
+_KINDS = {"csv": "CSV", "ros": "ROS trajectory", "urscript": "URScript"}
 
 
 def show(page: Page) -> None:

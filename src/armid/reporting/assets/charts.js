@@ -153,7 +153,7 @@ const Charts = (() => {
     const left = [place.label.length && `<b>${place.label.map(escaped).join("<br>")}</b>`, place.name && escaped(place.name)].filter(Boolean).join(place.beneath ? "<br>" : "  ");
     if (left) {
       const above = y + (place.crowded ? 15 / height : 0);
-      result.push({ ...common, x: place.left / width, xanchor: "left", y: above, text: left, font: { size: 12, color: palette().text } });
+      result.push({ ...common, x: place.left / width, xanchor: "left", align: "left", y: above, text: left, font: { size: 12, color: palette().text } });
     }
     if (place.panel.corner) {
       const x = (place.left + place.width) / width;
