@@ -163,7 +163,7 @@ def check(robot, plan, path=None, rate_hz=1000.0):
     check_joints(robot, plan, motion)
     capsules = link_capsules(robot)
     skipped, named = listed(robot, capsules)
-    assert bool(named) == any(text.startswith("self-collision of links") for text in plan.unchecked)
+    assert bool(named) == any(text.startswith("self-collision of ") for text in plan.unchecked)
     upright = -robot.gravity[2] / np.linalg.norm(robot.gravity) > 0.7
     assert upright == ("floor" in names)
     floor = (robot.limits.floor or 0.0) if upright else None

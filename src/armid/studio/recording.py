@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,8 +93,31 @@ def _logs(page: Page, settings: Settings) -> None:
                 pick.on_value_change(lambda event, name=name: page.act(partial(_assign, page, name, event.value))())
                 page.button("Remove", partial(_assign, page, name, ""), color="secondary")
     draft = load_draft(studio.folder / RECIPE) if settings.recipe == str(studio.folder / RECIPE) else None
+    inspected, drawn = "inspection" in studio.finished(), 0
+
+    async def follow() -> None:
+        """Draw the signals as the recipe has them now; the rest of the screen stays, and what is being typed there."""
+        nonlocal drawn
+        drawn = mine = drawn + 1
+        now = studio.settings
+        if now is None or inspected:
+            page.refresh()
+            return
+        page.keep()
+        problem = ""
+        try:
+            sections = await asyncio.to_thread(preview, now.log, now.recipe, now.effort, studio.robot())
+            await asyncio.to_thread(write_view, studio.folder, "preview", sections)
+        except ArmidError as error:
+            problem = str(error)
+        if mine != drawn:
+            return  # the recipe has changed meanwhile
+        signals.clear()
+        with signals:
+            page.problem(problem) if problem else page.frame("preview", studio.folder / VIEWS / PREVIEW)
+
     if draft is not None:
-        _recipe(page, draft, list(column_names(settings.log[0])))
+        _recipe(page, draft, list(column_names(settings.log[0])), follow)
 
     def read() -> None:
         studio.carry_out("reading and inspecting the logs", "inspection", "recording")
@@ -101,28 +125,10 @@ def _logs(page: Page, settings: Settings) -> None:
 
     with ui.element("div").classes("row"):
         page.button("Read and inspect", read)
-        if "inspection" in studio.finished():
+        if inspected:
             ui.link("Read and inspected: go on to Model", "/model")
     signals = ui.element("div")
-
-    async def follow() -> None:
-        """Draw the signals as the recipe has them now."""
-        now = studio.settings
-        if now is None:
-            return
-        try:
-            sections = await asyncio.to_thread(preview, now.log, now.recipe, now.effort, studio.robot())
-            await asyncio.to_thread(write_view, studio.folder, "preview", sections)
-        except ArmidError as error:
-            signals.clear()
-            with signals:
-                page.problem(str(error))
-            return
-        signals.clear()
-        with signals:
-            page.frame("preview", studio.folder / VIEWS / PREVIEW)
-
-    if "inspection" in studio.finished():
+    if inspected:
         page.view("inspection")
     elif not studio.work.running:
         ui.timer(0.05, follow, once=True)
@@ -142,8 +148,8 @@ def _assign(page: Page, name: str, role: str) -> None:
     page.refresh()
 
 
-def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
-    """The recipe as a table: a row for each joint, a column for each channel."""
+def _recipe(page: Page, draft: dict[str, Any], names: list[str], follow: Callable[[], Awaitable[None]]) -> None:
+    """The recipe as a table: a row for each joint, a column for each channel; `follow` draws what it changes."""
     ui.label("What the columns mean. Correct what is wrong; the signals below follow.").classes("lead")
     noted = page.studio.folder / ASKED
     asked = load_mapping(noted) if noted.is_file() else {}
@@ -155,17 +161,22 @@ def _recipe(page: Page, draft: dict[str, Any], names: list[str]) -> None:
     wanted = ("position", "velocity", "current" if current else "effort")
     shown = [channel for channel in CHANNELS if channel in columns or channel in wanted]
 
-    def put(where: Any, key: Any, value: Any) -> None:
-        where[key] = None if value == _NONE else value
-        changed()
+    def read() -> set[str]:
+        return {channel for channel, place in columns.items() if place and any(place)}
 
-    def changed() -> None:
+    async def put(where: Any, key: Any, value: Any) -> None:
+        before = read()
+        where[key] = None if value == _NONE else value
         page.studio.write_recipe(draft)
-        page.refresh()
+        if read() == before:
+            await follow()
+        else:
+            page.refresh()  # a channel with its unit comes or goes
 
     def measured(value: str) -> None:
         say_effort(draft, value, asked.get("effort"))
-        changed()
+        page.studio.write_recipe(draft)
+        page.refresh()
 
     with ui.element("div").classes("row"):
         _choice([_NONE, *names], str(columns.get("time", _NONE)), "time", partial(put, columns, "time"))
@@ -206,6 +217,6 @@ def _cell(options: Any, value: Any, what: str, does: Any) -> None:
 
 def _gain(value: Any, joint: str, does: Any) -> None:
     with ui.element("td"):
-        field = ui.number(value=float(value)).props("dense debounce=600")
+        field = ui.number(value=float(value)).props("dense")
         field.props["aria-label"] = f"torque per current of {joint}"
-        field.on("change", lambda: does(field.value or 1.0))
+        field.on("change", lambda event: does(float(event.args or 1.0)))  # with what was typed
