@@ -63,13 +63,14 @@ class Person:
 
     def go(self, step):
         """To a screen."""
-        self.page.get_by_role("link", name=re.compile(step)).click()
+        self.page.get_by_role("navigation").get_by_role("link", name=re.compile(step)).click()
         self.page.wait_for_url(f"**/{step.lower()}")
 
     def pick(self, label, option):
         """Choose in a list."""
         self.page.get_by_label(label, exact=True).click()
         self.page.get_by_role("option", name=option, exact=True).click()
+        self.page.locator(".q-menu").wait_for(state="hidden")  # lists close slowly
 
     def press(self, words):
         """Click a button when it can be clicked."""
