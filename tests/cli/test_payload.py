@@ -88,7 +88,7 @@ def test_poor_verdicts(run, files):
     assert "from its reference 7 kg" in out
     code, out = run(files / "fit.json", files / "loaded.csv", "--mass-within", "1e-5", "--com-within", "1e-6")
     assert code == 1
-    assert "are asked" in out
+    assert "is required" in out
 
 
 def test_bad_input(run, files):

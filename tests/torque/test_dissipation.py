@@ -35,8 +35,8 @@ REST = FrictionTerm("rest", 0, (0.5,))
 BY_HAND = [  # terms; coefficients; the least torque against the motion, or coefficient of the load
     ([], {"fv1": 2.0, "fc1": 1.0}, 2.0),  # at 0.5 rad/s
     ([], {"fv1": -1.0, "fc1": 1.0}, -1.0),  # at 2 rad/s
-    ([REST], {"fv1": 1.0, "fc1": 3.0, "sr1": -4.0}, 3.5 - 4.0 * np.exp(-1.0)),
-    ([REST], {"fc1": 1.0, "sr1": -4.0}, 1.0 - 4.0 * np.exp(-1.0)),
+    ([REST], {"fv1": 1.0, "fc1": 3.0, "sr1": -4.0}, 3.5 - 4.0 * np.exp(-1.5)),
+    ([REST], {"fc1": 1.0, "sr1": -8.0}, 1.0 - 8.0 * np.exp(-1.5)),
     ([FrictionTerm("load", 0)], {"fv1": 1.0, "fc1": 3.0, "fl1": -0.1}, -0.1),
     ([FrictionTerm("load", 0)], {"fv1": 1.0, "fc1": 3.0, "fl1": 5.0}, 3.5),  # without load
     ([FrictionTerm("gain", 0)], {"fv1": 1.0, "fc1": 3.0, "gw1": -9.0}, 3.5),  # no friction
