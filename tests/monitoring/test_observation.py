@@ -174,3 +174,14 @@ def test_command(tmp_path, capsys):
     assert "no safety function" in capsys.readouterr().out
     assert main([*words[:-1], "often"]) == 2
     assert "10/h" in capsys.readouterr().err
+
+
+def test_recordings_of_one_name_are_told_apart_by_what_they_hold():
+    """Logs of one controller share their source: none is dropped, and each is left out for itself."""
+    fit = stand.fitted("er16")
+    logs = [stand.recording("er16", 40.0, seed) for seed in (1, 2, 3)]
+    logs = [log.with_channels({}, source="one name") for log in logs]
+    found = armid.observe(fit, logs[:1], quiet=logs)
+    assert found.limits.hours == pytest.approx(sum(log.time[-1] - log.time[0] for log in logs) / 3600.0, rel=0.01)
+    assert len(found.limits.left_out) == 3
+    assert found.parts[0].limits.hours < 0.7 * found.limits.hours

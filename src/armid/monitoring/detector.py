@@ -218,7 +218,8 @@ def calibrate(
         peaks.append(_peaks(recording, shares[-1]).max(axis=1))
     for k, recording in enumerate(runs if len(runs) > 1 else ()):
         wider = _wider([peak for other, peak in enumerate(peaks) if other != k], false_alarms)
-        limits.left_out[quiet[k][0].source or f"recording {k + 1}"] = sum(
+        name = quiet[k][0].source or "recording"
+        limits.left_out[f"{name} ({k + 1})" if name in limits.left_out else name] = sum(
             len(alarm_rows(run.stretch.time, share > wider)) for run, share in zip(recording, shares[k], strict=True)
         )
     return replace(limits, scale=_wider(peaks, false_alarms) * limits.scale)

@@ -27,6 +27,7 @@ SIGMAS = 3.0  # standard deviations that a limit stands for, when a force is jud
 CLEAR = 0.5  # standard deviation of a force, as a share of it, up to which it is told
 SINGULAR = 1e-9
 ENOUGH = 0.9  # share that a force alone must explain, where a wrench could be told
+FADED = 0.01  # of the usual acceleration, to which the memory of a hard stop has faded when it counts as over
 BEYOND = 0.01  # share of the samples with unusual acceleration, a thousandth in the calibration: another motion
 
 
@@ -106,10 +107,10 @@ class Observation:
 
     def states(self) -> dict[str, dict[str, float]]:
         """Share of the samples in which each joint stood still, was slow (dead zone) or stopped hard (raised limit)."""
-        seen = [part.detected for part in self.parts]
+        seen, hard = [part.detected for part in self.parts], FADED * self.limits.usual_acceleration
         still, slow, stop = (
             np.concatenate(masks).mean(axis=0)
-            for masks in ([d.still for d in seen], [d.gate >= 1.0 for d in seen], [d.stop > 0.0 for d in seen])
+            for masks in ([d.still for d in seen], [d.gate >= 1.0 for d in seen], [d.stop > hard for d in seen])
         )
         return {
             name: {"still": float(still[j]), "slow": float(slow[j]), "stop": float(stop[j])}
@@ -181,12 +182,10 @@ class Observation:
             np.vstack([rows for p in self.parts for rows in (getattr(p.detected, key), gap)])
             for key in ("torque", "limit")
         )
-        begin = {id(p): t[0] - p.stretch.time[0] for p, t in zip(self.parts, shown, strict=True)}
         marks = [
-            a.time + begin[id(p)]
-            for a in self.alarms
-            for p in self.parts
-            if p.stretch.source == a.log and p.stretch.time[0] <= a.time <= p.stretch.time[-1]
+            float(t[first])
+            for p, t in zip(self.parts, shown, strict=True)
+            for first, _ in alarm_rows(p.stretch.time, p.detected.over)
         ]
         blocks = []
         for j, name in enumerate(self.limits.joints):
@@ -214,13 +213,13 @@ def observe(
         false_alarms: stated rate, of the whole arm [1/h].
         gain: of the observer [1/s].
     """
-    rest = {log.info.source or f"recording {k + 1}": stretches(fit, log) for k, log in enumerate(quiet)}
-    limits = calibrate(fit, list(rest.values()), false_alarms=false_alarms, gain=gain)
+    rest = [stretches(fit, log) for log in quiet]
+    limits = calibrate(fit, rest, false_alarms=false_alarms, gain=gain)
     parts, alarms = [], []
     for log in logs:
+        others = [recording for recording, one in zip(rest, quiet, strict=True) if not _same(one, log)]
         own = limits
-        if log.info.source in rest and len(rest) > 1:
-            others = [recording for source, recording in rest.items() if source != log.info.source]
+        if 0 < len(others) < len(rest):
             own = calibrate(fit, others, false_alarms=false_alarms, gain=gain)
         for stretch in stretches(fit, log):
             detected = Detector(fit, own).run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
@@ -236,6 +235,11 @@ def observe(
     found = Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
     beyond = [name for name, state in found.states().items() if state["stop"] > BEYOND]
     return replace(found, notes=(*notes, note("monitoring.beyond", joints=beyond))) if beyond else found
+
+
+def _same(one: Log, other: Log) -> bool:
+    """Whether two logs hold the same samples; names do not tell, as all recordings of one arm may have the same."""
+    return np.array_equal(one.time, other.time) and np.array_equal(one["effort"], other["effort"])
 
 
 def _alarm(robot: Robot, stretch: Samples, found: Detected, first: int, last: int) -> Alarm:
