@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,7 +63,7 @@ class Physics:
         self.projection[self._order] = np.vstack([np.eye(n), gear[rotors]])
         self.joint_dofs = np.array(self._order[:n], dtype=np.int64)
         self.mass = np.zeros((self.model.nv, self.model.nv))
-        self.bias, self.weight = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        self.bias = np.zeros(self.model.nv)
 
     def _build(self, robot: Robot, inertia: Array, rotor_inertia: Array, rotors: list[int]) -> None:
         """Compile the tree with stand-in inertias, then write the true ones, which MuJoCo would round or refuse."""
@@ -127,14 +130,6 @@ class Physics:
         mujoco.mj_comVel(model, data)
         mujoco.mj_rne(model, data, 0, self.bias)
 
-    def update_weight(self) -> None:
-        """Torque `weight` of all dofs that holds the arm at rest, at the position of the last `update`."""
-        velocity = self.data.qvel.copy()
-        self.data.qvel[:] = 0.0
-        self._mujoco.mj_comVel(self.model, self.data)
-        self._mujoco.mj_rne(self.model, self.data, 0, self.weight)
-        self.data.qvel[:] = velocity
-
     def place(self, q: Array, v: Array) -> None:
         """Set joint positions and velocities, rotors with them; a rotor's angle does not matter."""
         self.data.qpos[self.joint_dofs] = q
@@ -146,6 +141,16 @@ class Physics:
         self.update()
         t = self.projection
         return t.T @ self.mass @ t + self.reflected, t.T @ self.bias
+
+
+@cache
+def mujoco_functions() -> tuple[int, ...]:
+    """Addresses of the functions that `Physics.update` calls, in its order, for compiled code."""
+    import mujoco
+
+    library = ctypes.CDLL("mujoco.dll" if os.name == "nt" else mujoco._functions.__file__)
+    names = ("mj_kinematics", "mj_comPos", "mj_makeM", "mj_fullM", "mj_comVel", "mj_rne")
+    return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
 
 
 def _child(parent: Any, pose: Array, mujoco: Any) -> Any:

@@ -8,6 +8,9 @@ import math
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 # Rows of the state array, each with one value per joint.
 # V is the velocity half a step before the instant of Q, A the mean acceleration of the last steps.
@@ -239,8 +242,22 @@ def _friction_change(law, c, old, new, heat):
 
 
 @numba.njit(cache=True)
-def gravity_springs(springs, q, torque):
-    """Add dU/dq of U = k (l - l0)^2 / 2, l^2 = a^2 + b^2 - 2 a b cos(q - phi); rows of joint, a, b, phi, k, l0."""
+def passive_torque(springs, linear, tables, q, torque):
+    """Add what drives have to overcome: dU/dq of springs, and tables of counterbalances.
+
+    Gravity springs are rows of joint, a, b, phi, k, l0: U = k (l - l0)^2 / 2, l^2 = a^2 + b^2 - 2 a b cos(q - phi).
+    Linear ones are rows of ratios r, k, u0: U = k (r . q - u0)^2 / 2. Tables are rows of joint, positions, torques.
+    """
+    n, nodes = len(q), tables.shape[1] // 2
+    for row in range(len(linear)):
+        stretch = -linear[row, n + 1]
+        for i in range(n):
+            stretch += linear[row, i] * q[i]
+        for i in range(n):
+            torque[i] += linear[row, n] * stretch * linear[row, i]
+    for row in range(len(tables)):
+        joint = int(tables[row, 0])
+        torque[joint] += np.interp(q[joint], tables[row, 1 : 1 + nodes], tables[row, 1 + nodes :])
     for row in range(len(springs)):
         joint, a, b = int(springs[row, 0]), springs[row, 1], springs[row, 2]
         angle = q[joint] - springs[row, 3]
@@ -249,8 +266,8 @@ def gravity_springs(springs, q, torque):
 
 
 @numba.njit(cache=True)
-def advance(mass_all, bias_all, weight_all, projection, reflected, others, springs, state, settings, laws, coefficients,
-            mode, command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
+def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients, mode,
+          command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
 
     Leapfrog: velocities live half a step before and after the instant, so that recorded position, velocity and
@@ -259,8 +276,7 @@ def advance(mass_all, bias_all, weight_all, projection, reflected, others, sprin
     in half a step. A first-order step would report torque half a step early.
     """
     nv, n = projection.shape
-    mass, bias, weight, passive = reflected.copy(), np.zeros(n), np.zeros(n), others.copy()
-    gravity_springs(springs, state[Q], passive)
+    mass, bias, weight = reflected.copy(), np.zeros(n), np.zeros(n)
     for i in range(n):
         for a in range(nv):
             if projection[a, i] != 0.0:
@@ -320,3 +336,48 @@ def advance(mass_all, bias_all, weight_all, projection, reflected, others, sprin
         for i in range(n):
             total += projection[a, i] * (state[V, i] + 0.5 * dt * state[A, i])
         qvel[a] = total
+
+
+@intrinsic
+def _call(typing, address, arguments):
+    """Call a C function without a result at an address with integers and pointers, all as words of 64 bits."""
+
+    def code(context, builder, signature, values):
+        parts = cgutils.unpack_tuple(builder, values[1])
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * len(parts))
+        builder.call(builder.inttoptr(values[0], kind.as_pointer()), parts)
+        return context.get_dummy_value()
+
+    return types.void(address, arguments), code
+
+
+@numba.njit(cache=True)
+def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, state,
+            settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos, qvel,
+            dofs):  # fmt: skip
+    """One cycle per command, each in `substeps`; MuJoCo, whose functions' addresses are given, supplies the matrices.
+
+    From Python, calls would take more time than the work.
+    """
+    kinematics, com_position, make_mass, full_mass, com_velocity, newton_euler = mujoco
+    passive, velocity = np.empty(projection.shape[1]), np.empty(len(qvel))
+    for c in range(len(commands)):
+        for part in range(substeps):
+            _call(kinematics, (model, data))
+            _call(com_position, (model, data))
+            _call(make_mass, (model, data))
+            _call(full_mass, (model, data, mass.ctypes.data))
+            _call(com_velocity, (model, data))
+            _call(newton_euler, (model, data, 0, bias.ctypes.data))
+            if loaded:  # torque that holds the arm at rest
+                velocity[:] = qvel
+                qvel[:] = 0.0
+                _call(com_velocity, (model, data))
+                _call(newton_euler, (model, data, 0, weight.ctypes.data))
+                qvel[:] = velocity
+            passive[:] = 0.0
+            passive_torque(springs, linear, tables, state[Q], passive)
+            _step(mass, bias, weight, projection, reflected, passive, state, settings, laws, coefficients, mode,
+                  commands[c], before, part / substeps, dt, cycle, bristles, record, c * substeps + part, qpos, qvel,
+                  dofs)  # fmt: skip
+        before[0], before[1], before[2] = before[1], before[2], commands[c]

@@ -19,7 +19,7 @@ from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
 from armid.experiment import stepping
 from armid.experiment.drive import Recording, State, Timing
-from armid.experiment.physics import Physics, Sensing
+from armid.experiment.physics import Physics, Sensing, mujoco_functions
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, per_joint
 from armid.files import plain
 from armid.logs.log import MODES, Log, LogInfo
@@ -145,10 +145,20 @@ class VirtualRobot:
         self.set_mode("position")
 
     @cached_property
-    def _springs(self) -> Array:
-        """Gravity springs as the compiled step takes them."""
-        rows = zip(self.robot.springs, self._truth.springs[: len(self.robot.springs)], strict=True)
-        return np.array([(s.joint - 1, s.a, s.b, s.phi, *true) for s, true in rows]).reshape(-1, 6)
+    def _springs(self) -> tuple[Array, Array, Array]:
+        """Gravity springs, linear springs and counterbalances as the compiled step takes them."""
+        robot, count, n = self.robot, len(self.robot.springs), self.robot.n_joints
+        rows = zip(robot.springs, self._truth.springs[:count], strict=True)
+        gravity = [(s.joint - 1, s.a, s.b, s.phi, *true) for s, true in rows]
+        linear = [(*s.ratios, *true) for s, true in zip(robot.linear_springs, self._truth.springs[count:], strict=True)]
+        most = max((len(table.position) for table in robot.counterbalances), default=1)
+        tables = []
+        for table in robot.counterbalances:  # one length for all: beyond its end a table is constant
+            more = most - len(table.position)
+            beyond = table.position[-1] + np.arange(1.0, more + 1.0)
+            tables.append([table.joint - 1, *table.position, *beyond, *table.torque, *[table.torque[-1]] * more])
+        shapes = (gravity, 6), (linear, n + 2), (tables, 1 + 2 * most)
+        return tuple(np.array(some, dtype=float).reshape(-1, width) for some, width in shapes)  # type: ignore[return-value]
 
     @property
     def cycle_s(self) -> float:
@@ -215,30 +225,16 @@ class VirtualRobot:
     def _advance(self, commands: Array) -> Array:
         """Simulate one cycle per command; returns the record (steps, channels, joints)."""
         began = time.perf_counter()
-        physics, substeps, dt = self._physics, self._substeps, self._dt
-        n, data = self.robot.n_joints, physics.data
-        record = np.empty((len(commands) * substeps, stepping.RECORDED, n))
-        passive = np.zeros(n)
-        loaded = bool(np.any(self._truth.load_loss[:, 0]))
-        sprung = bool(self.robot.linear_springs or self.robot.counterbalances)
+        physics, substeps = self._physics, self._substeps
+        record = np.empty((len(commands) * substeps, stepping.RECORDED, self.robot.n_joints))
         physics.place(self._state[stepping.Q], self._velocity())
-        qpos, qvel = data.qpos, data.qvel
-        row = 0
-        for command in commands:
-            for part in range(substeps):
-                physics.update()
-                if loaded:
-                    physics.update_weight()
-                if sprung:
-                    self._passive(passive)
-                stepping.advance(
-                    physics.mass, physics.bias, physics.weight, physics.projection, physics.reflected, passive,
-                    self._springs, self._state, self._settings, self._laws, self._coefficients, self._mode, command,
-                    self._before, part / substeps, dt, self._cycle, self._bristles, record, row, qpos, qvel,
-                    physics.joint_dofs,
-                )  # fmt: skip
-                row += 1
-            self._before = np.vstack([self._before[1:], command])
+        stepping.advance(
+            mujoco_functions(), physics.model._address, physics.data._address,
+            bool(np.any(self._truth.load_loss[:, 0])), physics.mass, physics.bias, np.zeros_like(physics.bias),
+            physics.projection, physics.reflected, *self._springs, self._state, self._settings, self._laws,
+            self._coefficients, self._mode, commands, self._before, substeps, self._dt, self._cycle, self._bristles,
+            record, physics.data.qpos, physics.data.qvel, physics.joint_dofs,
+        )  # fmt: skip
         if not np.all(np.isfinite(self._state)):
             raise ArmidError(
                 f"the virtual {self.robot.name} became unstable; use a slower motion or a smaller loop bandwidth"
@@ -258,22 +254,12 @@ class VirtualRobot:
             problem = f"the virtual {self.robot.name} does not follow its motion: {drive}"
             _log.warning("%s for %.0f %% of the time; use a slower motion", problem, 100.0 * share[worst])
 
-    def _passive(self, out: Array) -> None:
-        """Torque of linear springs and counterbalances that the drives have to overcome."""
-        out[:] = 0.0
-        q, count = self._state[stepping.Q], len(self.robot.springs)
-        for linear, (k, rest) in zip(self.robot.linear_springs, self._truth.springs[count:], strict=True):
-            out += k * (linear.ratios @ q - rest) * linear.ratios
-        for table in self.robot.counterbalances:
-            out[table.joint - 1] += np.interp(q[table.joint - 1], table.position, table.torque)
-
     def _holding_torque(self) -> Array:
         """Torque of the drives that holds the arm where it is, without friction."""
         q = self._state[stepping.Q]
         _, weight = self._physics.joint_space(q, np.zeros_like(q))
         passive = np.zeros_like(q)
-        self._passive(passive)
-        stepping.gravity_springs(self._springs, q, passive)
+        stepping.passive_torque(*self._springs, q, passive)
         loss = self._truth.load_loss
         result: Array = weight * (1.0 + loss[:, 0]) + loss[:, 1] + passive + self._settings[stepping.OFFSET]
         return result
