@@ -375,6 +375,9 @@ def test_arm_of_a_urdf_can_be_simulated(tmp_path):
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     assert np.isclose(arm.state().effort[0], data.qfrc_bias[0])
+    usual = VirtualRobot(armid.load_robot(path)).stream(np.zeros((2000, 1)))
+    assert 0.5 < usual.effort.std() / (0.01 * 2.0 * 9.81 * 0.2) < 2.0  # sensors that no file states
+    assert np.ptp(usual.position) < 1e-4
 
 
 def test_bad_input():

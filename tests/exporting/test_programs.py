@@ -9,10 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import armid
+from armid.errors import RoundedAngleWarning
 from armid.exporting import export
 from armid.exporting.arm import arm_of
 from armid.exporting.c import compile_c, compiler
-from tests.exporting.arms import library_fit, range_error, rich_fit, small_fit, states
+from armid.robot.parts import Friction
+from tests.exporting.arms import fitted, library_fit, range_error, rich_fit, small_fit, states, written
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -64,6 +67,24 @@ def test_c_equals_the_fit(fit, tmp_path):
     motion = states(fit.robot, 500, 11)
     torque = run_c(tmp_path / "out" / done.files[0].file, fit, motion, tmp_path)
     assert range_error(torque, fit.predict(motion).torque) < 1e-10
+
+
+def test_angles_that_are_rounded(tmp_path):
+    """Programs hold the links, which differ from base parameters by as much as 1.5708 is off, and are proved so."""
+    links = "".join(f'<link name="l{k}"/>' for k in range(5))
+    joints = "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="l{k - 1}"/><child link="l{k}"/><axis xyz="0 0 1"/>'
+        f'<origin xyz="{x} 0 0.1" rpy="{turn} 0 0"/></joint>'
+        for k, (x, turn) in enumerate([(0.0, 0.0), (0.1, -1.5708), (0.4, 0.0), (0.3, 1.5708)], start=1)
+    )
+    with pytest.warns(RoundedAngleWarning):
+        robot = armid.load_robot(written(tmp_path, f'<robot name="r">{links}{joints}</robot>'), rotors=False)
+    fit = fitted(replace(robot, friction=(Friction("coulomb-viscous"),) * robot.n_joints))
+    motion = states(robot, 100, 3)
+    links = arm_of(fit, complete=True).torque(motion)
+    assert 1e-9 < range_error(links, fit.predict(motion).torque) < 1e-4
+    done = export(fit, ["c", "python"] if compiler() else ["python"], tmp_path / "out")
+    assert all(file.proof.error < 1e-10 for file in done.files)
 
 
 def test_python_equals_the_fit(fit, tmp_path):

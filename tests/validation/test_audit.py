@@ -11,10 +11,13 @@ from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.feasible import consistent_fit
 from armid.estimation.fit import load_fit
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.mixed import MixedEffects
 from armid.robot.inertia import impossibility, pseudo_inertia
 from armid.robot.robot import inertial_names
+from armid.validation.audit_claims import certificates, claim_of_fit
 from armid.validation.auditing import audit
 from tests.estimation.feasible_arms import library_arm, made
+from tests.validation.arms import data_of, planar
 
 # published set: distance in parameters and in torque, as printed there; words of a certificate
 TABLE = {
@@ -179,3 +182,18 @@ def test_bad_input():
     bare = replace(armid.load_robot("pa10"), virtual=None)
     with pytest.raises(ArmidError, match=r"states no inertias.*appendix.*--published"):
         audit(bare)
+
+
+def test_friction_of_a_fit_contradicts_physics_beyond_its_interval(tmp_path):
+    """A curve that is negative where it may as well be positive is none that drives the joint."""
+    robot = planar(tmp_path)
+    bump = lambda t, motion: np.exp(-((motion.qd / 0.2) ** 2)) * np.sign(motion.qd)  # noqa: E731
+    fit = MixedEffects().fit(robot, data_of(robot, seed=1, extra=bump))
+    assert any(term.law.startswith("smooth") for term in fit.terms)
+    assert audit(fit)[0].possible
+    fit = replace(fit, values=fit.values - 4.0 * np.isin(fit.columns, "fc1"))
+    assert not audit(fit)[0].possible
+    claim = claim_of_fit(fit)
+    sure, unsure = (certificates(replace(claim, covariance=c), claim.matrix) for c in (None, 1e6 * fit.covariance))
+    assert any("friction of joint 1" in words for words in sure)
+    assert not unsure

@@ -8,6 +8,7 @@ import pytest
 from armid.estimation.mixed import MixedEffects
 from armid.torque.model import model_of
 from armid.validation import validate
+from armid.validation.judging import judge
 from tests.validation.arms import VALUES, data_of, planar
 from tests.validation.planted import Sound, heavy_link, spiky_friction, with_gain
 
@@ -112,6 +113,15 @@ def test_where_the_nominal_model_is_better_it_says_so(robot, fit):
     check = validate(worse, data_of(robot, seed=2))
     assert "nominal" in codes(check)
     assert not check.good
+
+
+def test_a_nominal_model_that_is_better_at_nothing_that_matters(robot, fit):
+    """Without noise, errors of a millionth of the torque differ by factors; above a tenth of the limit they count."""
+    check = validate(fit, data_of(robot, seed=2))
+    for error, found in ((1e-3, False), (0.02, True)):
+        exact = {"noise_ratio": float("nan"), "nrms_moving": error, "nominal_nrms_moving": 0.1 * error}
+        judged = judge(fit, replace(check, joints=tuple(replace(joint, **exact) for joint in check.joints)))
+        assert ("nominal" in codes(judged)) == found
 
 
 def test_training_data_that_fit_worse_than_others(robot, fit):

@@ -91,6 +91,7 @@ def _speak(quiet: bool) -> None:
     log.handlers = [logging.NullHandler() if quiet else handler]
     log.propagate = False
     warnings.simplefilter("ignore" if quiet else "always", ArmidWarning)
+    said: set[str] = set()  # a file may be read many times
 
     def show(
         message: Warning | str,
@@ -100,6 +101,8 @@ def _speak(quiet: bool) -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        sys.stderr.write(f"armid: warning: {message}\n")
+        if str(message) not in said:
+            said.add(str(message))
+            sys.stderr.write(f"armid: warning: {message}\n")
 
     warnings.showwarning = show

@@ -71,13 +71,19 @@ class ControlModel:
 
 
 def fit_model(fit: Fit) -> ControlModel:
-    """The identified model: estimated parameters, friction terms and whatever was known beforehand."""
+    """The identified model: estimated parameters, friction terms and whatever was known beforehand.
+
+    Links are the fit's own where it has some, as in exports: with rounded angles in the robot's file they differ from
+    base parameters, which are those of the exact angles, by as much as these are rounded.
+    """
     model = fit.torque_model.model
     estimated = {name: float(value) for name, value in zip(fit.columns, fit.values, strict=True) if name in model.names}
-    values = _only_rigid(model, model.vector(estimated))
+    grouped = _only_rigid(model, model.vector(estimated))
+    links = fit.standard_parameters
+    values = grouped if links is None else _only_rigid(model, np.array([links[name] for name in model.names]))
 
     def rest(motion: Motion) -> Array:
-        return fit.predict(motion, sigma=False).torque - _rigid(model, values, motion)
+        return fit.predict(motion, sigma=False).torque - _rigid(model, grouped, motion)
 
     return ControlModel("identified model", model, values, rest)
 

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 
 from armid._version import __version__
 from armid.arrays import Array, Indices
+from armid.dynamics.model import Model
 from armid.errors import ArmidError, DataShapeError, UnknownNameError
+from armid.excitation.constraints import prior_values
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
 from armid.experiment import stepping
@@ -33,6 +35,8 @@ LONGEST_STEP = 5e-4  # [s] of the simulation
 NODES = 1501  # of the table of a friction law
 WIDEST = 5.0  # ratio of a joint's inertia to its smallest up to which its loop is tuned for it
 HEAVIEST = 6.0  # inertia that loops meet over the one they are tuned for; they are unstable from 8 on (Routh)
+NOISE = 0.01  # of a joint's usual torque, where no file states the noise of its measurement
+ENCODER = 2.0 * np.pi / 2**18  # [rad or m] steps of encoders that no file states
 SATURATED = 0.01  # share of the time that drives may spend at their torque limits without a warning
 
 
@@ -298,12 +302,9 @@ class VirtualRobot:
         unstable there, and the geometric mean of smallest and largest is taken instead. All grow in proportion where
         joints that move together meet more than `HEAVIEST` times that, as in long chains of light links.
         """
-        n, limits = self.robot.n_joints, self.robot.limits
-        lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
-        upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
-        here = self._state[stepping.Q]
-        others = lower + (upper - lower) * np.random.default_rng(0).random((64, n))
-        masses = np.array([self._physics.joint_space(q, np.zeros(n))[0] for q in (here, *others)])
+        still = np.zeros(self.robot.n_joints)
+        postures = (self._state[stepping.Q], *_postures(self.robot))
+        masses = np.array([self._physics.joint_space(q, still)[0] for q in postures])
         found = np.diagonal(masses, axis1=1, axis2=2)
         smallest, largest = found.min(axis=0), found.max(axis=0)
         result: Array = np.where(found[0] > WIDEST * smallest, np.sqrt(smallest * largest), found[0])
@@ -320,6 +321,13 @@ class VirtualRobot:
         row[stepping.R_Q], row[stepping.R_V] = self._state[stepping.Q], self._velocity()
         row[stepping.R_TAU], row[stepping.R_WARMTH] = self._torque, self._state[stepping.WARMTH]
         return row
+
+
+def _postures(robot: Robot) -> Array:
+    """Some postures inside the limits (64, joints) [rad]."""
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -np.pi)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, np.pi)
+    return np.asarray(lower + (upper - lower) * np.random.default_rng(0).random((64, robot.n_joints)))
 
 
 def _posture(robot: Robot, posture: ArrayLike | None) -> Array:
@@ -374,7 +382,11 @@ def _stated(robot: Robot, truth: Virtual, payload: Array | None) -> dict[str, An
 
 
 def truth_of(robot: Robot) -> Virtual:
-    """A description's `virtual` section, or the inertias and friction that its URDF or MJCF file states."""
+    """A description's `virtual` section, or the inertias and friction that its URDF or MJCF file states.
+
+    Such files say nothing of sensors: encoders of 18 bits are assumed, and torque noise of 1 % of what gravity and an
+    acceleration of 1 rad/s^2 ask of each joint, root mean square over postures.
+    """
     if robot.virtual is not None:
         return robot.virtual
     if robot.nominal_inertia is None:
@@ -393,8 +405,16 @@ def truth_of(robot: Robot) -> Virtual:
         coefficients=tuple({"fv": float(fv), "fc": float(fc)} for fv, fc in friction),
         springs=(*((0.0, 1.0) for _ in robot.springs), *((s.stiffness, s.rest) for s in robot.linear_springs)),
         load_loss=np.zeros((n, 2)),
-        torque_noise=np.zeros(n),
-        encoder_resolution=0.0,
+        torque_noise=NOISE * _usual_torque(robot),
+        encoder_resolution=ENCODER,
         payload=None,
-        note="from the nominal inertias of the description",
+        note="from the nominal inertias of the description, with assumed sensors",
     )
+
+
+def _usual_torque(robot: Robot) -> Array:
+    """Root mean square over postures of each joint's weight and its inertia times 1 rad/s^2 [N m]."""
+    model, q = Model(robot), _postures(robot)
+    values = prior_values(model)
+    inertia = np.diagonal(model.mass_matrix(q, values), axis1=1, axis2=2)
+    return np.asarray(np.sqrt(np.mean(model.gravity_torque(q, values) ** 2 + inertia**2, axis=0)))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from armid.estimation.fit import load_fit
 from armid.files import Kind, checked, plain
 from armid.reporting.evidence import Inspection, load_mapping
@@ -75,7 +77,7 @@ def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> di
     """
     determined, parameters = load_fit(folder / "fit.json").identifiability.counts
     worst = max(check.joints, key=lambda joint: joint.nrms_moving)
-    noisy = [joint for joint in check.joints if joint.noise_ratio is not None]
+    noisy = [joint for joint in check.joints if np.isfinite(joint.noise_ratio)]
     loudest = max(noisy, key=lambda joint: joint.noise_ratio, default=None)
     tracked, path, audited = {}, folder / "tracking.json", folder / "audit.json"
     if path.exists():

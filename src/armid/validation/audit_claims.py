@@ -21,6 +21,7 @@ from armid.estimation.fit import Fit
 from armid.experiment.virtual import truth_of
 from armid.robot.parts import Friction
 from armid.robot.robot import Robot, inertial_names
+from armid.validation.metrics import REACH
 
 EXACT = 1e-6  # relative tolerance with which a witness must be possible
 
@@ -39,6 +40,8 @@ class Claim:
         full: whether all parameters of all links are stated one by one.
         witness: all unknowns, where they are stated too; if they are possible, so is the claim.
         printed: whether the entries are somebody's own choice, and not base parameters.
+        covariance: of the values, where they contradict physics only beyond their intervals: estimates whose links are
+            consistent, but whose friction is a curve that may be anything near zero; None where values are exact.
     """
 
     title: str
@@ -50,6 +53,11 @@ class Claim:
     full: bool = False
     witness: Array | None = None
     printed: bool = False
+    covariance: Array | None = None
+
+    def doubt(self, weights: Array) -> float:
+        """By how much a combination of the values may be off, at 95 %."""
+        return 0.0 if self.covariance is None else REACH * float(np.sqrt(weights @ self.covariance @ weights))
 
     def witnessed(self) -> bool:
         """Whether the witness is possible and has the stated values."""
@@ -85,7 +93,9 @@ def claim_of_fit(fit: Fit) -> Claim:
     unclear = np.isin(fit.columns, list(loads)) & (np.abs(fit.values) < 2.0 * fit.sigma)
     fit = replace(fit, values=np.where(unclear, 0.0, fit.values))
     witness = None if fit.standard_parameters is None else np.array([_of(fit, name) for name in unknowns.names])
-    return Claim("fit", unknowns, fit.names, np.asarray(fit.values), unknowns.matrix, witness=witness)
+    covariance = None if witness is None else fit.covariance
+    given = (unknowns, fit.names, np.asarray(fit.values), unknowns.matrix)
+    return Claim("fit", *given, witness=witness, covariance=covariance)
 
 
 def _of(fit: Fit, name: str) -> float:
@@ -262,8 +272,10 @@ def certificates(claim: Claim, base: Array) -> list[str]:
         worst: dict[str, tuple[float, str, Array]] = {}
         for limit in simple_limits(claim.unknowns):
             weights = _combination(claim.matrix, limit.row)
-            value = 0.0 if weights is None else float(weights @ claim.values)
-            if weights is not None and value < min(-SLACK * size, worst.get(limit.words, (0.0,))[0]):
+            if weights is None:
+                continue
+            value, least = float(weights @ claim.values), -max(SLACK * size, claim.doubt(weights))
+            if value < min(least, worst.get(limit.words, (0.0,))[0]):
                 worst[limit.words] = value, _sentence(claim, weights, value, limit, base), weights
         found = [(words, weights) for _, words, weights in worst.values()]
         found += list(_signs(claim, base, size, [weights for _, weights in found]))
@@ -291,16 +303,18 @@ def _signs(claim: Claim, base: Array, size: float, known: Sequence[Array]) -> It
     length = np.linalg.norm(generators, axis=1)
     for index, row in enumerate(claim.matrix):
         for sign in (1.0, -1.0):
+            weights = np.zeros(len(claim.values))
+            weights[index] = sign
             value = sign * float(claim.values[index])
-            if value > -SLACK * size or any(np.count_nonzero(w) == 1 and w[index] != 0.0 for w in known):
+            if value > -max(SLACK * size, claim.doubt(weights)) or any(
+                np.count_nonzero(w) == 1 and w[index] != 0.0 for w in known
+            ):
                 continue
             try:
                 share, left = nnls((generators / length[:, None]).T, sign * row)
             except RuntimeError:
                 continue
             if left <= STATED * np.abs(row).max() and share.any():
-                weights = np.zeros(len(claim.values))
-                weights[index] = sign
                 side = "negative" if sign > 0.0 else "positive"
                 limit = Limit(sign * row, f"{_sum(claim.unknowns.names, row)} cannot be {side}")
                 yield _sentence(claim, weights, value, limit, base), weights

@@ -27,7 +27,7 @@ BETTER = 0.95  # error of the nominal inertia, with friction of the same trainin
 FASTER, OUTSIDE = 2.0, 0.5  # speed over that of the training data; share of rows at positions that they do not have
 TRAINED = 2.0  # residual of the training data over the error on other data
 STRUCTURE = 0.5  # share of the squared error from which it has one cause
-QUIET = 1.5  # times the noise up to which an error leaves nothing to be better at
+QUIET, SMALL = 1.5, 0.1  # times the noise, or the limit, up to which an error leaves nothing to be better at
 LOUD = 3.0  # times the noise from which an error within the limits, but above half of them, must have no one cause
 GAIN = 0.02  # difference of the torque's gain from which it contradicts the model
 WEIGHT_GAIN = 0.15  # torque in proportion to the weight from which no loss in a gear explains it
@@ -184,8 +184,9 @@ def _structure(fit: Fit, check: Validation) -> Iterator[Objection]:
 
 
 def _nominal(fit: Fit, check: Validation) -> Iterator[Objection]:
-    """Joints that the file's own inertia predicts better, unless noise leaves nothing to be better at."""
-    loud = [j for j in check.moving if not check.joints[j].noise_ratio <= QUIET]
+    """Joints that the file's own inertia predicts better, unless noise or accuracy leaves nothing to be better at."""
+    small = SMALL * check.thresholds.nrms_moving
+    loud = [j for j in check.moving if not check.joints[j].noise_ratio <= QUIET and check.joints[j].nrms_moving > small]
     errors = {j: (check.joints[j].nrms_moving, check.joints[j].nominal_nrms_moving) for j in loud}
     better = [j for j, (ours, theirs) in errors.items() if theirs < BETTER * ours]
     if better:
