@@ -46,6 +46,15 @@ def test_several_logs_make_one_curve(arm):
     assert len(friction_points(logs, POWERBALL, "joint4")) == 2 * len(SPEEDS)
 
 
+def test_waves_of_a_harmonic_drive_are_no_friction(arm, sweep):
+    """Two waves per turn of the motor: strokes within one wave keep the truth, and without waves nothing changes."""
+    effort = sweep["effort"].copy()
+    effort[:, 3] += 0.5 * np.sin(2.0 * 160.0 * sweep["position"][:, 3] + 1.0)
+    wavy = friction_points(sweep.with_channels({"effort": effort}), POWERBALL, 4)
+    assert np.all(np.abs(wavy.torque - arm.friction(3, wavy.speed)) < 4.0 * wavy.error)
+    assert wavy.error == pytest.approx(friction_points(sweep, POWERBALL, 4).error, rel=0.2)
+
+
 def test_correlated_noise_enlarges_the_errors(sweep):
     """Noise with a correlation time of 20 samples makes means worse, and the stated errors say so."""
     rng = np.random.default_rng(0)

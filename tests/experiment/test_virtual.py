@@ -497,3 +497,14 @@ def test_too_little_torque_is_reported(tmp_path, caplog):
     arm.stream(waves(arm, 1.0))
     assert re.search(r"drive of j1 is at its torque limit for \d+ % of the time", caplog.text)
     assert np.abs(arm.truth.torque).max() == pytest.approx(10.0, rel=1e-6)
+
+
+def test_ripple_goes_with_the_angle():
+    """At rest the drive of joint 2 gives what the waves take, 2 N m sin(7 (q + 1)) beside the weight."""
+    robot, posture = armid.load_robot("ir361"), [0.1, 0.4, 0.2]
+    plain, rough = (
+        VirtualRobot(robot, posture=posture, sensors=Sensors.perfect(), ripple=ripple)
+        for ripple in ((), [(2, 2.0, 7.0)])
+    )
+    added = rough.state().effort - plain.state().effort
+    assert added == pytest.approx([0.0, 2.0 * np.sin(7.0 * 1.4), 0.0], abs=1e-9)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -10,34 +11,31 @@ from armid.papers.reproduce import over_seeds, reproduce, seeds_page
 from armid.run.procedure import run
 from armid.run.settings import make_settings
 
-SEEDS = 10
-#: What each paper is known for: not worse in nine of ten seeds.
+SEEDS, MOST_WORSE = 10, 5
+FOLDER = Path(__file__).parents[2] / "build" / "papers"  # that of `make papers`: what is finished there is not repeated
+#: What each paper is known for.
 HEADLINES = {
     "rx60": ("Table VI",),
     "ir361": ("Table 1, joint", "Table 2, joint"),
-    "kr15": ("reference values within 2 σ of",),
+    "kr15": ("reference values within 2 σ of", "mass, error", "centre of mass"),
     "pa10": ("largest joint error", "mean Cartesian error", "π2", "π10", "π18"),
-    "er16": ("least squares: correlation",),
+    "er16": ("least squares: correlation", "bee colony as published"),
     "powerball": ("Fig. 8", "Table 2"),
 }
-#: The same where chance decides: the published mean of ten masses is off by 0.7 of its own standard errors, and 50
-#: iterations of the colony end wherever they are.
-MOSTLY = {"kr15": ("mass, error", "centre of mass"), "er16": ("bee colony as published",)}
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("paper", PAPERS)
-def test_ten_seeds(tmp_path, paper):
-    """At most one row is worse in most seeds, and none of those that the paper is known for."""
-    results = [reproduce([paper], tmp_path / str(seed), seed=seed) for seed in range(SEEDS)]
+def test_ten_seeds():
+    """At most five rows are worse in half of the seeds, each with its reason, and none that a paper is known for."""
+    results = [reproduce(PAPERS, FOLDER / f"seed-{seed}", seed=seed) for seed in range(SEEDS)]
     print(seeds_page(results))  # shown with -s or on failure
     rows = over_seeds(results)
-    known, mostly = HEADLINES[paper], MOSTLY.get(paper, ("-",))
-    assert any(one.first.quantity.startswith(known) for one in rows)
-    assert [one.first.quantity for one in rows if one.first.quantity.startswith(known) and one.held < 0.9] == []
-    assert [one.first.quantity for one in rows if one.first.quantity.startswith(mostly) and one.held < 0.5] == []
-    often = [one.first.quantity for one in rows if one.held < 0.5]
-    assert len(often) <= 1, often
+    known = [one for one in rows if one.first.quantity.startswith(HEADLINES[one.first.paper])]
+    assert {one.first.paper for one in known} == set(PAPERS)
+    worse = [one for one in rows if one.verdict == "worse"]
+    assert [one.first.quantity for one in known if one in worse] == []
+    assert [one.first.quantity for one in worse if "the reason is not known" in one.note] == []
+    assert len(worse) <= MOST_WORSE, [one.first.quantity for one in worse]
 
 
 @pytest.mark.prove

@@ -77,6 +77,13 @@ def test_rich_friction_peaks_at_reversals(identified):
     assert np.all(np.array(identified.data["rich"]["reversal_over_elsewhere"]) > 1.3)
 
 
+def test_friction_changes_sides_over_the_distance_that_the_arm_has(identified):
+    """The stand's bristles bend by 0.1 mrad; friction that jumps has no distance that an encoder of 15 µrad shows."""
+    rich, simple = (np.array(identified.data[name]["presliding"]) for name in ("rich", "simple"))
+    assert np.all((rich > 3e-5) & (rich < 3e-4))
+    assert np.all(simple < 2e-5)
+
+
 def test_statistics_are_all_there(identified):
     told = identified.data["rich"]
     assert {"rms", "mse", "correlation", "noise_ratio", "statistics"} <= set(told)

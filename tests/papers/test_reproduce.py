@@ -222,13 +222,17 @@ def test_outcomes_survive_the_disk(tmp_path):
 
 
 def test_seeds_side_by_side(calls, tmp_path):
-    """Median and range of numbers, the share of seeds that hold, and the reason of the seed that does not."""
+    """Median and range of numbers, the share of seeds that hold, and the reason of the seed that does not.
+
+    A row that is worse in half of the seeds is worse.
+    """
     first = runner.reproduce(["rx60"], tmp_path)
     rows = tuple(replace(row, ours=4.5, verdict="worse", note="worse: why") for row in first.rows[:1])
     second = replace(first, rows=rows + first.rows[1:], seed=1)
     error, slope = runner.over_seeds([first, second])
-    assert (error.ours, error.held, error.note) == ("2.5 (0.5 … 4.5)", 0.5, "worse: why")
-    assert (slope.ours, slope.held) == ("2", 0.0)
+    assert (error.ours, error.held, error.verdict, error.note) == ("2.5 (0.5 … 4.5)", 0.5, "worse", "worse: why")
+    assert (slope.ours, slope.held, slope.verdict) == ("2", 0.0, "worse")
+    assert [one.verdict for one in runner.over_seeds([second, first, first])] == ["better", "worse"]
     page = runner.seeds_page([first, second])
     assert "| worse | error | 1 N m | 2.5 (0.5 … 4.5) | 50% | worse: why |" in page
     assert "| rx60 | 2 | 1.5 (1 … 2) | 0.5 (0 … 1) | 0 | 0 | 0 | 0 |" in page

@@ -242,11 +242,12 @@ def _friction_change(law, c, old, new, heat):
 
 
 @numba.njit(cache=True)
-def passive_torque(springs, linear, tables, q, torque):
-    """Add what drives have to overcome: dU/dq of springs, and tables of counterbalances.
+def passive_torque(springs, linear, tables, ripple, q, torque):
+    """Add what drives have to overcome: dU/dq of springs, tables of counterbalances, and ripple of gears.
 
     Gravity springs are rows of joint, a, b, phi, k, l0: U = k (l - l0)^2 / 2, l^2 = a^2 + b^2 - 2 a b cos(q - phi).
-    Linear ones are rows of ratios r, k, u0: U = k (r . q - u0)^2 / 2. Tables are rows of joint, positions, torques.
+    Linear ones are rows of ratios r, k, u0: U = k (r . q - u0)^2 / 2. Tables are rows of joint, positions, torques;
+    ripple is rows of joint, amplitude, waves per turn.
     """
     n, nodes = len(q), tables.shape[1] // 2
     for row in range(len(linear)):
@@ -258,6 +259,9 @@ def passive_torque(springs, linear, tables, q, torque):
     for row in range(len(tables)):
         joint = int(tables[row, 0])
         torque[joint] += np.interp(q[joint], tables[row, 1 : 1 + nodes], tables[row, 1 + nodes :])
+    for row in range(len(ripple)):
+        joint = int(ripple[row, 0])
+        torque[joint] += ripple[row, 1] * math.sin(ripple[row, 2] * (q[joint] + 1.0))
     for row in range(len(springs)):
         joint, a, b = int(springs[row, 0]), springs[row, 1], springs[row, 2]
         angle = q[joint] - springs[row, 3]
@@ -352,9 +356,9 @@ def _call(typing, address, arguments):
 
 
 @numba.njit(cache=True)
-def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, state,
-            settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos, qvel,
-            dofs):  # fmt: skip
+def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, ripple,
+            state, settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos,
+            qvel, dofs):  # fmt: skip
     """One cycle per command, each in `substeps`; MuJoCo, whose functions' addresses are given, supplies the matrices.
 
     From Python, calls would take more time than the work.
@@ -376,7 +380,7 @@ def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflect
                 _call(newton_euler, (model, data, 0, weight.ctypes.data))
                 qvel[:] = velocity
             passive[:] = 0.0
-            passive_torque(springs, linear, tables, state[Q], passive)
+            passive_torque(springs, linear, tables, ripple, state[Q], passive)
             _step(mass, bias, weight, projection, reflected, passive, state, settings, laws, coefficients, mode,
                   commands[c], before, part / substeps, dt, cycle, bristles, record, c * substeps + part, qpos, qvel,
                   dofs)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -84,6 +84,7 @@ class VirtualRobot:
         sensors: Sensors | None = None,
         thermal: Thermal | None = None,
         presliding: Presliding | None = None,
+        ripple: Sequence[tuple[int, float, float]] = (),
     ) -> None:
         """Make the arm and let it stand still.
 
@@ -98,6 +99,7 @@ class VirtualRobot:
             sensors: noise and faults.
             thermal: cold grease; None is a warm arm.
             presliding: smooth reversals; None lets friction jump, and joints stick.
+            ripple: torque that goes with the angle, as gears have it: joint from 1, amplitude [N m], waves per turn.
         """
         robot.refuse_undriven("the virtual robot, whose drives move all joints, cannot simulate it")
         truth = truth_of(robot)
@@ -110,6 +112,7 @@ class VirtualRobot:
         self._dt = self._cycle / self._substeps
         loop, sensors = loop or DriveLoop(), sensors or Sensors()
         self._thermal, self._bristles = thermal, presliding is not None
+        self._ripple = tuple(ripple)
         carried = truth.payload if payload is None else np.asarray(payload, dtype=float)
         self._physics = Physics(robot, truth, carried)
         self._state = np.zeros((stepping.STATES, n))
@@ -134,7 +137,7 @@ class VirtualRobot:
         self.truth: Truth | None = None
         history: dict[str, Any] = {"armid": __version__, "made_by": "virtual robot", "seed": seed}
         chosen = {"loop": loop, "sensors": sensors, "thermal": thermal, "presliding": presliding}
-        history |= plain({**chosen, "truth": _stated(robot, truth, carried)})
+        history |= plain({**chosen, "ripple": self._ripple, "truth": _stated(robot, truth, carried)})
         x, y, z = (float(g) for g in robot.gravity)
         self.info = LogInfo(
             joints=robot.joint_names,
@@ -149,8 +152,8 @@ class VirtualRobot:
         self.set_mode("position")
 
     @cached_property
-    def _springs(self) -> tuple[Array, Array, Array]:
-        """Gravity springs, linear springs and counterbalances as the compiled step takes them."""
+    def _springs(self) -> tuple[Array, Array, Array, Array]:
+        """Gravity springs, linear springs, counterbalances and ripple as the compiled step takes them."""
         robot, count, n = self.robot, len(self.robot.springs), self.robot.n_joints
         rows = zip(robot.springs, self._truth.springs[:count], strict=True)
         gravity = [(s.joint - 1, s.a, s.b, s.phi, *true) for s, true in rows]
@@ -161,7 +164,8 @@ class VirtualRobot:
             more = most - len(table.position)
             beyond = table.position[-1] + np.arange(1.0, more + 1.0)
             tables.append([table.joint - 1, *table.position, *beyond, *table.torque, *[table.torque[-1]] * more])
-        shapes = (gravity, 6), (linear, n + 2), (tables, 1 + 2 * most)
+        ripple = [(joint - 1, amplitude, waves) for joint, amplitude, waves in self._ripple]
+        shapes = (gravity, 6), (linear, n + 2), (tables, 1 + 2 * most), (ripple, 3)
         return tuple(np.array(some, dtype=float).reshape(-1, width) for some, width in shapes)  # type: ignore[return-value]
 
     @property

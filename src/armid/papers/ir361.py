@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from armid.arrays import Array
 from armid.dynamics.kinematics import link_frames, tool_frame
@@ -43,6 +45,7 @@ from armid.torque.model import model_of
 STAND = stand_of("ir361")
 PRINTED = published_of("ir361")
 LEVEL = {"simple": 1.2, "rich": 1.9}  # bars of RMS over noise on moving samples, with drive loops of 8 Hz
+DISTANCES, FINER = np.geomspace(1e-7, 1e-3, 33), 10  # presliding distances tried [rad]; instants between two samples
 
 
 FRICTION: dict[str, str] = paper_file("ir361").stand["friction"]  # in words, by case
@@ -138,7 +141,7 @@ def excitation(bench: PaperBench, *, starts: int) -> dict[str, Any]:
 def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str, Any]:
     """Excitation, signal processing and estimation: Table 1, Fig. 3, 7 and 8; `beside`: also `STAND.beside`."""
     robot, plan = ir361_arm(), load_plan(bench.folder_of("design") / "plan.json")
-    found: dict[str, stand.TorqueCheck] = {}
+    found: dict[str, stand.TorqueCheck] = {}  # without presliding, which the paper's model does not have
     data: dict[str, Any] = {}
     for number, (name, case) in enumerate(CASES.items()):
         bench.say(f"{periods} periods, {FRICTION[name]}")
@@ -146,8 +149,9 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
         processed = prepared(log, robot)
         fit = estimated(processed, robot)
         fit.save(bench.folder / f"fit-{name}.json")
-        found[name] = check = stand.torque_check(fit, processed)
-        five = _as_the_paper(log, robot)
+        found[name] = stand.torque_check(fit, processed)
+        distance = presliding(fit, processed)
+        check, five = checked(fit, processed, distance), _as_the_paper(log, robot)
         _compare_table_1(bench, name, check, five)
         judged = stand.fit_statistics(fit)
         data[name] = {
@@ -155,7 +159,8 @@ def identification(bench: PaperBench, *, periods: int, beside: bool) -> dict[str
             "noise_ratio_moving": check.ratio(STAND.moving),
             "noise_ratio_five_harmonics": five.ratio(),
             "noise": check.noise,
-            "reversal_over_elsewhere": check.peaks,
+            "presliding": distance,
+            "reversal_over_elsewhere": found[name].peaks,
             "statistics": judged,
         }
         stand.statistics_rows(bench, FRICTION[name], check.statistics(), judged)
@@ -330,13 +335,14 @@ def validation(bench: PaperBench, *, points: int, repetitions: int) -> dict[str,
         share = STAND.share_of_limits
         log = point_to_point(arm, robot, points=postures, repetitions=repetitions + 1, share=share)
         processed = prepared(log, robot, discard=1)
-        found[name] = check = stand.torque_check(fit, processed)
+        found[name] = stand.torque_check(fit, processed)
+        check = checked(fit, processed, np.array(bench.earlier["R3"].data[name]["presliding"]))
         bench.by_joint("table_2", check.rms(), friction=FRICTION[name], noise=check.noise)
         stand.statistics_rows(bench, f"validation, {FRICTION[name]}", check.statistics())
         data[name] = {
             **check.statistics(),
             "noise": check.noise,
-            "reversal_over_elsewhere": check.peaks,
+            "reversal_over_elsewhere": found[name].peaks,
             "torque_rms": np.sqrt(np.mean(check.measured**2, axis=0)),
         }
         check.draw(bench, f"torque-{name}.png", f"IR 361, validation, {FRICTION[name]}", validation=True)
@@ -382,6 +388,43 @@ def estimated(data: Dataset, robot: Robot, *, every_sample: bool = False) -> Fit
     """
     slow = 0.0 if every_sample else None
     return WeightedLeastSquares(noise="measured", slow_share=slow, slow_floor=slow).fit(robot, data)
+
+
+def presliding(fit: Fit, data: Dataset) -> Array:
+    """Distance over which each joint's friction changes sides that leaves the least error [rad]."""
+    each = [checked(fit, data, np.full(data.q.shape[1], distance)).rms() for distance in DISTANCES]
+    return np.asarray(DISTANCES[np.argmin(each, axis=0)])
+
+
+def checked(fit: Fit, data: Dataset, distance: Array) -> stand.TorqueCheck:
+    """The torque of an averaged period by a fit whose friction changes sides over a distance, as in Dahl's model.
+
+    The side s, from -1 to 1, follows ds/dx = 1 - s sign(dx) over the way x in units of the distance; friction is that
+    of both directions at the joint's speed, shared by s.
+
+    Args:
+        fit: with friction that jumps at reversals.
+        data: one period.
+        distance: presliding distance of each joint [rad].
+    """
+    check, speed = stand.torque_check(fit, data), np.abs(data.qd)
+    values = np.where(fit.friction_columns(), fit.values, 0.0)
+    forth, back, now = (
+        fit.torque_model.linear_torque(Motion(data.q, qd, data.qdd), values) for qd in (speed, -speed, data.qd)
+    )
+    side = np.column_stack([_side(*each) for each in zip(data.q.T, data.qd.T, distance, strict=True)])
+    return replace(check, predicted=check.predicted - now + 0.5 * ((1.0 + side) * forth + (1.0 - side) * back))
+
+
+def _side(q: Array, qd: Array, distance: float) -> Array:
+    """Side of a joint's friction over one period of samples, which goes on into itself."""
+    count = len(q)
+    curve = CubicHermiteSpline(np.arange(count + 1), np.append(q, q[0]), np.append(qd, qd[0]) / STAND.rate_hz)
+    # twice round, as the first time starts from nowhere
+    way = np.tile(np.diff(curve(np.arange(count * FINER + 1) / FINER)), 2) / distance
+    steps = zip(np.sign(way).tolist(), np.exp(-np.abs(way)).tolist(), strict=True)
+    side = list(accumulate(steps, lambda s, step: step[0] + (s - step[0]) * step[1], initial=0.0))
+    return np.array(side[count * FINER : -1 : FINER])
 
 
 def repeated(clean: Log, periods: int, robot: Robot, rng: np.random.Generator) -> Log:

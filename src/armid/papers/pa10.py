@@ -29,10 +29,10 @@ from armid.experiment.drive import Recording, move_to, to_log
 from armid.experiment.friction_runs import load_friction_run, pa10_speeds
 from armid.experiment.gravity_free import foreseen_values
 from armid.experiment.settings import Sensors
-from armid.experiment.virtual import VirtualRobot, truth_of
+from armid.experiment.virtual import truth_of
 from armid.logs.log import Log
 from armid.papers import stand
-from armid.papers.bench import PaperBench, published_of, stand_of
+from armid.papers.bench import PaperBench, paper_file, published_of, stand_of
 from armid.papers.frames import frames_figure
 from armid.papers.pictures import estimates_figure, motion_figure
 from armid.robot.load import load_robot
@@ -44,6 +44,7 @@ from armid.signals.pipeline import process
 from armid.torque.friction.law import friction_law
 
 STAND = stand_of("pa10")
+HARD = stand.Hardness(**paper_file("pa10").stand["hardness"])
 ERRATA = published_of("pa10").friction_errata
 
 
@@ -76,7 +77,7 @@ def friction(
         bench.say(f"friction sweep of joint {joint}")
         grid = pa10_speeds(float(robot.limits.velocity[joint - 1]), speeds)
         sweep: dict[str, Any] = {"speeds": grid, "seconds": seconds, "warm_up_s": warm_up_s, "per_direction": True}
-        sweep |= {"rate_hz": STAND.rate_hz, "seed": 100 * bench.seed + joint}
+        sweep |= {"hard": HARD, "rate_hz": STAND.rate_hz, "seed": 100 * bench.seed + joint}
         fit, _ = stand.swept_friction(robot, joint, "double-exponential", **sweep)
         fits.append(fit)
         for sign in (1.0, -1.0):
@@ -162,7 +163,7 @@ def stiffness(bench: PaperBench, *, joints: Sequence[int], seconds: float) -> di
     loss = np.zeros((robot.n_joints, 2))
     for joint in joints:
         bench.say(f"loaded strokes of joint {joint}")
-        arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=100 * bench.seed + 20 + joint)
+        arm = stand.StandRobot(robot, HARD, rate_hz=STAND.rate_hz, seed=100 * bench.seed + 20 + joint)
         log = load_friction_run(arm, robot, joint, seconds=seconds).log
         curve = curves[robot.joint_names[joint - 1]]
 
@@ -278,7 +279,7 @@ def velocity_run(robot: Robot, motion: Trajectory, seed: int, *, periods: int | 
     """
     rate_hz, steps, resolution = STAND.rate_hz, STAND.interpolated, STAND.encoder_resolution
     sensors = Sensors(encoder_resolution=resolution, velocity_noise=0.1 * resolution * rate_hz)
-    arm = VirtualRobot(robot, rate_hz=steps * rate_hz, seed=seed, sensors=sensors)
+    arm = stand.StandRobot(robot, HARD, rate_hz=steps * rate_hz, seed=seed, sensors=sensors)
     move_to(arm, motion.at([0.0]).q[0], robot.limits)
     arm.set_mode("velocity")
     one = motion.sample(rate_hz)[1].qd
@@ -353,7 +354,7 @@ def tracked(
     bench.say(controller.title)
     seed = 100 * bench.seed + 60 + number
     sensors = Sensors(encoder_resolution=STAND.encoder_resolution)
-    virtual = VirtualRobot(robot, rate_hz=1.0 / STAND.cycle_s, seed=seed, sensors=sensors)
+    virtual = stand.StandRobot(robot, HARD, rate_hz=1.0 / STAND.cycle_s, seed=seed, sensors=sensors)
     arm = NoisyDrives(virtual, truth_of(robot).torque_noise, seed=seed + 20)
     return track(arm, robot, reference, controller, gains)
 

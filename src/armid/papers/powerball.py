@@ -40,6 +40,7 @@ from armid.torque.model import model_of
 from armid.validation.auditing import audit
 
 STAND = stand_of("powerball")
+HARD = stand.Hardness(**paper_file("powerball").stand["hardness"])
 PRINTED = published_of("powerball")
 
 
@@ -86,10 +87,10 @@ def warming(bench: PaperBench, *, cycle_s: float, thermal: Thermal | None = None
     """
     robot, grease = load_robot("powerball"), thermal or Thermal(**paper_file("powerball").stand["grease"])
     number = int(PRINTED.warm_up.joint)
-    arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=bench.seed, thermal=grease)
+    arm = stand.StandRobot(robot, HARD, rate_hz=STAND.rate_hz, seed=bench.seed, thermal=grease)
     bench.say("friction of the cold arm")
     cold = _repeat_sweep(arm, robot, number)
-    arm = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=bench.seed + 1, thermal=grease)
+    arm = stand.StandRobot(robot, HARD, rate_hz=STAND.rate_hz, seed=bench.seed + 1, thermal=grease)
     bench.say("sinusoid until warm")
     run = warm_up(arm, robot, [number], cycle_s=cycle_s)
     fit = fit_warmup(robot.joint_names[number - 1], *cycle_means(run.log, robot, number))
@@ -129,7 +130,7 @@ def friction(bench: PaperBench, *, joints: Sequence[int], seconds: float | None 
     for joint in joints:
         bench.say(f"joint {joint}, 18 speeds in both directions")
         length = seconds or (STAND.seconds.joint_4 if joint == 4 else STAND.seconds.others)
-        about = {"rate_hz": STAND.rate_hz, "seed": 1000 * bench.seed + joint}
+        about = {"hard": HARD, "rate_hz": STAND.rate_hz, "seed": 1000 * bench.seed + joint}
         fit, mountings[joint] = stand.swept_friction(
             robot, joint, "hyperbolic", speeds=powerball_speeds(), seconds=length, **about
         )
@@ -242,9 +243,9 @@ def identification(bench: PaperBench, *, periods: int) -> dict[str, Any]:
     known = stand.known_friction([friction_from_data(entry) for entry in bench.earlier["R13"].data["fits"]])
     second = second_sinusoid(robot)
     bench.say(f"{periods} periods of the exciting trajectory")
-    log = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 1).run(plan, periods=periods)
+    log = stand.StandRobot(robot, HARD, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 1).run(plan, periods=periods)
     bench.say("second sinusoid")
-    other = VirtualRobot(robot, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 2).run(second, periods=1)
+    other = stand.StandRobot(robot, HARD, rate_hz=STAND.rate_hz, seed=1000 * bench.seed + 2).run(second, periods=1)
     data, check_data = prepared(log, bare), prepared(other, bare)
     fit = OrdinaryLeastSquares(known_torque=known).fit(bare, data)
     weighted = WeightedLeastSquares(known_torque=known).fit(bare, data)

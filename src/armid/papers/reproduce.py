@@ -11,6 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing.managers import SyncManager
 from pathlib import Path
+from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from armid.papers.bench import (
     PaperBench,
     PaperOutcome,
     PaperRow,
+    Verdict,
     experiments_of,
     load_outcome,
     save_outcome,
@@ -99,12 +101,14 @@ class SeedsRow:
         first: of the first seed.
         ours: median and range, or the texts.
         held: share of the seeds in which it is not worse.
+        verdict: worse if it is so in half of the seeds or more, else what it is in most of the others.
         note: of a seed in which it is worse, otherwise of the first.
     """
 
     first: PaperRow
     ours: str
     held: float
+    verdict: Verdict
     note: str
 
 
@@ -119,12 +123,14 @@ def over_seeds(results: Sequence[Reproduction]) -> list[SeedsRow]:
 
 def _together(rows: Sequence[PaperRow]) -> SeedsRow:
     worse = [row for row in rows if row.verdict == "worse"]
+    others = [row.verdict for row in rows if row.verdict != "worse"]
+    verdict: Verdict = "worse" if len(worse) >= len(others) else mode(others)
     values = [row.ours for row in rows if not isinstance(row.ours, str)]
     ours = "; ".join(dict.fromkeys(str(row.ours) for row in rows))
     if values:
         low, middle, high = np.min(values), np.median(values), np.max(values)
         ours = f"{middle:.4g}" + (f" ({low:.3g} … {high:.3g})" if low < high else "")
-    return SeedsRow(rows[0], ours, 1.0 - len(worse) / len(rows), (worse or rows)[0].note)
+    return SeedsRow(rows[0], ours, len(others) / len(rows), verdict, (worse or rows)[0].note)
 
 
 def seeds_page(results: Sequence[Reproduction]) -> str:
@@ -141,12 +147,11 @@ def seeds_page(results: Sequence[Reproduction]) -> str:
         lines.append(f"|{'---|' * 6}")
         for one in (one for one in over_seeds(results) if one.first.paper == paper):
             row, held = one.first, one.held
-            if row.verdict not in ("no number", "recovered") or held < 1.0:
+            if one.verdict not in ("no number", "recovered") or held < 1.0:
                 said = row.published if isinstance(row.published, str) else f"{row.published or 0.0:.4g} {row.unit}"
                 said = "–" if row.published is None else said.strip()
-                state = row.verdict if held in (0.0, 1.0) else "worse" if held <= 0.5 else "holds mostly"
-                remark = one.note if held < 1.0 or row.verdict == "not comparable" else ""
-                cells = (state, row.quantity, said, one.ours, f"{held:.0%}", remark)
+                remark = one.note if held < 1.0 or one.verdict == "not comparable" else ""
+                cells = (one.verdict, row.quantity, said, one.ours, f"{held:.0%}", remark)
                 lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -81,7 +81,7 @@ class Hardness:
         stribeck_speed: [rad/s].
         presliding: deflection before a joint slides [rad]; 0 lets friction jump.
         ripple: amplitude of the torque that gears add with the angle, by joint or of all [N m].
-        per_turn: waves of this ripple per turn of a joint.
+        per_turn: waves of this ripple per turn of a joint; none for two per turn of its motor (harmonic drives).
         warming: viscous friction of the cold over that of the warm arm, less 1; it falls while the arm moves.
         gain_drift: how much the torque constants of the drives differ from one experiment to the next (temperature);
             standard deviation, as a share.
@@ -119,25 +119,28 @@ class StandRobot(VirtualRobot):
             hour: runs of the same hour share the torque constants of the drives; None for an hour of its own.
             more: of the virtual robot.
         """
-        self.hard = hard
+        motors = [[2.0 * abs(drive.gear_ratio) for drive in robot.drives]]
+        waves = np.array([[turns] * robot.n_joints for turns in hard.per_turn] or motors, dtype=float)
+        sizes = np.broadcast_to(hard.ripple, robot.n_joints).tolist()
+        ripple = [(j + 1, sizes[j], float(turns)) for row in waves for j, turns in enumerate(row) if sizes[j]]
         drift = np.random.default_rng([more.get("seed", 0) if hour is None else hour, 7]).normal(size=robot.n_joints)
         self.gain = 1.0 + hard.gain_drift * drift
         if hard.breakaway > 1.0:
             factors = tuple(np.multiply(hard.coulomb, friction[0]) * np.ones(robot.n_joints)), friction[1]
             robot = stribeck_arm(robot, hard.breakaway, hard.stribeck_speed, *factors)
+        more.setdefault("thermal", Thermal(excess=hard.warming) if hard.warming else None)
         super().__init__(
             robot,
             loop=DriveLoop(bandwidth_hz=hard.loop_hz),
             presliding=Presliding(deflection=hard.presliding) if hard.presliding else None,
-            thermal=Thermal(excess=hard.warming) if hard.warming else None,
+            ripple=ripple,
             **more,
         )
 
     def stream(self, commands: ArrayLike) -> Recording:
-        """Drive; the drives give what the gears' ripple takes, too."""
+        """Drive; torque is read with the torque constants of the hour."""
         recording = super().stream(commands)
-        waves = [np.sin(turns * recording.position + turns) for turns in self.hard.per_turn]
-        return replace(recording, effort=self.gain * recording.effort + np.multiply(self.hard.ripple, sum(waves)))
+        return replace(recording, effort=self.gain * recording.effort)
 
 
 def true_values(robot: Robot) -> Array:
@@ -160,7 +163,15 @@ def true_friction(robot: Robot, joint: int, speed: Array) -> Array:
 
 
 def swept_friction(
-    robot: Robot, joint: int, law: str, *, rate_hz: float, seed: int, per_direction: bool | None = None, **sweep: Any
+    robot: Robot,
+    joint: int,
+    law: str,
+    *,
+    hard: Hardness,
+    rate_hz: float,
+    seed: int,
+    per_direction: bool | None = None,
+    **sweep: Any,
 ) -> tuple[FrictionFit, str]:
     """Sweep one joint in a mounting and posture without gravity on it (see `friction_sweep`), and fit a law.
 
@@ -169,7 +180,7 @@ def swept_friction(
     """
     posture = gravity_free(robot, joint)
     mounted = robot.with_gravity(posture.gravity)
-    arm = VirtualRobot(mounted, rate_hz=rate_hz, seed=seed)
+    arm = StandRobot(mounted, hard, rate_hz=rate_hz, seed=seed)
     points = friction_points(friction_sweep(arm, mounted, joint, **sweep).log, mounted, joint)
     return fit_friction(points, law, per_direction=per_direction), posture.mounting
 

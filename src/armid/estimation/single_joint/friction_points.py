@@ -27,6 +27,8 @@ NODES = 16
 SLOWEST = 0.05  # of the largest speed; below it friction builds up after a reversal and currents lag
 ALONE = 0.02  # of the joint's speed that others may have
 SMOOTH_S = 0.3  # window of the acceleration
+HARMONIC = 30.0  # gear ratio from which gears may be harmonic drives
+WAVES = 20.0  # squared torque of their waves over the variance of the noise from which it is no chance (1 in 20 000)
 FEWEST = 3  # different speeds in one direction below which a log has no usable strokes
 
 
@@ -47,7 +49,8 @@ def friction_points(logs: Log | Sequence[Log], robot: Robot, joint: int | str) -
     """
     index = joint_number(robot, joint)
     logs = [joint_side(log, robot) for log in ([logs] if isinstance(logs, Log) else logs)]
-    rows = [row for log in logs for row in _strokes(log, index)]
+    ratio = abs(robot.drives[index].gear_ratio) if robot.drives else 0.0
+    rows = [row for log in logs for row in _strokes(log, index, ratio)]
     name = robot.joint_names[index]
     if rows and max(len(_groups([r[0] for r in rows if r[0] * sign > 0.0])) for sign in (1, -1)) >= FEWEST:
         return _merged(name, rows)
@@ -71,15 +74,17 @@ def moving_joints(log: Log, robot: Robot) -> list[int]:
     return [int(j) for j in order if span[j] > max(1e-3, 0.2 * span.max())]
 
 
-def _strokes(log: Log, index: int) -> list[tuple[float, float, float, float, float]]:
+def _strokes(log: Log, index: int, ratio: float) -> list[tuple[float, float, float, float, float]]:
     """Speed, mean torque, standard deviation, samples that count as independent, and seconds of each stroke."""
     torque, position = log["effort"][:, index], log["position"]
     rows, ratios = [], []
-    for segment in constant_velocity_segments(log.time, position, index, velocity_commands(log)):
-        use = steady_rows(segment, log.time, torque)
+    segments = constant_velocity_segments(log.time, position, index, velocity_commands(log))
+    steady = [steady_rows(segment, log.time, torque) for segment in segments]
+    steady = [use for use in steady if use.stop - use.start >= 2 * BATCHES and np.isfinite(torque[use]).all()]
+    if ratio >= HARMONIC:
+        torque = _without_waves(torque, 2.0 * ratio * position[:, index], steady)
+    for use in steady:
         part, span = torque[use], log.time[use.stop - 1] - log.time[use.start]
-        if len(part) < 2 * BATCHES or not np.isfinite(part).all():
-            continue
         speed = float((position[use.stop - 1, index] - position[use.start, index]) / span)
         if speed == 0.0:
             continue
@@ -90,6 +95,23 @@ def _strokes(log: Log, index: int) -> list[tuple[float, float, float, float, flo
     # Noise that is correlated in time makes means worse than 1 / sqrt(n); by how much is the same for all strokes.
     worse = max(1.0, float(np.mean(ratios))) if ratios else 1.0
     return [(speed, mean, sigma, count / worse, span) for speed, mean, sigma, count, span in rows]
+
+
+def _without_waves(torque: Array, angle: Array, strokes: Sequence[slice]) -> Array:
+    """Torque less what goes with an angle in waves: harmonic drives have two per turn of the motor.
+
+    A slow stroke stays within one wave, which then looks like friction; those over whole waves show size and phase.
+    Where they do not, the torque stays as it is.
+    """
+    long = [use for use in strokes if np.ptp(angle[use]) > 2.0 * np.pi]
+    if not long:
+        return torque
+    waves = np.column_stack([np.sin(angle), np.cos(angle)])
+    columns, target = (np.concatenate([one[use] - one[use].mean(axis=0) for use in long]) for one in (waves, torque))
+    found = np.asarray(np.linalg.lstsq(columns, target, rcond=None)[0], dtype=float)
+    shown = columns @ found
+    clear = float(shown @ shown) > WAVES * float(np.var(target - shown))
+    return np.asarray(torque - clear * (waves @ found))
 
 
 def _groups(speeds: Sequence[float]) -> list[list[int]]:
