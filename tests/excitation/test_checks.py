@@ -42,6 +42,18 @@ def test_an_arm_stands_up_to_45_degrees(angle):
     assert "floor" in told(robot, limits=replace(robot.limits, floor=-1.0))[0]
 
 
+def test_a_floor_that_no_posture_keeps_is_not_assumed():
+    """An arm that begins below its base plane, as on a torso; a stated floor counts all the same."""
+    robot = armid.load_robot("kr15")
+    first, *others = robot.joints
+    lowered = first.placement + np.outer([0.0, 0.0, -4.0, 0.0], [0.0, 0.0, 0.0, 1.0])
+    robot = replace(robot, joints=(replace(first, placement=lowered), *others))
+    names, codes = told(robot)
+    assert "floor" not in names
+    assert "unchecked-below" in codes
+    assert "floor" in told(robot, Checks(floor=0.0))[0]
+
+
 def test_what_is_not_known_is_listed():
     """Torque limits of single joints and of all, inertia, shapes that could not be read, checks that were left out."""
     robot = armid.load_robot("kr15")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -236,6 +237,7 @@ def test_limits_that_a_file_does_not_state_have_stand_ins(tmp_path):
     )
     (tmp_path / "arm.urdf").write_text(f'<robot name="arm">{links}{joints}</robot>')
     settings = make_settings({**SMALL, "robot": str(tmp_path / "arm.urdf")})
+    assert robot_of(replace(settings, joints=("j2",))).joint_names == ("j2",)
     run_stages(settings, tmp_path / "run", "design")
     plan = load_plan(tmp_path / "run" / "plan.json")
     assert any(

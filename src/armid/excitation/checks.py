@@ -111,7 +111,8 @@ def _torque(model: Model, limits: Limits, share: float, notes: list[Note]) -> li
 
 
 def _floor(robot: Robot, capsules: tuple[Capsule, ...], height: float | None, notes: list[Note]) -> list[Floor]:
-    """The floor at a height that is stated, or at the base plane of an arm that stands."""
+    """The floor at a height that is stated, or at the base plane of an arm that stands and can stay above it."""
+    floor = Floor(robot, capsules, 0.0 if height is None else height)
     if height is None:
         gravity = float(np.linalg.norm(robot.gravity))
         upright = -robot.gravity[2] / gravity if gravity > 0.0 else 0.0
@@ -122,8 +123,11 @@ def _floor(robot: Robot, capsules: tuple[Capsule, ...], height: float | None, no
             angle = float(np.degrees(np.arccos(np.clip(upright, -1.0, 1.0))))
             notes.append(note("excitation.unchecked-hangs", angle=angle, check="floor"))
             return []
+        if not floor.can_be_kept():
+            notes.append(note("excitation.unchecked-below", check="floor"))
+            return []
         notes.append(note("excitation.assumed-floor"))
-    return [Floor(robot, capsules, 0.0 if height is None else height)]
+    return [floor]
 
 
 def _about_shapes(robot: Robot, capsules: tuple[Capsule, ...]) -> list[Note]:

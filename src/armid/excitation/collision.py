@@ -163,8 +163,13 @@ class Floor(MotionConstraint):
         if not np.isfinite(self.height):
             raise ArmidError(f"the floor is at a height of {self.height} m; it must be a finite number")
         ends = _ends(self.robot, self.capsules)
-        free = np.flatnonzero(np.ptp(ends.at(_postures(self.robot)).points @ self._up, axis=0) > _JOINED)
+        free = np.flatnonzero(np.ptp(ends.at(some_postures(self.robot)).points @ self._up, axis=0) > _JOINED)
         self._keep(_ends=ends, _free=free, lower=np.full(len(free), self.clearance), upper=np.full(len(free), np.inf))
+
+    def can_be_kept(self) -> bool:
+        """Whether all links are above the plane in any of some postures."""
+        q = some_postures(self.robot)
+        return bool((self.values(Motion(q, 0.0 * q, 0.0 * q)) > self.lower).all(axis=1).any())
 
     def values(self, motion: Motion) -> Array:
         """Heights of the lowest points of the ends of the capsules above the plane."""
@@ -261,10 +266,11 @@ def _capsule_arms(robot: Robot, capsule: Capsule, extrema: Extrema) -> Array:
     return np.array([lever_arms(robot, capsule.link, end, extrema) for end in (capsule.start, capsule.end)])
 
 
-def _postures(robot: Robot) -> Array:
-    """Random postures within the limits."""
-    lower, upper = np.nan_to_num(robot.limits.lower, nan=-np.pi), np.nan_to_num(robot.limits.upper, nan=np.pi)
-    return np.random.default_rng(0).uniform(lower, upper, (_POSTURES, robot.n_joints))
+def some_postures(robot: Robot, count: int = _POSTURES) -> Array:
+    """Random postures (count, joints) within the limits, half a turn where these are not known [rad]."""
+    known = robot.limits
+    lower, upper = (np.where(np.isfinite(x), x, end) for x, end in ((known.lower, -np.pi), (known.upper, np.pi)))
+    return np.random.default_rng(0).uniform(lower, upper, (count, robot.n_joints))
 
 
 def _pairs(
@@ -283,7 +289,7 @@ def _pairs(
         and not (links[i] > 0 and parents[links[i]] == links[j])
         and not (links[j] > 0 and parents[links[j]] == links[i])
     ]
-    distance = _distances(_ends(robot, capsules).at(_postures(robot)), candidates)[0]
+    distance = _distances(_ends(robot, capsules).at(some_postures(robot)), candidates)[0]
     apart: dict[tuple[int, int], float] = {}
     joined, touching = set(), set()
     for pair, axes in zip(candidates, distance.T, strict=True):

@@ -306,11 +306,12 @@ def in_the_way(problem: DesignProblem) -> str:
         return f"in none of {_POSTURES} postures are {', '.join(rooms)} kept together; widen one of them"
     best = random_start(problem, 0)
     series = problem.variables.series(best)
-    margins = {constraint.name: nonlinear_margin(series, constraint).margin for constraint in problem.constraints}
-    name = min(margins, key=lambda key: margins[key], default="")
-    if not name or margins[name] >= 0.0:
+    margins = [nonlinear_margin(series, constraint) for constraint in problem.constraints]
+    least = min(margins, key=lambda found: found.margin, default=None)
+    if least is None or least.margin >= 0.0:
         return "give the search more starts or a longer budget"
-    return f"{name} stands in the way even of a small motion; widen it, or give the search more starts"
+    whose = f" of {problem.model.robot.joint_names[least.joint - 1]}" if least.joint else ""
+    return f"{least.quantity}{whose} stands in the way even of a small motion; widen it, or give the search more starts"
 
 
 def unseen(problem: DesignProblem, seed: int) -> list[str]:

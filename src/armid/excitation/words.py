@@ -9,6 +9,8 @@ WORDS = {
     "unchecked-torque-limits": "torque of {joints}: no limit is known",
     "unchecked-torque-inertia": "torque: no inertia is known to foresee it with",
     "unchecked-hangs": "floor: the arm hangs ({angle:.0f} degrees off upright) at an unknown height; --floor Z sets it",
+    "unchecked-below": "floor: the arm reaches below its base plane in every posture, so it is mounted at an unknown "
+    "height; --floor Z sets it",
     "unchecked-weightless": "floor: without gravity nothing says where it is; --floor Z does",
     "unchecked-lengths": "{check}: no link has a shape or a length",
     "unchecked-touching": "self-collision of {links}: their shapes touch in nearly every posture",

@@ -16,6 +16,7 @@ from armid._version import __version__
 from armid.arrays import Array, Indices
 from armid.dynamics.model import Model
 from armid.errors import ArmidError, DataShapeError, UnknownNameError
+from armid.excitation.collision import some_postures
 from armid.excitation.constraints import prior_values
 from armid.excitation.plan import Plan
 from armid.excitation.trajectory import Trajectory
@@ -34,6 +35,7 @@ _log = logging.getLogger(__name__)
 LONGEST_STEP = 5e-4  # [s] of the simulation
 NODES = 1501  # of the table of a friction law
 WIDEST = 5.0  # ratio of a joint's inertia to its smallest up to which its loop is tuned for it
+POSTURES = 64  # in which it is looked at
 HEAVIEST = 6.0  # inertia that loops meet over the one they are tuned for; they are unstable from 8 on (Routh)
 NOISE = 0.01  # of a joint's usual torque, where no file states the noise of its measurement
 ENCODER = 2.0 * np.pi / 2**18  # [rad or m] steps of encoders that no file states
@@ -307,7 +309,7 @@ class VirtualRobot:
         joints that move together meet more than `HEAVIEST` times that, as in long chains of light links.
         """
         still = np.zeros(self.robot.n_joints)
-        postures = (self._state[stepping.Q], *_postures(self.robot))
+        postures = (self._state[stepping.Q], *some_postures(self.robot, POSTURES))
         masses = np.array([self._physics.joint_space(q, still)[0] for q in postures])
         found = np.diagonal(masses, axis1=1, axis2=2)
         smallest, largest = found.min(axis=0), found.max(axis=0)
@@ -325,13 +327,6 @@ class VirtualRobot:
         row[stepping.R_Q], row[stepping.R_V] = self._state[stepping.Q], self._velocity()
         row[stepping.R_TAU], row[stepping.R_WARMTH] = self._torque, self._state[stepping.WARMTH]
         return row
-
-
-def _postures(robot: Robot) -> Array:
-    """Some postures inside the limits (64, joints) [rad]."""
-    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -np.pi)
-    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, np.pi)
-    return np.asarray(lower + (upper - lower) * np.random.default_rng(0).random((64, robot.n_joints)))
 
 
 def _posture(robot: Robot, posture: ArrayLike | None) -> Array:
@@ -418,7 +413,7 @@ def truth_of(robot: Robot) -> Virtual:
 
 def _usual_torque(robot: Robot) -> Array:
     """Root mean square over postures of each joint's weight and its inertia times 1 rad/s^2 [N m]."""
-    model, q = Model(robot), _postures(robot)
+    model, q = Model(robot), some_postures(robot, POSTURES)
     values = prior_values(model)
     inertia = np.diagonal(model.mass_matrix(q, values), axis1=1, axis2=2)
     return np.asarray(np.sqrt(np.mean(model.gravity_torque(q, values) ** 2 + inertia**2, axis=0)))

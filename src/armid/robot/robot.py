@@ -217,7 +217,8 @@ class Robot:
             if swings and passive:
                 raise DescriptionError(self.source, "drives.passive", f"holds {name}, so that {what}")
         for follower in self.dependent:
-            problem = f"follows other joints, so that {what}"
+            advice = "`armid new FILE --joints NAME...` describes the arm without it"
+            problem = f"follows other joints, so that {what}; {advice}"
             raise DescriptionError(self.source, f"joint {follower.joint.name!r}", problem)
 
     def without_rotors(self) -> Robot:

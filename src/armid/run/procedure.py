@@ -148,6 +148,7 @@ def robot_of(settings: Settings) -> Robot:
         rotors=not settings.no_rotors,
         gravity=settings.gravity,
         simplify=settings.simplify,
+        joints=settings.joints,
     )
     return replace(robot, limits=with_default_limits(robot.limits)[0])
 

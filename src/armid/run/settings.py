@@ -31,6 +31,7 @@ class Settings:
     no_rotors: bool = _choice(False, "leave rotor inertias out")
     gravity: tuple[float, ...] | None = _choice(None, "gravity in the base frame, three numbers [m/s^2]", "G")
     simplify: str | None = _choice(None, "zeros by symmetry: published or none", "SET")
+    joints: tuple[str, ...] = _choice((), "the arm's joints in a URDF or MJCF of more than the arm", "NAME")
     # Your own logs instead of the virtual robot.
     log: tuple[str, ...] = _choice((), "logs of your own arm to identify from; no virtual robot then", "LOG")
     validation: tuple[str, ...] = _choice(
