@@ -13,7 +13,7 @@ import armid
 from armid.dynamics import Model
 from armid.errors import ArmidError, DataShapeError, UnknownNameError
 from armid.excitation import FourierSeries
-from armid.experiment.physics import Physics
+from armid.experiment.physics import Physics, mujoco_functions
 from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.robot.parts import Friction
@@ -508,3 +508,12 @@ def test_ripple_goes_with_the_angle():
     )
     added = rough.state().effort - plain.state().effort
     assert added == pytest.approx([0.0, 2.0 * np.sin(7.0 * 1.4), 0.0], abs=1e-9)
+
+
+def test_another_mujoco_is_refused_before_it_is_called(tmp_path, monkeypatch):
+    """Compiled code calls MuJoCo's C functions: one that is declared otherwise must not be called at all."""
+    header = (Path(mujoco.HEADERS_DIR) / "mujoco.h").read_text("utf-8")
+    (tmp_path / "mujoco.h").write_text(header.replace("mj_fullM(const mjModel* m, const mjData* d", "mj_fullM(int d"))
+    monkeypatch.setattr(mujoco, "HEADERS_DIR", str(tmp_path))
+    with pytest.raises(ArmidError, match="another mj_fullM"):
+        mujoco_functions.__wrapped__()

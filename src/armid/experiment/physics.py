@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,14 +144,34 @@ class Physics:
         return t.T @ self.mass @ t + self.reflected, t.T @ self.bias
 
 
+#: Functions that `Physics.update` calls, in its order, as compiled code calls them.
+CALLED = (
+    "mj_kinematics(const mjModel* m, mjData* d)",
+    "mj_comPos(const mjModel* m, mjData* d)",
+    "mj_makeM(const mjModel* m, mjData* d)",
+    "mj_fullM(const mjModel* m, const mjData* d, mjtNum* dst)",
+    "mj_comVel(const mjModel* m, mjData* d)",
+    "mj_rne(const mjModel* m, mjData* d, int flg_acc, mjtNum* result)",
+)
+
+
 @cache
 def mujoco_functions() -> tuple[int, ...]:
-    """Addresses of the functions that `Physics.update` calls, in its order, for compiled code."""
+    """Addresses of the functions `CALLED`.
+
+    Raises:
+        ArmidError: this MuJoCo declares one of them otherwise, so that a call could do anything.
+    """
     import mujoco
 
+    declared = (Path(mujoco.HEADERS_DIR) / "mujoco.h").read_text("utf-8")
+    for one in CALLED:
+        if f"MJAPI void {one};" not in declared:
+            name = one.partition("(")[0]
+            raise ArmidError(f"MuJoCo {mujoco.__version__} has another {name} than armid calls; install mujoco 4.0")
     library = ctypes.CDLL("mujoco.dll" if os.name == "nt" else mujoco._functions.__file__)
-    names = ("mj_kinematics", "mj_comPos", "mj_makeM", "mj_fullM", "mj_comVel", "mj_rne")
-    return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
+    addresses = (ctypes.cast(getattr(library, one.partition("(")[0]), ctypes.c_void_p).value for one in CALLED)
+    return tuple(address or 0 for address in addresses)
 
 
 def _child(parent: Any, pose: Array, mujoco: Any) -> Any:
