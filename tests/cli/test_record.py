@@ -5,6 +5,7 @@ import json
 import pytest
 
 from armid.cli import main
+from armid.logs import read_log
 from tests.experiment.rtde_server import RtdeServer
 
 
@@ -21,6 +22,21 @@ def test_json_names_rows_gaps_and_findings(tmp_path, capsys):
     assert [(gap["rows"], gap["dropped"]) for gap in found["gaps"]] == [(50, True)]
     assert "gaps" in [finding["code"] for finding in found["findings"]]
     assert found["files"] == [str(path)]
+
+
+def test_a_recording_is_overwritten_only_by_force(tmp_path, capsys):
+    """The first one stays, before anything is recorded; with --force the second is there."""
+    path = tmp_path / "log.csv"
+    with RtdeServer(fast=True) as server:
+        words = ["record", server.address, "-o", str(path), "--seconds"]
+        assert main([*words, "4"]) == 1  # these numbers are no arm's, which the log doctor objects to
+        first = path.read_bytes()
+        assert main([*words, "2"]) == 2
+        message = capsys.readouterr().err
+        assert message.endswith(f"{path}: exists already; choose another name with -o or overwrite it with --force\n")
+        assert path.read_bytes() == first
+        assert main([*words, "2", "--force"]) == 1
+    assert len(read_log(path)) == 1000
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armid
+from armid.cli import main
 from armid.exporting import ExportError, export
 from armid.exporting.own_mjcf import compiled, other_changes
 from armid.robot.parts import Friction
@@ -148,6 +149,15 @@ def fit_of(path, seed=0, **options):
     return fitted(replace(robot, friction=(Friction("coulomb-viscous"),) * robot.n_joints), seed=seed)
 
 
+def test_files_that_are_included_are_among_those_written(tmp_path, capsys):
+    """The command names every file that it has written, the main one first; so does EXPORT.md."""
+    fit_of(written(tmp_path / "own", PARTS)).save(tmp_path / "fit.json")
+    assert main(["export", str(tmp_path / "fit.json"), "--to", "mjcf", "-o", str(tmp_path / "out")]) == 0
+    said = [line.removeprefix("wrote ") for line in capsys.readouterr().out.splitlines() if line.startswith("wrote ")]
+    assert said == [str(tmp_path / "out" / name) for name in (*PARTS, "EXPORT.json", "EXPORT.md")]
+    assert "came with: parts/defaults.xml, parts/one.xml" in (tmp_path / "out/EXPORT.md").read_text()
+
+
 def torque_of(path, motion):
     """Torque by MuJoCo of the tree with armature, damping and frictionloss; springs of the user's are left out."""
     model = mujoco.MjModel.from_xml_path(str(path))
@@ -169,7 +179,7 @@ def test_round_trip(kind, tmp_path):
     assert [file.file for file in done.files] == [path.name]
     assert done.files[0].proof.error < 1e-9
     written_names = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.xml")}
-    assert written_names == set(FILES[kind])
+    assert written_names == set(FILES[kind]) == set(done.names)
     before = mujoco.MjModel.from_xml_path(str(path))
     shutil.copytree(tmp_path / "out", tmp_path / "own", dirs_exist_ok=True)  # beside its meshes
     motion = states(fit.robot, 200, 4)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rosbags.highlevel import AnyReader
 
 from armid.logs import Log, LogError, LogInfo, open_log, read_log, write_log
+from armid.logs.files import read_copy
 from armid.logs.log import CHANNELS, LogStream, concatenate
 from tests.logs.samples import assert_same, full_log, random_log
 
@@ -149,11 +150,15 @@ def test_mcap_is_readable_by_ros(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_unnamed_source_becomes_the_file(tmp_path, suffix):
-    """A log that does not say where it came from is named after its file."""
-    log = Log(np.arange(3.0), {"position": np.zeros((3, 1))}, LogInfo(("a",), "none"))
+@pytest.mark.parametrize("source", ["", "virtual arm", "ur://10.0.0.1"])
+def test_a_log_is_named_after_its_file(tmp_path, suffix, source):
+    """Two logs of one arm or controller are told apart; where they came from stays in their history."""
+    log = Log(np.arange(3.0), {"position": np.zeros((3, 1))}, LogInfo(("a",), "none", source=source))
     write_log(log, tmp_path / f"log.{suffix}")
-    assert read_log(tmp_path / f"log.{suffix}").info.source == str(tmp_path / f"log.{suffix}")
+    info = read_log(tmp_path / f"log.{suffix}").info
+    assert info.source == str(tmp_path / f"log.{suffix}")
+    assert info.history.get("origin", "") == source
+    assert read_copy(tmp_path / f"log.{suffix}").info.source == (source or info.source)
 
 
 @pytest.mark.parametrize("name", ["log", "log.xlsx", "log.parqet", "lo\0g.csv", "missing/log.csv", "x" * 300 + ".csv"])

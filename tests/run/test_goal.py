@@ -183,5 +183,8 @@ def test_own_logs_wait_for_the_next_one(tmp_path, capsys):
     words = ["run", "ir361", "--log", str(logs[0]), "--validation", str(logs[1]), "--no-warmup", "--starts", "1"]
     words += ["--harmonics", "3", "--period", "6", "--rate", "100", "--method", "wls", "--to", "none"]
     assert main([*words, "--until", "Ixx2R", "0.01%", "-o", str(tmp_path / "run")]) == 1
-    assert "Ixx2R 0.01 %: ±" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Ixx2R 0.01 %: ±" in said
+    assert f"next motion to record: {tmp_path / 'run/next-1/plan.json'}; run again" in said
+    assert json.loads((tmp_path / "run/run.json").read_text())["numbers"]["until"]["plan"] == "next-1/plan.json"
     assert armid.load_plan(tmp_path / "run/next-1/plan.json").certified

@@ -96,8 +96,10 @@ def run(options: argparse.Namespace) -> int:
     lines = [*map(str, outcome.check.reasons), f"validation: {outcome.check.in_words}"]
     lines += [f"  {name:<{width}}  {value}" for name, value in said.items()]
     lines += [*(f"  {line}" for line in outcome.note.splitlines()), f"report: {outcome.report}"]
-    reached = outcome.numbers.get("until", {}).get("reached", True)
-    return finish(options, outcome.to_data(), lines, good=outcome.check.verdict != "poor" and reached)
+    goal = outcome.numbers.get("until", {"reached": True})
+    if settings.log and not goal["reached"]:
+        lines.append(f"next motion to record: {outcome.folder / goal['plan']}; run again with its log among --log")
+    return finish(options, outcome.to_data(), lines, good=outcome.check.verdict != "poor" and goal["reached"])
 
 
 @command(

@@ -164,6 +164,7 @@ def _payload(numbers: list[float] | None) -> Any:
     arg("--rate HZ", "rows per second (default: 500, or 125 of older controllers)", float),
     arg("--robot NAME", "name of the robot, for the log"),
     arg("--patience S", "how long to try to connect again", default=10.0),
+    arg("--force", "overwrite an existing log"),
 )
 def record(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -178,6 +179,7 @@ def record(options: argparse.Namespace) -> int:
             rate_hz=options.rate,
             robot=options.robot or "",
             patience_s=options.patience,
+            force=options.force,
             tell=lambda text: shown.line(text, timed=False),
         )
     data = done.to_data()

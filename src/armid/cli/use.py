@@ -269,5 +269,5 @@ def export(options: argparse.Namespace) -> int:
         "notes": data["notes"],
         "history": data["history"],
     }
-    files = [folder / name for name in (*(file.file for file in done.files), "EXPORT.json", "EXPORT.md")]
+    files = [folder / name for name in (*done.names, "EXPORT.json", "EXPORT.md")]
     return finish(options, shown, [done.summary(), ""], files, good=not done.refused)

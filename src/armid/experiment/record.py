@@ -202,6 +202,7 @@ def record(
     rate_hz: float | None = None,
     robot: str = "",
     patience_s: float = 10.0,
+    force: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> LiveRecording:
     """Record from a controller until the time is over, an interruption (Ctrl-C) or the end of the connection.
@@ -217,12 +218,15 @@ def record(
         rate_hz: rows per second (default: the controller's own).
         robot: its name, for the log.
         patience_s: how long to try to connect again.
+        force: overwrite an existing log; without it one is refused, since no recording can be made again.
         tell: is told, while it goes on, what the log doctor sees; once each.
 
     Raises:
-        ArmidError: the address cannot be recorded from, or nothing came.
+        ArmidError: the address cannot be recorded from, the log exists already, or nothing came.
     """
     path = check_target(path)  # before the first row: nothing is recorded that could not be kept
+    if path.exists() and not force:
+        raise ArmidError(f"{path}: exists already; choose another name with -o or overwrite it with --force")
     part = path.with_suffix(".part.csv")
     if part.exists():
         raise ArmidError(f"{part}: holds rows of a recording that was killed, or still goes on; read it, then move it")

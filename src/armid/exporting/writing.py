@@ -56,6 +56,7 @@ class ExportedFile:
         cannot_hold: what it cannot.
         proof: its comparison with the fit.
         notes: what else to know.
+        beside: files that were written because it needs them, such as those that an MJCF includes.
     """
 
     file: str
@@ -65,6 +66,7 @@ class ExportedFile:
     cannot_hold: tuple[LeftOut, ...]
     proof: Proof
     notes: tuple[Note, ...]
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,11 @@ class Export:
     notes: tuple[Note, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all files, those beside others included."""
+        return tuple(dict.fromkeys(name for file in self.files for name in (file.file, *file.beside)))
+
     def __repr__(self) -> str:
         return short(
             self, self.robot, *(file.file for file in self.files), *(f"not {one.file}" for one in self.refused)
@@ -106,6 +113,8 @@ class Export:
         lines = [f"# {markdown(self.robot)}: exported", "", *map(_said, self.notes), *([""] if self.notes else [])]
         for file in self.files:
             lines += [f"## {markdown(file.file)}", "", f"Holds {file.holds}.", "", _proof_sentence(file.proof), ""]
+            if file.beside:
+                lines += [f"Needs, and came with: {', '.join(map(markdown, file.beside))}.", ""]
             if file.cannot_hold:
                 lines += ["Cannot hold:", "", *(f"- {markdown(row.sentence())}" for row in file.cannot_hold), ""]
             lines += [line for note in file.notes for line in (_said(note), "")]
@@ -240,12 +249,9 @@ def _written(target: Path, files: Sequence[_File], job: Job, empty: Export) -> E
             done, refused = _proved(stage, files, job)
             result = replace(empty, files=done, refused=refused)
             result.save(stage)
-            kept = [file.file for file in done]
-            needed = dict.fromkeys(name for file in files if file.name in kept for name in file.content.needs)
-            beside = [name for name in needed if name not in kept]
             for name in SIDECARS:  # a sidecar always belongs to the files beside it, whenever this is interrupted
                 (target / name).unlink(missing_ok=True)
-            for name in (*kept, *beside, *reversed(SIDECARS)):
+            for name in (*result.names, *reversed(SIDECARS)):
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (stage / name).replace(target / name)
     except BaseException as error:
@@ -279,7 +285,9 @@ def _proved(stage: Path, files: Sequence[_File], job: Job) -> tuple[tuple[Export
             refused.append(Refused(name, form, str(error)))
             continue
         digest = hashlib.sha256(made.content).hexdigest()
-        done.append(ExportedFile(name, form, digest, exporter.holds(job.arm), tuple(lost), proof, made.notes))
+        beside = tuple(other.name for other in files if other.name in made.needs and not other.content.proved)
+        about = exporter.holds(job.arm), tuple(lost), proof, made.notes, beside
+        done.append(ExportedFile(name, form, digest, *about))
     if first is not None and not done:
         raise first
     for other in refused:

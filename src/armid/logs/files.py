@@ -41,6 +41,12 @@ def read_log(path: Paths, recipe: str | Path | Recipe | None = None, *, effort: 
     return open_log(path, recipe, effort=effort).read()
 
 
+def read_copy(path: str | Path) -> Log:
+    """Read a log that armid has written into a folder of its own, under the name of the file it was made from."""
+    log = read_log(path)
+    return log.with_channels({}, source=str(log.info.history.get("origin", log.info.source)))
+
+
 def read_logs(
     paths: Sequence[str | Path], recipe: str | Path | Recipe | None = None, *, effort: str | None = None
 ) -> list[Log]:
@@ -160,7 +166,7 @@ _EXTRAS = {".parquet": ("pyarrow", "parquet"), ".mcap": ("rosbags", "ros")}  # a
 
 
 def write_log(log: Log | LogStream, path: str | Path) -> None:
-    """Write a log as Parquet, CSV or MCAP, by the suffix of `path`; it reads back exactly.
+    """Write a log as Parquet, CSV or MCAP, by the suffix of `path`; it reads back exactly, named after the file.
 
     A stream is written block by block. An existing file is replaced once the new one is complete.
 

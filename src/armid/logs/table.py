@@ -85,7 +85,10 @@ def data_from_json(text: str | bytes) -> Any:
 
 
 def info_from_data(data: Any, source: str) -> LogInfo:
-    """The information from what JSON holds; `source` is the file it was found in."""
+    """The information from what JSON holds; `source` is the file it was found in, its name from then on.
+
+    What the log was called when it was written is the history's ``origin``.
+    """
     if not isinstance(data, dict):
         raise LogError(source, "armid log", "the description of the log is not valid JSON; the file is damaged")
     known = {field.name for field in fields(LogInfo)}
@@ -97,7 +100,8 @@ def info_from_data(data: Any, source: str) -> LogInfo:
         info = checked(data, LogInfo, source)
     except (DescriptionError, LogError) as error:
         raise LogError(source, error.field or "armid log", f"{error.problem}; the description is damaged") from None
-    return info if info.source else replace(info, source=source)
+    origin = {"origin": info.source} if info.source else {}
+    return replace(info, source=source, history={**info.history, **origin})
 
 
 def as_rows(log: Log, channels: Iterable[str]) -> Array:

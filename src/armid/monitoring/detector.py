@@ -45,6 +45,8 @@ TOLD = 3.0  # false alarms that a calibration must last for to state their rate 
 STATIC = 1.5  # times the friction at the slowest speeds of the data: what a joint may hold before it moves
 OPEN = 0.05  # gate below which a joint moves as the model knows it
 USUAL = 0.999  # quantile of acceleration that counts as usual
+SELDOM = 0.01  # share of the time in which a recording may accelerate harder than others of its kind
+HARDER = 1.5, 4.0  # times the usual acceleration that a motion of the same kind may, and may not, have in any case
 LEAST_SHARE = 0.02  # of the friction's level: what it usually does between recordings where the fit does not tell
 SETTLED = 1e-3  # what sigma is at least, as a share of the level of friction: of arms without noise
 
@@ -66,6 +68,8 @@ class ContactLimits:
         false_alarms: stated rate, of the whole arm [1/h].
         hours: of the calibration.
         left_out: alarms in each recording of the calibration, with limits from the others; by source.
+        harder: times the usual acceleration that a recording of the calibration reaches in a hundredth of its time,
+            with the usual from the others; the largest of all recordings and joints, but 1.5 to 4.
     """
 
     joints: tuple[str, ...]
@@ -80,6 +84,7 @@ class ContactLimits:
     false_alarms: float
     hours: float
     left_out: dict[str, int] = field(default_factory=dict)
+    harder: float = HARDER[0]
 
     @property
     def extrapolated(self) -> bool:
@@ -210,11 +215,14 @@ def calibrate(
         raise ArmidError("there is no recording to calibrate on; give contact-free ones (--calibrate)")
     runs = [[_run(fit, stretch, gain) for stretch in recording] for recording in quiet]
     limits = _calibrated(fit, [run for recording in runs for run in recording], false_alarms, gain)
-    shares, peaks = [], []  # of the limits that the other recordings give
+    shares, peaks, hardest = [], [], []  # of the limits that the other recordings give
     for recording in runs:
         others = [run for other in runs if other is not recording for run in other] or recording
         own = Detector(fit, _calibrated(fit, others, false_alarms, gain))
-        shares.append([_score(_judge(own, run), own.limits) / own.limits.scale for run in recording])
+        found = [_judge(own, run) for run in recording]
+        shares.append([_score(one, own.limits) / own.limits.scale for one in found])
+        stops = np.quantile(np.vstack([one.stop for one in found]), 1.0 - SELDOM, axis=0)
+        hardest.append(1.0 + np.max(stops / np.maximum(own.limits.usual_acceleration, 1e-12)))
         peaks.append(_peaks(recording, shares[-1]).max(axis=1))
     for k, recording in enumerate(runs if len(runs) > 1 else ()):
         wider = _wider([peak for other, peak in enumerate(peaks) if other != k], false_alarms)
@@ -222,7 +230,8 @@ def calibrate(
         limits.left_out[f"{name} ({k + 1})" if name in limits.left_out else name] = sum(
             len(alarm_rows(run.stretch.time, share > wider)) for run, share in zip(recording, shares[k], strict=True)
         )
-    return replace(limits, scale=_wider(peaks, false_alarms) * limits.scale)
+    harder = float(np.clip(max(hardest), *HARDER))
+    return replace(limits, scale=_wider(peaks, false_alarms) * limits.scale, harder=harder)
 
 
 def alarm_rows(time: Array, over: Mask) -> list[tuple[int, int]]:

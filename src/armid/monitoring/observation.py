@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from armid._version import __version__
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.kinematics import jacobian, link_frames
 from armid.estimation.fit import Fit
 from armid.figures import Block, Figure, Panel, band, level, line
 from armid.files import plain
 from armid.logs.log import Log
-from armid.monitoring.detector import ContactLimits, Detected, Detector, alarm_rows, calibrate, describe
+from armid.monitoring.detector import SELDOM, ContactLimits, Detected, Detector, alarm_rows, calibrate, describe
 from armid.monitoring.observer import GAIN
 from armid.monitoring.recordings import Samples, stretches
 from armid.notes import Note, note
@@ -27,8 +27,6 @@ SIGMAS = 3.0  # standard deviations that a limit stands for, when a force is jud
 CLEAR = 0.5  # standard deviation of a force, as a share of it, up to which it is told
 SINGULAR = 1e-9
 ENOUGH = 0.9  # share that a force alone must explain, where a wrench could be told
-FADED = 0.01  # of the usual acceleration, to which the memory of a hard stop has faded when it counts as over
-BEYOND = 0.01  # share of the samples with unusual acceleration, a thousandth in the calibration: another motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +79,11 @@ class ObservedLog:
     detected: Detected
     limits: ContactLimits
 
+    def hard(self, calibration: ContactLimits) -> Mask:
+        """Where joints accelerate harder than contact-free recordings of one kind do, (samples, joints)."""
+        acceleration = self.detected.stop + self.limits.usual_acceleration  # where it is beyond the usual
+        return np.asarray(acceleration > calibration.harder * calibration.usual_acceleration)
+
 
 @dataclass(frozen=True, eq=False)
 class Observation:
@@ -106,12 +109,12 @@ class Observation:
         return sum(part.stretch.duration for part in self.parts) / 3600.0
 
     def states(self) -> dict[str, dict[str, float]]:
-        """Share of the samples in which each joint stood still, was slow (dead zone) or stopped hard (raised limit)."""
-        seen, hard = [part.detected for part in self.parts], FADED * self.limits.usual_acceleration
-        still, slow, stop = (
-            np.concatenate(masks).mean(axis=0)
-            for masks in ([d.still for d in seen], [d.gate >= 1.0 for d in seen], [d.stop > hard for d in seen])
-        )
+        """Share of the samples in which each joint stood still, was slow (dead zone) or stopped hard.
+
+        A hard stop is an acceleration beyond what the contact-free recordings show of each other.
+        """
+        seen = [(p.detected.still, p.detected.gate >= 1.0, p.hard(self.limits)) for p in self.parts]
+        still, slow, stop = (np.concatenate(masks).mean(axis=0) for masks in zip(*seen, strict=True))
         return {
             name: {"still": float(still[j]), "slow": float(slow[j]), "stop": float(stop[j])}
             for j, name in enumerate(self.limits.joints)
@@ -216,15 +219,19 @@ def observe(
     rest = [stretches(fit, log) for log in quiet]
     limits = calibrate(fit, rest, false_alarms=false_alarms, gain=gain)
     parts, alarms = [], []
+    beyond = np.zeros(fit.robot.n_joints, dtype=bool)
     for log in logs:
         others = [recording for recording, one in zip(rest, quiet, strict=True) if not _same(one, log)]
         own = limits
         if 0 < len(others) < len(rest):
             own = calibrate(fit, others, false_alarms=false_alarms, gain=gain)
+        hard = []
         for stretch in stretches(fit, log):
             detected = Detector(fit, own).run(stretch.dt, stretch.q, stretch.qd, stretch.tau)
             parts.append(ObservedLog(stretch, detected, own))
+            hard.append(parts[-1].hard(limits))
             alarms += [_alarm(fit.robot, stretch, detected, *rows) for rows in alarm_rows(stretch.time, detected.over)]
+        beyond |= np.concatenate(hard).mean(axis=0) > SELDOM
     notes = [note("monitoring.no_safety_function")]
     if limits.extrapolated:
         notes.append(note("monitoring.extrapolated", rate=false_alarms, hours=limits.hours))
@@ -232,9 +239,9 @@ def observe(
         notes.append(
             note("monitoring.left_out", alarms=sum(limits.left_out.values()), logs=len(rest), hours=limits.hours)
         )
-    found = Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
-    beyond = [name for name, state in found.states().items() if state["stop"] > BEYOND]
-    return replace(found, notes=(*notes, note("monitoring.beyond", joints=beyond))) if beyond else found
+    if beyond.any():
+        notes.append(note("monitoring.beyond", joints=[limits.joints[j] for j in np.flatnonzero(beyond)]))
+    return Observation(fit.robot.name, tuple(alarms), limits, tuple(parts), tuple(notes))
 
 
 def _same(one: Log, other: Log) -> bool:

@@ -17,7 +17,7 @@ from armid.estimation.fit import Fit, load_fit
 from armid.excitation.plan import Plan, load_plan
 from armid.exporting.arm import fit_digest
 from armid.files import checked, file_hash, parse_json, read_text
-from armid.logs.files import read_log
+from armid.logs.files import read_copy
 from armid.logs.log import Log
 from armid.robot.parts import Friction
 from armid.robot.robot import Robot
@@ -201,7 +201,7 @@ def gather(folder: str | Path, read: Mapping[str, Log] | None = None) -> Evidenc
 
     check, plan = there("validation.json"), there("plan.json")
     extras = {name: load_mapping(path) for name in _EXTRAS if (path := there(f"{name}.json")) is not None}
-    logs = {path.name: (read or {}).get(path.name) or read_log(path) for path in _logs_in(home)}
+    logs = {path.name: (read or {}).get(path.name) or read_copy(path) for path in _logs_in(home)}
     files += logs
     own, left_out = file_hash(home / "fit.json"), []
     if extras.get("tracking") and own not in file_hashes(extras["tracking"]).values():

@@ -96,8 +96,14 @@ def numbers_of(folder: Path, check: Validation, rounds: int | None = None) -> di
         # Mean distance from the path [m] with the identified model and with feedback alone.
         "tracking_error_m": tracked.get("computed-torque"),
         "pid_error_m": tracked.get("pid"),
-        **({} if rounds is None else {"until": {"experiments": rounds, **standing_of(folder, rounds).to_data()}}),
+        **({} if rounds is None else {"until": _goal(folder, rounds)}),
     }
+
+
+def _goal(folder: Path, rounds: int) -> dict[str, Any]:
+    """How far the goal is after so many experiments, and the plan of the next one, where it needs one."""
+    plan, said = f"next-{rounds}/plan.json", standing_of(folder, rounds).to_data()
+    return {"experiments": rounds, **said, "plan": plan if (folder / plan).is_file() else None}
 
 
 def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,8 @@ from typing import Any, TypedDict
 from armid._version import __version__
 from armid.errors import ArmidError
 from armid.files import code_hash, convert, file_hash, make_inside, parse_json, read_text, write_text
-from armid.logs import Log, read_log
+from armid.logs import Log
+from armid.logs.files import read_copy
 from armid.progress import Progress, watch_progress
 from armid.run.settings import Settings
 
@@ -53,7 +54,7 @@ class Workplace:
     def log(self, name: str) -> Log:
         """A log of the folder, read once."""
         if name not in self.logs:
-            self.logs[name] = read_log(self / name)
+            self.logs[name] = read_copy(self / name)
         return self.logs[name]
 
 

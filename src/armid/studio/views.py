@@ -9,7 +9,7 @@ from pathlib import Path
 from armid.excitation.plan import load_plan
 from armid.figures import Block, Figure, Panel, level, line, thinned
 from armid.files import write_text
-from armid.logs.files import open_log, read_log
+from armid.logs.files import open_log, read_copy
 from armid.logs.log import Log
 from armid.reporting.evidence import Evidence, gather
 from armid.reporting.html import Cell, Column, Row, Section, bullets, table
@@ -78,7 +78,7 @@ def _motion(folder: Path) -> list[Section]:
 def _recording(folder: Path) -> list[Section]:
     robot = robot_of(read_settings(folder))
     paths = [path for stem in ("training", "validation") for path in sorted(folder.glob(f"{stem}*.parquet"))]
-    logs = [(path.stem, read_log(path)) for path in paths]
+    logs = [(path.stem, read_copy(path)) for path in paths]
     return [recorded(name, log, examine(log, robot)) for name, log in logs]
 
 
