@@ -100,7 +100,7 @@ def test_a_log_is_read_and_processed_once(finished, tmp_path, monkeypatch):
     from armid.run import stages
     from armid.signals import pipeline
 
-    read, processed, counts = stages.read_log, pipeline._processed, {"read": [], "processed": []}
+    read, processed, counts = stages.read_copy, pipeline._processed, {"read": [], "processed": []}
 
     def reading(path):
         counts["read"].append(Path(path).name)
@@ -110,8 +110,8 @@ def test_a_log_is_read_and_processed_once(finished, tmp_path, monkeypatch):
         counts["processed"].append(log.info.source)
         return processed(log, *more)
 
-    monkeypatch.setattr(stages, "read_log", reading)
-    monkeypatch.setattr("armid.reporting.evidence.read_log", reading)
+    monkeypatch.setattr(stages, "read_copy", reading)
+    monkeypatch.setattr("armid.reporting.evidence.read_copy", reading)
     monkeypatch.setattr(pipeline, "_processed", processing)
     settings = {"robot": "ir361", "log": (str(finished[0] / "training.parquet"),), "to": ("none",)}
     run(make_settings(settings), tmp_path / "once")
