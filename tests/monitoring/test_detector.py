@@ -1,6 +1,7 @@
 """Limits calibrated on contact-free recordings: the stated rate of false alarms, and what is found."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,6 +103,8 @@ def test_leaving_one_out_and_marking_what_is_extrapolated(tmp_path):
     assert set(limits.left_out) == {"er16 0", "er16 1", "er16 2"}
     assert not calibrate(fit, parts, false_alarms=1000.0).extrapolated
     assert calibrate(fit, parts[:1], false_alarms=1000.0).extrapolated  # one does not show how recordings differ
+    for hours in (0.1 - 1e-12, 0.1 + 1e-12, 0.12):  # 3 x 120 s: its length in digits does not decide
+        assert replace(limits, false_alarms=30.0, hours=hours).extrapolated == (hours < 0.11)
     limits.save(tmp_path / "limits.json")
     again = armid.load_limits(tmp_path / "limits.json")
     assert np.array_equal(again.variance, limits.variance)
@@ -134,6 +137,20 @@ def test_a_slow_joint_has_a_dead_zone_and_a_hard_stop_raises_the_limit():
     stopped = moving.step(np.zeros(3), 0.2 * speed, np.zeros(3), 0.01)
     assert np.all(stopped.stop > 0.0)
     assert np.all(stopped.limit > limits.scale * stopped.sigma)
+
+
+def test_a_fit_of_simple_friction_has_a_dead_zone_too():
+    """Least squares with Coulomb friction: an arm that holds still within 1.4 times its friction is in no contact."""
+    robot = stand.truth("er16")[0]
+    data = armid.process(stand.recording("er16", 60.0, 999), robot=robot)
+    fit = armid.identify(robot, data, method="wls", friction="linear")
+    limits = calibrate(fit, [stretches(fit, stand.recording("er16", 60.0, 1))])
+    coulomb = np.array([fit.values[fit.columns.index(f"fc{k}")] for k in (1, 2, 3)])
+    assert np.all(limits.level > 1.4 * coulomb)
+    rows = np.zeros((200, 3))
+    held = stand.torque_of("er16", rows, rows, rows) + 1.4 * coulomb
+    found = armid.Detector(fit, limits).run(np.full(200, 0.01), rows, rows, held)
+    assert not found.over.any()
 
 
 def test_friction_of_the_day_is_learnt_and_a_long_contact_is_not():

@@ -31,6 +31,7 @@ from armid.torque.model import TorqueModel
 FORMAT = "armid fit 1"
 INDEFINITE = 1e-3  # of a correlation, by which round-off may make a covariance indefinite
 STANDSTILL = 0.1  # share of the speed below which the data say nothing, up to which a joint stands still
+SLOW = 0.05  # [rad/s], that speed where the fit does not know it: of the simpler methods and friction laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,7 @@ class Fit:
     @cached_property
     def standstill(self) -> tuple[Array, Array]:
         """Speed below which a joint stands still [rad/s], and the level of its friction at the slowest data [N m]."""
-        slow = np.zeros(self.robot.n_joints)
+        slow = np.full(self.robot.n_joints, SLOW)
         for term in self.terms:
             if term.law == REST.name:
                 slow[term.joint] = term.shapes[0]

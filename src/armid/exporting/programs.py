@@ -28,8 +28,6 @@ from armid.monitoring.observer import FADE_S, STRANGE
 from armid.torque.expression import FUNCTIONS
 from armid.torque.friction.law import FrictionLaw
 
-SMOOTHED = 0.05  # [rad/s] over which friction is compensated smoothly where the fit does not say
-
 
 class Rotor(NamedTuple):
     """A rotor that feels the link it sits on; `axis` in that link's joint frame."""
@@ -138,7 +136,7 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
         ),
         tables=tuple((table.joint - 1, table.position, table.torque) for table in robot.counterbalances),
         still=still,
-        slow=np.where(still > 0.0, still / STANDSTILL, SMOOTHED),
+        slow=still / STANDSTILL,
         delay=arm.fit.delay_s,
         lag=np.zeros_like(still) if arm.fit.friction_lag_s is None else arm.fit.friction_lag_s,
     )

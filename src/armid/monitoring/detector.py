@@ -88,8 +88,8 @@ class ContactLimits:
 
     @property
     def extrapolated(self) -> bool:
-        """Whether the calibration does not show the rate: less than three alarms in it, or a single recording."""
-        return self.false_alarms * self.hours < TOLD or len(self.left_out) < 2
+        """Whether the calibration does not show the rate: up to three alarms in it, or a single recording."""
+        return round(self.false_alarms * self.hours) <= TOLD or len(self.left_out) < 2
 
     def noise(self, qd: Array, acceleration: Array) -> Array:
         """Variance of the external torque without contact, of known friction, (samples, joints) [N m squared]."""
@@ -379,7 +379,10 @@ def _tail(peaks: Array, rate: float, errors: float | None = None) -> float:
         ArmidError: there are too few peaks.
     """
     if len(peaks) < LEAST_BLOCKS:
-        raise ArmidError(f"the contact-free recordings last {len(peaks)} s; give at least {LEAST_BLOCKS} s")
+        raise ArmidError(
+            f"the contact-free recordings last {len(peaks)} s (where there are several, without the one that they "
+            f"judge); give at least {LEAST_BLOCKS} s"
+        )
     wanted = rate * len(peaks) * BLOCK_S / 3600.0
     threshold = float(np.quantile(peaks, 1.0 - min(TAIL, max(NEAR * wanted, LEAST_TAIL) / len(peaks))))
     excess = peaks[peaks > threshold] - threshold

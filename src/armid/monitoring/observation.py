@@ -20,6 +20,7 @@ from armid.monitoring.observer import GAIN
 from armid.monitoring.recordings import Samples, stretches
 from armid.notes import Note, note
 from armid.robot.robot import Robot
+from armid.signals.problems import plural
 from armid.theme import Picture
 
 FORMAT = "armid observation 1"
@@ -156,7 +157,7 @@ class Observation:
         limits = self.limits
         told = ", extrapolated" if self.extrapolated else ""
         lines = [
-            f"{self.robot}: {len(self.alarms)} contact(s) in {3600.0 * self.hours:.4g} s; limits for "
+            f"{self.robot}: {plural(len(self.alarms), 'contact')} in {3600.0 * self.hours:.4g} s; limits for "
             f"{limits.false_alarms:g} false alarms an hour{told}"
         ]
         for alarm in self.alarms:
@@ -197,9 +198,10 @@ class Observation:
             half = 1.1 * max(np.nanmax(np.abs(torque[:, j])), float(np.nanquantile(limit[:, j], 0.9)))
             panel = Panel("[N m]", traces, y_range=[-half, half], x_title="time [s]", name="external torque")
             blocks.append(Block(name.replace("_", " "), [[panel]], (110.0,)))
-        found = f"{len(self.alarms)} contacts (red lines)" if self.alarms else "No contact"
+        found = f"{plural(len(marks), 'contact')} (red lines)" if marks else "No contact"
+        where = "beyond" if marks else "within"
         return Figure("external-torque", blocks).draw(
-            f"{found} in {3600.0 * self.hours:.3g} s: external torque (orange) beyond the limits (band), which are "
+            f"{found} in {3600.0 * self.hours:.3g} s: external torque (orange) {where} its limits (band), which are "
             "wider where joints are slow or stop hard. No safety function."
         )
 
