@@ -225,7 +225,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        numbers = value.dtype.kind in "biuf" and bool(np.isfinite(value).all())
+        return value.tolist() if numbers else plain(value.tolist())
     if isinstance(value, set | frozenset):
         return sorted(value)
     if isinstance(value, list | tuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import signal
@@ -47,6 +48,11 @@ def butterworth(rate_hz: float, cutoff_hz: float, order: int = 4) -> Array:
     check_cutoff("low-pass", cutoff_hz, rate_hz)
     if not isinstance(order, (int, np.integer)) or not 1 <= order <= 12:
         raise SignalError("low-pass", f"order is {order!r}; use a whole number from 1 to 12")
+    return _designed(float(rate_hz), float(cutoff_hz), int(order)).copy()
+
+
+@lru_cache(maxsize=64)
+def _designed(rate_hz: float, cutoff_hz: float, order: int) -> Array:
     return np.asarray(signal.butter(order, cutoff_hz, fs=rate_hz, output="sos"))
 
 
