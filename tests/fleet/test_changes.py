@@ -75,6 +75,18 @@ def learnt(made):
     return usual, searchers
 
 
+def test_days_after_an_early_change_have_a_deviation_and_its_error():
+    """The arm's own values come from its first day alone: later days, made often, scatter as their variance says."""
+    rng = np.random.default_rng(5)
+    z = []
+    for one in histories(rng, 60):
+        total = one.only(np.arange(DAYS) == 0).total
+        found = deviations(one, WATCHED[1:2], *total.solved(), MEAN, one.days[1].date)
+        z.append((found.values / np.sqrt(found.variance))[1:])
+    assert np.isfinite(z).all()
+    assert np.mean(np.square(z)) == pytest.approx(1.0, abs=0.3)
+
+
 def test_temperature_and_daily_scatter_are_recovered():
     """The pooled regression finds the effect of a degree and what scatters beside it; others have none."""
     usual, _ = learnt(histories(np.random.default_rng(0), 40))

@@ -31,6 +31,7 @@ ALLOCATION = {"MALLOC_TRIM_THRESHOLD_": 512 << 20, "MALLOC_MMAP_THRESHOLD_": 256
 AHEAD = 4  # tasks per worker that are handed out beforehand; more only fill the scheduler's memory
 LEAST_AHEAD = 32
 
+Shared = TypeVar("Shared", Fleet, None)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -50,9 +51,9 @@ class Engine:
         self._complete = time.monotonic()
 
     def each(
-        self, function: Callable[[Fleet, Item], Result], fleet: Fleet, items: Iterable[Item]
+        self, function: Callable[[Shared, Item], Result], fleet: Shared, items: Iterable[Item]
     ) -> Iterator[tuple[int, Result]]:
-        """``function(fleet, item)`` of all items, as they are finished, each with its index.
+        """``function(fleet, item)`` of all items, as they are finished, each with its index; `fleet` may be None.
 
         A worker that dies takes nothing with it but what it was just doing, which another does again.
         """
@@ -66,7 +67,7 @@ class Engine:
         from distributed import as_completed
 
         # Every task carries the fleet: data scattered to workers would be lost with the last worker that holds them.
-        key, number = fleet.key(), {}
+        key, number = "" if fleet is None else fleet.key(), {}
         waiting = iter(enumerate(items))
 
         def handed_out(count: int) -> list[Any]:
@@ -190,10 +191,10 @@ def _reduced(fleet: Fleet, item: tuple[str, Partition]) -> ArmDay:
     return reduce_partition(fleet, partition, key)
 
 
-_KNOWN: dict[str, Fleet] = {}
+_KNOWN: dict[str, Any] = {}
 
 
-def _with_known(function: Callable[[Fleet, Item], Result], fleet: Fleet, key: str, item: Item) -> Result:
+def _with_known(function: Callable[[Shared, Item], Result], fleet: Shared, key: str, item: Item) -> Result:
     """Call with the first fleet of this key that the process has seen: one object, so that its model is made once."""
     if key not in _KNOWN:
         _KNOWN.clear()

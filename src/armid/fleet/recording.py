@@ -22,10 +22,8 @@ from armid.logs.log import Log, LogError, LogStream, concatenate
 from armid.robot.inertia import change_of_frame
 from armid.robot.robot import inertial_names
 from armid.signals.dataset import Dataset
-from armid.signals.filtering import ROWS_PER_CUTOFF, LowPass
 from armid.signals.filters import low_pass_kernel
 from armid.signals.pipeline import Pipeline, process
-from armid.signals.problems import SignalError
 from armid.torque.model import TorqueModel
 
 CHUNK = 16_384  # samples reduced at a time
@@ -206,7 +204,7 @@ class _Pieces:
 
     @classmethod
     def of(cls, log: Log, fleet: Fleet) -> _Pieces:
-        low_pass = settled(fleet.low_pass, log.rate_hz)
+        low_pass = fleet.low_pass.settled(log.rate_hz)
         kernel = low_pass_kernel(log.rate_hz, float(low_pass.cutoff_hz), low_pass.order, tail=low_pass.tail)
         step = int(low_pass.decimate)
         wide = low_pass_kernel(log.rate_hz, float(low_pass.motion_cutoff_hz or 0.0), low_pass.order, tail=1e-12)
@@ -214,20 +212,10 @@ class _Pieces:
         return cls(max(1, CHUNK // step) * step, len(kernel) // 2 + margin, step)
 
 
-def settled(strategy: LowPass, rate_hz: float) -> LowPass:
-    """The low-pass with everything decided that it would decide from a log."""
-    cutoff = float(strategy.cutoff_hz)
-    if strategy.decimate != "auto" and not isinstance(strategy.decimate, int):
-        raise SignalError("LowPass", f"decimate is {strategy.decimate!r}; use a whole number from 1")
-    step = max(1, int(rate_hz / (ROWS_PER_CUTOFF * cutoff))) if strategy.decimate == "auto" else int(strategy.decimate)
-    wide = min(2.0 * cutoff, 0.45 * rate_hz) if strategy.motion_cutoff_hz is None else strategy.motion_cutoff_hz
-    return replace(strategy, decimate=step, motion_cutoff_hz=float(wide))
-
-
 def dataset_of(log: Log, fleet: Fleet) -> Dataset:
     """A piece processed; rows that feel its ends are left to its neighbours."""
     edge = _Pieces.of(log, fleet).edge
-    steps = Pipeline((*fleet.pipeline.steps[:-1], settled(fleet.low_pass, log.rate_hz)))
+    steps = Pipeline((*fleet.pipeline.steps[:-1], fleet.low_pass.settled(log.rate_hz)))
     data = process(log, steps, robot=fleet.robot)
     inner = (data.rows >= edge) & (data.rows < len(data.q) - edge)
     use = None if data.use is None else data.use[inner]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -288,16 +289,14 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
 
     def unused(self) -> list[UnusedDays]:
         """Recordings that were not used; those of an arm's days in a row for one reason are one entry."""
-        order = {date: index for index, date in enumerate(self.dates)}
-        found: dict[tuple[str, str, str], list[list[str]]] = {}
-        for one in sorted(self.problems, key=lambda one: one.date):
-            runs = found.setdefault((one.robot, one.file, one.reason), [])
-            if runs and order.get(one.date, -9) - order.get(runs[-1][-1], -9) in (0, 1):
-                runs[-1].append(one.date)
-            else:
-                runs.append([one.date])
-        entries = [(robot, run, file, reason) for (robot, file, reason), runs in found.items() for run in runs]
-        return [UnusedDays(*one) for one in sorted(entries)]
+        found: dict[tuple[str, str, str], set[str]] = {}
+        for one in self.problems:
+            found.setdefault((one.robot, one.file, one.reason), set()).add(one.date)
+        entries = []
+        for (robot, file, reason), on in found.items():
+            days = groupby(sorted({*self.dates, *on}), on.__contains__)
+            entries += [UnusedDays(robot, list(run), file, reason) for holds, run in days if holds]
+        return sorted(entries)
 
 
 class UnusedDays(NamedTuple):

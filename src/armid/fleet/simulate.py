@@ -5,11 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +15,13 @@ import numpy as np
 from armid._version import __version__
 from armid.arrays import Array
 from armid.errors import ArmidError
-from armid.excitation.pool import end_with_parent, interruptions_held, stop_workers
 from armid.experiment.excite import point_to_point
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import parse_json, read_text, write_text
 from armid.fleet.day import Store
-from armid.fleet.engine import tell_part
+from armid.fleet.engine import engine, tell_part
 from armid.logs import Log, write_log
 from armid.notes import Note, note
-from armid.progress import watch_progress
 from armid.robot.inertia import from_com
 from armid.robot.load import robot_digest
 from armid.robot.robot import Robot, Virtual
@@ -62,6 +57,36 @@ class Fault:
     arm: int
     day: int
     joint: int
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualDay:
+    """All that one arm's recording of one day is made from.
+
+    Attributes:
+        robot: with the truth of that day.
+        signs: that the sensors give each joint's torque: 1, -1 or 0.
+        temperature: [°C].
+        poor: whether the arm moves little.
+        seed: of motion and noise.
+    """
+
+    robot: Robot
+    signs: Array
+    temperature: float
+    poor: bool
+    seed: int
+
+    def record(self, *, points: int = 8, rate_hz: float = 100.0) -> Log:
+        """Random points, as a day's work, with the sensors' faults."""
+        machine = VirtualRobot(self.robot, rate_hz=rate_hz, seed=self.seed)
+        margin, share = (0.42, 0.35) if self.poor else (0.1, 0.8)
+        log = point_to_point(machine, machine.robot, points=points, seed=self.seed, margin=margin, share=share)
+        effort = self.signs * log["effort"]
+        warmth = np.random.default_rng(self.seed).normal(self.temperature, 0.5, effort.shape[1])
+        channels = {"effort": effort, "temperature": np.tile(warmth, (len(log), 1)), "command": None}
+        history = {"made_by": "armid fleet simulate", "armid": __version__, "seed": self.seed}
+        return log.with_channels(channels, history=history, period_s=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,21 +142,16 @@ class VirtualFleet:
         )
         return replace(virtual, coefficients=coefficients, payload=payload)
 
-    def record(self, arm: int, day: int, *, points: int = 8, rate_hz: float = 100.0) -> Log:
-        """One arm's recording of one day: random points, as a day's work, with the sensors' faults."""
+    def day(self, arm: int, day: int) -> VirtualDay:
+        """One arm's day."""
+        on = [fault for fault in self.faults if fault.arm == arm and day >= fault.day]
+        signs = np.ones(self.robot.n_joints)
+        for fault in on:
+            if fault.kind in ("sign", "dead"):
+                signs[fault.joint] = -1.0 if fault.kind == "sign" else 0.0
         seed = int(np.random.SeedSequence([self.seed, arm, day]).generate_state(1)[0])
         robot = replace(self.robot, virtual=self.truth(arm, day))
-        machine = VirtualRobot(robot, rate_hz=rate_hz, seed=seed)
-        margin, share = (0.42, 0.35) if self.poor[arm] else (0.1, 0.8)
-        log = point_to_point(machine, machine.robot, points=points, seed=seed, margin=margin, share=share)
-        effort = np.array(log["effort"])
-        for fault in self.faults:
-            if fault.arm == arm and day >= fault.day and fault.kind in ("sign", "dead"):
-                effort[:, fault.joint] *= -1.0 if fault.kind == "sign" else 0.0
-        warmth = np.random.default_rng(seed).normal(self.temperature[day], 0.5, effort.shape[1])
-        channels = {"effort": effort, "temperature": np.tile(warmth, (len(log), 1)), "command": None}
-        history = {"made_by": "armid fleet simulate", "armid": __version__, "seed": seed}
-        return log.with_channels(channels, history=history, period_s=None)
+        return VirtualDay(robot, signs, float(self.temperature[day]), self.poor[arm], seed)
 
     def to_data(self) -> dict[str, Any]:
         """The truth, for those who check."""
@@ -230,8 +250,6 @@ def simulate_fleet(
         raise ArmidError(f"points is {points}; give 2 to {MOST_POINTS}")
     if not LEAST_RATE <= rate_hz <= MOST_RATE:
         raise ArmidError(f"rate is {rate_hz:g} Hz; give {LEAST_RATE:g} to {MOST_RATE:g} Hz")
-    if workers < 0:
-        raise ArmidError(f"workers is {workers}; give 0 or more")
     data = {**fleet.to_data(), "points": points, "rate_hz": rate_hz, "robot_sha256": robot_digest(fleet.robot)}
     _check_folder(folder, data)
     Store(folder)  # whether it can be written is found out before the work
@@ -241,36 +259,16 @@ def simulate_fleet(
         for arm, name in enumerate(fleet.names)
         for day, date in enumerate(fleet.dates)
     }
-    todo = [(arm, day, path) for (arm, day), path in places.items() if not path.exists()]
-    for done, path in enumerate(_recorded(partial(_record, fleet, points, rate_hz), todo, workers), start=1):
-        tell_part("recording", done, len(todo), len(places), f"{path.parent.parent.name}, {path.parent.name}")
+    todo = {place: path for place, path in places.items() if not path.exists()}
+    tasks = ((fleet.day(*place), points, rate_hz, path) for place, path in todo.items())  # made when handed out
+    with engine(workers) as place:
+        for done, (_, path) in enumerate(place.each(_record, None, tasks), start=1):
+            tell_part("recording", done, len(todo), len(places), f"{path.parent.parent.name}, {path.parent.name}")
     text = f"# A virtual fleet, made by armid fleet simulate.\nrobot: {_from(folder, fleet.robot.source)}\nlogs: logs\n"
     if fleet.robot_options:
         text += f"robot_options: {json.dumps(dict(fleet.robot_options))}\n"
     write_text(folder / "fleet.yaml", text)
     return folder / "fleet.yaml"
-
-
-Todo = tuple[int, int, Path]  # arm, day, and where its recording goes
-
-
-def _recorded(record: Callable[[Todo], Path], todo: Sequence[Todo], workers: int) -> Iterator[Path]:
-    """Make recordings; the path of each when it is there."""
-    if workers == 0:
-        for one in todo:
-            with watch_progress(None):  # what single recordings report would stand in the way of the whole
-                path = record(one)
-            yield path
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
-        made: list[Future[Path]] = []
-        try:
-            with interruptions_held():
-                made = [pool.submit(record, one) for one in todo]
-            yield from (one.result() for one in made)
-        except BaseException:
-            stop_workers(pool, made)
-            raise
 
 
 def _check_folder(folder: Path, data: Mapping[str, Any]) -> None:
@@ -290,10 +288,10 @@ def _check_folder(folder: Path, data: Mapping[str, Any]) -> None:
         raise ArmidError(f"{folder}: was made with other options; choose another folder or remove it")
 
 
-def _record(fleet: VirtualFleet, points: int, rate_hz: float, one: tuple[int, int, Path]) -> Path:
-    arm, day, path = one
+def _record(_: None, task: tuple[VirtualDay, int, float, Path]) -> Path:
+    day, points, rate_hz, path = task
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_log(fleet.record(arm, day, points=points, rate_hz=rate_hz), path)
+    write_log(day.record(points=points, rate_hz=rate_hz), path)
     return path
 
 

@@ -346,7 +346,8 @@ class Surveyor:
         own = estimate.arms[name]
         history = self.used(name)
         arm.temperature = np.array([day.temperature.mean() for day in history.days])
-        found = deviations(history, self._watched_on(arm), own.values, own.covariance, estimate.mean)
+        first = min((one.since for one in arm.changes), default="")
+        found = deviations(history, self._watched_on(arm), own.values, own.covariance, estimate.mean, first)
         arm.series = Deviations(found.values - usual.expected(found.warmth), found.variance, found.warmth, found.scale)
 
     def _watched_on(self, arm: ArmSurvey) -> tuple[Watched, ...]:

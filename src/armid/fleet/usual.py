@@ -156,9 +156,12 @@ class Usual:
 
 
 def deviations(
-    history: History, watched: Sequence[Watched], values: Array, covariance: Array, mean: Array
+    history: History, watched: Sequence[Watched], values: Array, covariance: Array, mean: Array, first: str = ""
 ) -> Deviations:
-    """δ_d = (D'A_dD)⁻¹ D'(b_d - A_d x̂) of all days, and its variance, the error of x̂ included."""
+    """δ_d = (D'A_dD)⁻¹ D'(b_d - A_d x̂) of all days, and its variance, the error of x̂ included.
+
+    That error has the day's own noise in it, but for days from the date `first` on, from which x̂ is not estimated.
+    """
     scale = scales(watched, values, mean)
     D = directions(watched) * scale
     score = history.vector - history.matrix @ values
@@ -170,7 +173,8 @@ def deviations(
     size = np.where(size > 0.0, size, sizes.max(axis=0))  # of a joint that rests on most days
     prior = np.diag(np.where(np.isfinite(loose), 1.0 / loose**2, 1e-6 * np.where(size > 0.0, size, 1.0)))
     inverse = np.linalg.inv(M + prior)
-    middle = M - np.einsum("dpk,pq,dql->dkl", AD, covariance, AD, optimize=True)
+    apart = np.array([1.0 if first and day.date >= first else -1.0 for day in history.days])
+    middle = M + apart[:, None, None] * np.einsum("dpk,pq,dql->dkl", AD, covariance, AD, optimize=True)
     found = np.einsum("dkl,dl->dk", inverse, score @ D)
     variance = np.einsum("dkl,dlm,dkm->dk", inverse, middle, inverse, optimize=True)
     resolved = np.einsum("dkl,dlk->dk", inverse, M) > RESOLVED

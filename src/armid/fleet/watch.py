@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import hypot
 from typing import Any
 
@@ -154,10 +154,9 @@ def unusual_entry(
 
 def runs(on: Sequence[str], dates: Sequence[str]) -> list[tuple[str, str | None]]:
     """Stretches of days of an arm on which something holds: first day, and last day or None if it lasts."""
-    marked = [day in set(on) for day in dates]
     found: list[tuple[str, str | None]] = []
-    for index, day in enumerate(dates):
-        if marked[index] and (index == 0 or not marked[index - 1]):
-            last = next((i for i in range(index, len(dates)) if not marked[i]), len(dates)) - 1
-            found.append((day, None if last == len(dates) - 1 else dates[last]))
+    for holds, some in groupby(dates, set(on).__contains__):
+        days = list(some)
+        if holds:
+            found.append((days[0], None if days[-1] == dates[-1] else days[-1]))
     return found

@@ -14,7 +14,8 @@ from armid.figures import Figure
 LONG = 24  # characters of a cell from which it is given some width before its lines are broken
 text = escaping.html  # escaped words
 ONE_PAGE = 12  # rows of a table up to which it is not divided between printed pages
-_UNIT = re.compile(r"(?<=\d) (?:N m|rad/s²?|rad|kg m²|kg|mm|ms|m|s|Hz|%)(?=[\s,;.:)]|$)")
+_UNIT = re.compile(r"(?<=\d) (?:(?:N m|rad/s²?|rad|kg m²|kg|mm|ms|m|s|Hz|%|°C|σ)(?=[\s,;.:)]|$)|± (?=\d))")
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,9 @@ def chart(figure: Figure) -> str:
 
 
 def flowing(words: str) -> str:
-    """Escaped words of a sentence, in which no line ends between a number and its unit."""
-    return text(_UNIT.sub(lambda found: found.group().replace(" ", "\u00a0"), words))
+    """Escaped words, in which no line ends within a date or between a number and its unit."""
+    whole = text(_UNIT.sub(lambda found: found.group().replace(" ", "\u00a0"), words))
+    return _DATE.sub(r'<span class="date">\g<0></span>', whole)
 
 
 def paragraph(words: str, kind: str = "") -> str:
@@ -147,7 +149,7 @@ def folded(words: str, body: str) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names and what they stand for; pairs without words are left out."""
-    lines = "".join(f"<dt>{text(name)}</dt><dd>{text(words)}</dd>" for name, words in pairs if words)
+    lines = "".join(f"<dt>{text(name)}</dt><dd>{flowing(words)}</dd>" for name, words in pairs if words)
     return f'<dl class="facts">{lines}</dl>' if lines else ""
 
 
@@ -155,7 +157,7 @@ def tiles(items: Iterable[tuple[str, str, str]]) -> str:
     """The few numbers that matter: value, what it is, and a remark."""
     parts = (
         f'<div class="tile"><span class="value">{text(value)}</span><span class="name">{text(name)}</span>'
-        f'<span class="remark">{text(remark)}</span></div>'
+        f'<span class="remark">{flowing(remark)}</span></div>'
         for value, name, remark in items
     )
     return f'<div class="tiles">{"".join(parts)}</div>'
@@ -211,7 +213,7 @@ def _cell(column: Column, cell: Cell) -> str:
             '<svg class="beside" viewBox="-3 -.6 6 1.2" aria-hidden="true"><path d="M-1 0H1"/><circle r=".22"/>'
             f'<path class="truth" d="M{min(max(cell.beside, -2.8), 2.8):.2f} -.5v1"/></svg>'
         )
-    words = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
+    words = f"<code>{text(cell.text)}</code>" if cell.code else (flowing if column.words else text)(cell.text)
     words = f'<a href="{text(cell.link)}">{words}</a>' if cell.link else words
     long = column.words and len(cell.text) > LONG
     return f"<td{_class(_kind(column, long=long, barred=bool(bar)))}{order}>{words}{bar}</td>"

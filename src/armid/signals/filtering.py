@@ -64,20 +64,26 @@ class LowPass(Strategy):
         log, position, bad, notes = uniform_motion(log)
         rate = log.rate_hz
         cutoff, why = self._cutoff(position, rate)
-        check_cutoff("LowPass", cutoff, rate)
-        wide = min(2.0 * cutoff, 0.45 * rate) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
-        check_cutoff("LowPass", wide, rate)
-        step = max(1, int(rate / (ROWS_PER_CUTOFF * cutoff))) if self.decimate == "auto" else self.decimate
-        step = check_whole("LowPass", "decimate", step)
+        chosen = replace(self, cutoff_hz=cutoff).settled(rate)
+        wide, step = float(chosen.motion_cutoff_hz or 0.0), int(chosen.decimate)
         motion = differenced(low_pass(position, rate, wide, self.order), rate)
         if self.measured:
             motion = self._with_measured(log, motion, rate, wide)
         kernel = low_pass_kernel(rate, cutoff, self.order, tail=self.tail)
         said = note("signals.low_pass", cutoff_hz=cutoff, step=step, motion_cutoff_hz=wide, **why)
-        chosen = replace(self, cutoff_hz=float(cutoff), decimate=int(step), motion_cutoff_hz=float(wide))
         reach = int(np.ceil(rate / wide))
         data = kernel_dataset(chosen, log, motion, kernel, step, bad, reach, (*notes, said))
         return without_rest(data, self.rest_speed) if self.rest_speed > 0.0 else data
+
+    def settled(self, rate_hz: float) -> LowPass:
+        """The same, of a stated cut-off, with all else decided that a log's sample rate decides."""
+        cutoff = float(self.cutoff_hz)
+        check_cutoff("LowPass", cutoff, rate_hz)
+        wide = min(2.0 * cutoff, 0.45 * rate_hz) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
+        check_cutoff("LowPass", wide, rate_hz)
+        step = max(1, int(rate_hz / (ROWS_PER_CUTOFF * cutoff))) if self.decimate == "auto" else self.decimate
+        step = int(check_whole("LowPass", "decimate", step))
+        return replace(self, cutoff_hz=cutoff, decimate=step, motion_cutoff_hz=float(wide))
 
     def reach(self, rate_hz: float) -> int:
         """Where the filter on the positions still feels an end, by a thousandth of its weight, and the differences."""

@@ -7,8 +7,7 @@ const Arm = (() => {
   const STATES = { look: ["wants a look", "poor"], good: ["good", "good"], "no data": ["no data", "open"] };
   const HALF = 1.96;
 
-  const go = (a) => { location.hash = `arm=${encodeURIComponent(arms.name[a])}`; };
-  const link = (a, words) => element("a", { href: `#arm=${encodeURIComponent(arms.name[a])}` }, words);
+  const link = (a, words) => element("a", { href: Fleet.address(a) }, words);
 
   // Where to go from here: back, the neighbours, any other arm by its name.
   function bar(a) {
@@ -17,7 +16,7 @@ const Arm = (() => {
     if (a > 0) found.append(link(a - 1, `‹ ${arms.name[a - 1]}`));
     if (a < Fleet.count - 1) found.append(link(a + 1, `${arms.name[a + 1]} ›`));
     const input = element("input", { type: "search", list: "names", placeholder: "go to arm", "aria-label": "go to arm" });
-    input.addEventListener("change", () => { if (Fleet.index.has(input.value)) go(Fleet.index.get(input.value)); });
+    input.addEventListener("change", () => { if (Fleet.index.has(input.value)) Fleet.go(Fleet.index.get(input.value)); });
     found.append(input);
     if (!document.getElementById("names")) {
       document.body.append(element("datalist", { id: "names" }, ...arms.name.map((name) => element("option", { value: name }))));
@@ -79,7 +78,7 @@ const Arm = (() => {
   function panel(a, k, holder, height, scale) {
     const pairs = shown(a, k);
     const found = (Fleet.reasons.get(arms.name[a]) || []).filter((one) => one.parameter === watched[k].name && one.since);
-    const scaled = watched[k].quantiles.map((row) => row.map((v) => (v === null ? null : v * Fleet.factor(k))));
+    const scaled = Fleet.quantiles[k];
     const label = scale === null ? `${watched[k].what} [${Fleet.unit(k)}]` : Course.title(k);
     const range = scale === null ? ends(pairs, scaled.map((row) => row.filter((_, d) => Fleet.on(d)))) : [-1.05 * scale, 1.05 * scale];
     const drawn = new Draw.Panel(holder, { width: Math.floor(holder.clientWidth), height, range, label, aria: watched[k].what, days: Fleet.axisOf(a) });

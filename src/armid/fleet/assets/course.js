@@ -8,9 +8,8 @@ const Course = (() => {
   const { watched, changed, ordinals } = Fleet;
 
   function reach(k) {
-    const quantiles = watched[k].quantiles.map((row) => row.filter((_, d) => Fleet.on(d)));
-    const usual = Math.max(...quantiles[0].map(Math.abs), ...quantiles.at(-1).map(Math.abs), 0);
-    const fleet = Fleet.factor(k) * (many ? usual : Math.max(usual, watched[k].reach / 1.6));
+    const [low, , , , high] = Fleet.quantiles[k].map((row) => row.filter((_, d) => Fleet.on(d)).map(Math.abs));
+    const fleet = Math.max(...low, ...high, many ? 0 : (Fleet.factor(k) * watched[k].reach) / 1.6);
     const ends = changed[k].flatMap((a) => Fleet.series(a, k).filter(([, , , d]) => Fleet.on(d)).map(([, y]) => y));
     return { fleet, up: Math.max(0, ...ends), down: Math.max(0, ...ends.map((y) => -y)) };
   }
@@ -39,7 +38,7 @@ const Course = (() => {
     const width = Math.floor(place.clientWidth);
     if (width < 60) return;
     const panel = new Draw.Panel(place, { width, height: HIGH, range: range(k), label: title(k), aria: watched[k].what });
-    const scaled = watched[k].quantiles.map((row) => row.map((v) => (v === null ? null : v * Fleet.factor(k))));
+    const scaled = Fleet.quantiles[k];
     const others = [...Array(Fleet.count).keys()].filter((a) => !changed[k].includes(a));
     if (many) {
       panel.area(ordinals, scaled[0], scaled[4], "wide");
@@ -92,7 +91,7 @@ const Course = (() => {
     panel.svg.addEventListener("pointerleave", () => { mark?.remove(); Draw.hush(); });
     panel.svg.addEventListener("click", (event) => {
       const found = nearest(event);
-      if (found) location.hash = `arm=${encodeURIComponent(Fleet.arms.name[found.a])}`;
+      if (found) Fleet.go(found.a);
     });
   }
 
@@ -109,7 +108,7 @@ const Course = (() => {
       if (k === undefined) return;
       const ends = Fleet.axisOf(a);
       const pairs = Fleet.series(a, k).filter(([x]) => x >= ends[0] && x <= ends[1]);
-      const quantiles = watched[k].quantiles.map((row) => row.map((v) => (v === null ? null : v * Fleet.factor(k))));
+      const quantiles = Fleet.quantiles[k];
       const all = [...pairs.map(([, y]) => y), ...[quantiles[0], quantiles[4]].flatMap((row) => row.filter((_, d) => Fleet.on(d))), 0];
       const [low, high] = [Math.min(...all), Math.max(...all)];
       const room = 0.08 * (high - low || 1);

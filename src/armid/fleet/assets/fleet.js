@@ -21,7 +21,7 @@
       Arm.hide();
       Course.drawAll();
       Unusual.drawAll();
-      Tables.all();
+      Tables.mind();
       // Back where one came from, or to the section that was asked for.
       const known = above !== null && (location.hash === from || location.hash === "#arms");
       if (known) scrollTo({ top: above, behavior: "instant" });
@@ -70,7 +70,7 @@
     });
     shown.textContent = words.length || state ? `${count} of ${rows.length}` : "";
     nothing.hidden = count > 0;
-    Tables.all();
+    Tables.mind();
   }
   input.addEventListener("input", filter);
   for (const button of buttons) {
@@ -102,7 +102,7 @@
     }, 120);
   });
 
-  Tables.all();
+  Tables.mind();
   route();
   started = true;
 })();

@@ -8,7 +8,6 @@ const Unusual = (() => {
   const QUIET = 2; // those that have none
   const [LEAST, ROWS, CLEAR] = [12, 40, 3.5]; // parameters that are shown: fewest, most, and from which deviation
   const [ROW, NARROW, GAP] = [15, 14, 12]; // [px] height of a row, width of a named column, and before the others
-  const go = (a) => { location.hash = `arm=${encodeURIComponent(arms.name[a])}`; };
   const far = (a) => arms.unlike_others[a] ?? -1;
 
   // Both axes are logarithmic, since a fault is easily a hundred times what is usual.
@@ -60,7 +59,7 @@ const Unusual = (() => {
       if (a !== null) Draw.tell(event, `${arms.name[a]}: ${Fleet.reasons.get(arms.name[a])?.map((r) => r.sentence).join("; ") || "good"}`);
     });
     dots.addEventListener("pointerleave", Draw.hush);
-    dots.addEventListener("click", (event) => { if (of(event) !== null) go(of(event)); });
+    dots.addEventListener("click", (event) => { if (of(event) !== null) Fleet.go(of(event)); });
   }
 
   // Which arms to name: all on the watch list, but in a large fleet not those within its cloud.
@@ -209,7 +208,7 @@ const Unusual = (() => {
     canvas.addEventListener("pointerleave", Draw.hush);
     canvas.addEventListener("click", (event) => {
       const found = view && under(event, canvas);
-      if (found) go(found.a);
+      if (found) Fleet.go(found.a);
     });
     darkness.addEventListener("change", drawAll);
     addEventListener("beforeprint", () => { printing = true; drawAll(); });

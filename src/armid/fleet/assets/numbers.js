@@ -46,6 +46,11 @@ const Fleet = (() => {
     return result;
   }
 
+  // Quantiles of all arms' deviations, as they are drawn; where an arm's history is; and going there.
+  const quantiles = watched.map((one, k) => one.quantiles.map((row) => row.map((v) => (v === null ? null : v * factor(k)))));
+  const address = (a) => `#arm=${encodeURIComponent(arms.name[a])}`;
+  const go = (a) => { location.hash = address(a); };
+
   // Reasons to look, by arm; and arms that have changed, by watched quantity.
   const reasons = new Map();
   const changed = watched.map(() => []);
@@ -109,7 +114,7 @@ const Fleet = (() => {
   const plus = (x, digits = 2) => (x > 0 ? "+" : "") + short(x, digits);
 
   return {
-    data, arms, watched, parameters, dates, ordinals, count, points, index, watchedIndex, reasons, changed, factor, unit,
+    data, arms, watched, parameters, dates, ordinals, count, points, index, watchedIndex, reasons, changed, factor, unit, quantiles, address, go,
     deviation, sigma, temperature, day, odd, own, value, valueSigma, series, ordinal, dayName, on, axis, axisOf, calendar, monthStart, short, plus, plusMinus, pretty,
   };
 })();

@@ -1,7 +1,7 @@
 "use strict";
-// Tables sort by their heads, numbers from the largest and words from A, and say where columns are cut off; the table
+// Tables sort by their heads, numbers from the largest and words from A, and say what of them cannot be seen; the table
 // of contents follows the reader.
-(() => {
+const Tables = (() => {
   // One pair of listeners serves all tables, also those that are made later.
   const originals = new WeakMap();
   function sort(head) {
@@ -30,11 +30,30 @@
     sort(head);
   });
 
-  const boxes = [...document.querySelectorAll(".table")];
-  const cut = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 4);
-  boxes.forEach((box) => box.addEventListener("scroll", () => cut(box), { passive: true }));
-  addEventListener("resize", () => boxes.forEach(cut));
-  boxes.forEach(cut);
+  // Columns at the right, and rows below, that cannot be seen.
+  function tell(box) {
+    box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 4);
+    if (!box.classList.contains("tall")) return;
+    const bottom = box.getBoundingClientRect().top + box.clientHeight + 6;
+    const rows = [...box.querySelector("tbody").rows].filter((row) => !row.hidden);
+    const last = rows.findLastIndex((row) => row.getBoundingClientRect().bottom <= bottom);
+    const count = rows.length - 1 - last;
+    box.nextElementSibling.textContent = count ? `${count} more: scroll ↓` : "";
+  }
+  // Look after all tables in an element, also those that are made later.
+  const minded = new WeakSet();
+  function mind(root = document) {
+    for (const box of root.querySelectorAll(".table")) {
+      if (!minded.has(box)) {
+        minded.add(box);
+        if (box.classList.contains("tall")) box.insertAdjacentHTML("afterend", '<p class="below" aria-hidden="true"></p>');
+        box.addEventListener("scroll", () => tell(box), { passive: true });
+      }
+      tell(box);
+    }
+  }
+  addEventListener("resize", () => mind());
+  mind();
 
   // Numbers by their value, missing ones last; words by the alphabet, with 10 after 9.
   function compare(a, b, column) {
@@ -67,4 +86,5 @@
   }
   addEventListener("scroll", mark, { passive: true });
   mark();
+  return { mind };
 })();
