@@ -43,6 +43,7 @@ def test_contacts_of_the_ur10e(data):
     assert len(times) <= 11
     assert sum(found.limits.left_out.values()) <= 1
     assert found.limits.extrapolated
+    assert not beyond(found)
 
 
 def test_a_log_of_the_calibration_is_left_out_for_itself():
@@ -118,6 +119,7 @@ def test_what_is_beyond_on_fresh_arms(name):
         assert four >= (0.8 if count == 3 else 1.0)
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("times", [2.0, 3.0])
 def test_what_is_beyond_on_the_ur10e(data, times):
     """No contact-free log of the real arm is beyond the others; each motion of all joints, driven faster, is."""
