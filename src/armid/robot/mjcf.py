@@ -172,7 +172,10 @@ def _build(path: Path, model: Any, meshes: bool, chain: Chain) -> Robot:
                 continue
             kind = int(model.jnt_type[index])
             if kind not in (hinge, slide):
-                raise FieldError(f"joint {name!r}", "is free or ball; hinge and slide are supported")
+                raise FieldError(
+                    f"joint {name!r}",
+                    "is free or ball; hinge and slide are supported; name those of the arm alone (--joints NAME...)",
+                )
             axis = placement(along(model.jnt_axis[index]), model.jnt_pos[index])
             near = frame @ axis @ _displacement(-float(model.qpos0[model.jnt_qposadr[index]]), kind == slide)
             joints.append(
