@@ -19,7 +19,7 @@ import armid
 from armid.dynamics.base import random_motion
 from armid.dynamics.warm import warm
 from benchmarks import peers
-from benchmarks.design import design, ten_starts
+from benchmarks.design import design, design_limits, ten_starts
 from benchmarks.export import export_c
 from benchmarks.fleet import DEFAULT
 from benchmarks.fleet import measure as fleet
@@ -184,7 +184,7 @@ def fleets(results: dict) -> None:
     results["fleet"] = fleet(float(os.environ.get("ARMID_FLEET_SAMPLES", DEFAULT)))
 
 
-ONE_THREAD = (against_pinocchio, against_figaroh, defaults, large_tree, doctor, design, export_c)
+ONE_THREAD = (against_pinocchio, against_figaroh, defaults, large_tree, doctor, design, design_limits, export_c)
 ALL_CORES = (ten_starts, first_use, constant_memory, fleets)
 
 
@@ -214,6 +214,7 @@ def main() -> None:
         "factor_vs_pinocchio": 14,
         "factor.share_of_dgemm": "0.6 with vectors of 256 bits, 0.45 with 512",
         "design_vs_finite_differences": 60,
+        "design_all_limits_vs_plain": "below 3",
         "identify_defaults_vs_linear": "below 4",
         "base_parameters_30_joints_s": "below 2",
         "first_use_s": "below 10",

@@ -107,7 +107,7 @@ def doctor(results: dict) -> None:
             lambda: examine(log, robot),
             rounds=1,
         )
-    results["doctor_vs_reading_csv"] = whole / csv
+    results |= {"doctor_vs_reading_csv": whole / csv, "doctor_vs_reading_parquet": whole / parquet}
     results["doctor"] = {
         "rows": ROWS,
         "read_csv_s": csv,

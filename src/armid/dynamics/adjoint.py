@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, load, rotor_moment
+from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, load, rotor_moment
 from armid.dynamics.kernel import (
     ACCELERATION,
     MOVING_DOWN,
@@ -30,7 +30,7 @@ from armid.dynamics.kernel import (
 )
 
 
-@compiled
+@inner
 def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
     """Reverse `inertial_columns`."""
     for b in range(BLOCK):
@@ -78,7 +78,7 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
 def _adjoint_carry(slides: bool) -> Any:
     """Reverse of carrying a screw across a joint that slides or turns."""
 
-    @compiled
+    @inner
     def adjoint_carry(R, p, state, carried, carried_bar, screw_bar, q_bar):
         """Reverse `carry` for one screw; `carried` is the screw in the link's frame."""
         r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -117,7 +117,7 @@ adjoint_carry_revolute, adjoint_carry_prismatic = _adjoint_carry(False), _adjoin
 def _adjoint_outward(slides: bool) -> Any:
     """Reverse of the step from a parent's state to the link's, across a joint that slides or turns."""
 
-    @compiled
+    @inner
     def adjoint_outward(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
         """Reverse `outward`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
         r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -176,7 +176,7 @@ def _adjoint_outward(slides: bool) -> Any:
 adjoint_outward_revolute, adjoint_outward_prismatic = _adjoint_outward(False), _adjoint_outward(True)
 
 
-@compiled
+@inner
 def adjoint_rotor_moment(axis, ratio, state, velocity, acceleration, moment_bar, own_bar, state_bar, motion_bar):
     """Reverse `rotor_moment`; `motion_bar` belongs to the driven joint."""
     n0, n1, n2 = axis[0], axis[1], axis[2]
@@ -196,7 +196,7 @@ def adjoint_rotor_moment(axis, ratio, state, velocity, acceleration, moment_bar,
         state_bar[5 * BLOCK + b] += own * n2
 
 
-@compiled
+@inner
 def adjoint_moment_power(screw, moment, bar, screw_bar, moment_bar):
     """Reverse `add_moment_power` with factor 1."""
     for b in range(BLOCK):
@@ -209,7 +209,7 @@ def adjoint_moment_power(screw, moment, bar, screw_bar, moment_bar):
         moment_bar[2 * BLOCK + b] += g * screw[5 * BLOCK + b]
 
 
-@compiled
+@inner
 def _reverse_inertial(tree, columns, i, state, screws, bar, ten, state_bar, screws_bar):
     first, last = columns.link_start[i], columns.link_start[i + 1]
     if first == last:
@@ -225,7 +225,7 @@ def _reverse_inertial(tree, columns, i, state, screws, bar, ten, state_bar, scre
         adjoint_inertial_columns(state[i], screws[i, d], ten, state_bar[i], screws_bar[i, d])
 
 
-@compiled
+@inner
 def _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar):
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         c, driven = columns.rotor_column[r], columns.rotor_joint[r]
@@ -243,7 +243,7 @@ def _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar
         )
 
 
-@compiled
+@inner
 def _reverse_outward(tree, i, motion, state, screws, rest, state_bar, screws_bar, motion_bar):
     """From the cotangents of link i to those of its parent and of its joint's motion."""
     parent = tree.parent[i]
@@ -265,7 +265,7 @@ def _reverse_outward(tree, i, motion, state, screws, rest, state_bar, screws_bar
         adjoint_outward_revolute(R, p, state[i], before, velocity, state_bar[i], before_bar, motion_bar[i])
 
 
-@compiled
+@inner
 def _local_slope(kind, constant, weight, motion, dst):
     """Derivative of a local column with respect to the derivative of u it depends on; returns which (0, 1, 2)."""
     factor = constant[0]
@@ -309,7 +309,7 @@ def _local_slope(kind, constant, weight, motion, dst):
     return 1
 
 
-@compiled
+@inner
 def _reverse_local(columns, motion, bar, ten, motion_bar):
     slope, total = ten[:BLOCK], ten[BLOCK : 2 * BLOCK]
     for k in range(columns.local_column.shape[0]):
@@ -328,7 +328,7 @@ def _reverse_local(columns, motion, bar, ten, motion_bar):
                 add_scaled(weight[j], total, motion_bar[j, derivative * BLOCK : (derivative + 1) * BLOCK])
 
 
-@compiled
+@inner
 def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar):
     """Cotangents of the motion from those of all columns, ``bar`` (joints, columns seen, BLOCK)."""
     state_bar[:] = 0.0
@@ -341,7 +341,7 @@ def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, scr
     _reverse_local(columns, motion, bar, ten, motion_bar)
 
 
-@compiled
+@inner
 def _store(motion_bar, first, end, out):
     for b in range(min(BLOCK, end - first)):
         for j in range(out.shape[2]):
@@ -377,6 +377,6 @@ def gradient(tree, columns, weights, values, torque_bar, q, qd, qdd, begin, end,
                             bar[j, columns.position[j, c], b] = values[c] * row[b]
             else:
                 used = columns.used[j]
-                bar[j, :used] = np.dot(np.ascontiguousarray(weights[j, :used, :used]), packed[j, :used])
+                np.dot(np.ascontiguousarray(weights[j, :used, :used]), packed[j, :used], bar[j, :used])
         reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar)
         _store(motion_bar, first, end, out)

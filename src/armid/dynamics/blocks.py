@@ -19,6 +19,7 @@ torque of joint j caused by link i is then a product of screw and wrench in fram
 so gravity needs no term of its own (Newton-Euler).
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,16 @@ from numba import njit
 
 BLOCK = 128
 STATE_ROWS = 11
+_njit: Any = partial(njit, error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True)
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
-compiled: Any = njit(fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy", cache=True, nogil=True)
+compiled: Any = _njit(fastmath={"reassoc", "contract", "nsz", "arcp"})
+# For compiled callers alone, a call from Python would crash: its wrapper takes as long to compile as a short loop.
+inner: Any = _njit(fastmath={"reassoc", "contract", "nsz", "arcp"}, no_cpython_wrapper=True)
 # The reduction of angles must not be reassociated.
-_in_order: Any = njit(fastmath={"contract"}, error_model="numpy", cache=True, nogil=True)
+_in_order: Any = _njit(fastmath={"contract"}, no_cpython_wrapper=True)
 
 
-@compiled
+@inner
 def load(samples, first, column, dst):
     """Copy one column of a (samples, columns) array into a block row; rows past the end become zero."""
     count = min(BLOCK, samples.shape[0] - first)
@@ -42,7 +46,7 @@ def load(samples, first, column, dst):
         dst[b] = 0.0
 
 
-@compiled
+@inner
 def copy(src, dst):
     """Copy `src` to `dst` (same length)."""
     for b in range(dst.shape[0]):
@@ -77,7 +81,7 @@ def sine_cosine(angle, state):
         state[10 * BLOCK + b] = (1.0 - 2.0 * np.floor(following * 0.5)) * (c + odd * (s - c))
 
 
-@compiled
+@inner
 def base_state(gravity, state):
     """State of the fixed base: at rest, accelerated against gravity."""
     g0, g1, g2 = -gravity[0], -gravity[1], -gravity[2]
@@ -92,7 +96,7 @@ def base_state(gravity, state):
 def _outward(slides: bool) -> Any:
     """The step from a parent's state to the link's, across a joint that slides along its z axis or turns about it."""
 
-    @compiled
+    @inner
     def outward(R, p, state, velocity, acceleration):
         """Turn the parent's state into the link's, in place; R, p place the joint in the parent's frame."""
         r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -143,7 +147,7 @@ def _outward(slides: bool) -> Any:
 outward_revolute, outward_prismatic = _outward(False), _outward(True)
 
 
-@compiled
+@inner
 def add_own_screw(prismatic, factor, screw):
     """Add `factor` times a joint's screw in its own frame: unit vector z, angular (revolute) or linear (prismatic)."""
     row = 2 if prismatic else 5
@@ -154,7 +158,7 @@ def add_own_screw(prismatic, factor, screw):
 def _carry(slides: bool) -> Any:
     """The step of screws from a parent's frame to the link's, across a joint that slides or turns."""
 
-    @compiled
+    @inner
     def carry(R, p, state, screws, count):
         """Carry the first `count` screws from the parent's frame to the link's, in place."""
         r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
@@ -189,7 +193,7 @@ def _carry(slides: bool) -> Any:
 carry_revolute, carry_prismatic = _carry(False), _carry(True)
 
 
-@compiled
+@inner
 def inertial_columns(state, screw, columns):
     """Ten rows: torque along `screw` per unit of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the link."""
     for b in range(BLOCK):
@@ -213,7 +217,7 @@ def inertial_columns(state, screw, columns):
         columns[9 * BLOCK + b] = z2 * e2 + u2 * w2
 
 
-@compiled
+@inner
 def own_columns(state, columns):
     """`inertial_columns` for the link's own revolute joint, whose screw is the unit vector z: far fewer products."""
     for b in range(BLOCK):
@@ -230,7 +234,7 @@ def own_columns(state, columns):
         columns[9 * BLOCK + b] = state[5 * BLOCK + b]
 
 
-@compiled
+@inner
 def rate_of_momentum(phi, state, wrench):
     """Force (rows 0-2) and moment about the frame's origin (rows 3-5) that move a link with inertia `phi`."""
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
@@ -252,7 +256,7 @@ def rate_of_momentum(phi, state, wrench):
         wrench[5 * BLOCK + b] = h0 * a1 - h1 * a0 + xz * e0 + yz * e1 + zz * e2 + w0 * l1 - w1 * l0
 
 
-@compiled
+@inner
 def momentum(phi, screw, wrench):
     """Momentum of a link with inertia `phi` that moves with unit speed along `screw` (same rows as a wrench)."""
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
@@ -268,7 +272,7 @@ def momentum(phi, screw, wrench):
         wrench[5 * BLOCK + b] = h0 * v1 - h1 * v0 + xz * z0 + yz * z1 + zz * z2
 
 
-@compiled
+@inner
 def add_power(screw, wrench, dst):
     """Add the product of screw and wrench to `dst`: torque of the screw's joint."""
     for b in range(BLOCK):
@@ -279,7 +283,7 @@ def add_power(screw, wrench, dst):
         dst[b] += linear + angular + screw[5 * BLOCK + b] * wrench[5 * BLOCK + b]
 
 
-@compiled
+@inner
 def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
     """Reaction of a rotor with unit inertia, spinning with `ratio` times the joint's velocity in a carrier link.
 
@@ -298,7 +302,7 @@ def rotor_moment(axis, ratio, state, velocity, acceleration, moment, own):
         own[b] = ratio * (turning + rate)
 
 
-@compiled
+@inner
 def add_moment_power(screw, moment, factor, dst):
     """Add `factor` times the product of the screw's angular part and a moment to `dst`."""
     for b in range(BLOCK):
@@ -309,14 +313,14 @@ def add_moment_power(screw, moment, factor, dst):
         )
 
 
-@compiled
+@inner
 def add_scaled(factor, src, dst):
     """Add `factor` times `src` to `dst`."""
     for b in range(BLOCK):
         dst[b] += factor * src[b]
 
 
-@compiled
+@inner
 def add_gram(rows, count, gram):
     """Add the products of the first `count` of the (rows, BLOCK) to the lower triangle of `gram`, in 4 x 4 tiles."""
     for r in range(0, count, 4):

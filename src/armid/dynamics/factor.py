@@ -124,12 +124,13 @@ def compact_factor(
     if triangular:
         matrices = _triangles(model, names, columns, motion, tau, mask)
     else:
-        matrices = tuple(joint_grams(model, layout, motion, tau, mask))
+        grams = zip(joint_grams(model, layout, motion, tau, mask), layout.used, strict=True)
+        matrices = tuple(mirrored(gram[: count + 1, : count + 1]) for gram, count in grams)
     if not all(np.isfinite(matrix).all() for matrix in matrices):
         raise DataShapeError(
             f"the data are not finite from sample {_first_bad(*motion, tau)} on; remove or repair them"
         )
-    counts = () if use is None else tuple(int(count) for count in np.count_nonzero(mask, axis=0))
+    counts = () if use is None else tuple(int(np.count_nonzero(column)) for column in mask.T)  # faster than by an axis
     return CompactFactor(names, columns, matrices, len(tau), triangular, counts)
 
 
@@ -151,15 +152,22 @@ def accumulate(
     return total
 
 
-def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Array, use: Bytes = _ALL) -> list[Array]:
-    """Gram matrix of each joint's columns and torque, the torque last; an empty `use` takes all samples."""
+def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Array, use: Bytes = _ALL) -> Array:
+    """Gram matrix of each joint's columns and torque, the torque last; an empty `use` takes all samples.
+
+    Each is the first rows and columns of one (joints, size, size); above its diagonal there may be anything.
+    """
     samples, joints = torque.shape
     size = -(-(int(layout.used.max()) + 1) // 4) * 4
     parts = np.zeros((parts_of(samples), joints, size, size))
     over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, torque, use, a, b, parts[p]), samples)
-    lower = np.tril(parts.sum(axis=0))
-    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-    return [full[j, : count + 1, : count + 1].copy() for j, count in enumerate(layout.used)]
+    return np.asarray(parts[0] if len(parts) == 1 else parts.sum(axis=0))
+
+
+def mirrored(lower: Array) -> Array:
+    """Symmetric matrix from its lower triangle."""
+    lower = np.tril(lower)
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def _triangles(

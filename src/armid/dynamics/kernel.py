@@ -23,6 +23,7 @@ from armid.dynamics.blocks import (
     compiled,
     copy,
     inertial_columns,
+    inner,
     load,
     momentum,
     outward_prismatic,
@@ -88,7 +89,7 @@ class Columns(NamedTuple):
     local_constant: np.ndarray  # (l, 4) factor; then a, b, phi of a spring, or the width of a smoothed sign (0: sharp)
 
 
-@compiled
+@inner
 def _load_inputs(tree, q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
         load(q, first, j, motion[j, :BLOCK])
@@ -97,7 +98,7 @@ def _load_inputs(tree, q, qd, qdd, first, motion):
     _follow(tree, motion)
 
 
-@compiled
+@inner
 def _follow(tree, motion):
     """Motion of the joints that follow others."""
     n = tree.follow.shape[1]
@@ -110,7 +111,7 @@ def _follow(tree, motion):
                     motion[n + k, b] += tree.follow[k, j] * motion[j, b]
 
 
-@compiled
+@inner
 def _visit(tree, i, motion, state, screws):
     """Bring state and screws of link i's slot from its parent to the link."""
     slot = tree.slot[i]
@@ -141,7 +142,7 @@ def _visit(tree, i, motion, state, screws):
             add_own_screw(tree.prismatic[i], tree.own[i, d], screws[slot, d])
 
 
-@compiled
+@inner
 def _combine(motion, weight, derivative, dst):
     """Weighted sum over joints of position (0), velocity (1) or acceleration (2)."""
     for b in range(BLOCK):
@@ -151,7 +152,7 @@ def _combine(motion, weight, derivative, dst):
             add_scaled(weight[j], motion[j, derivative * BLOCK : (derivative + 1) * BLOCK], dst)
 
 
-@compiled
+@inner
 def _local_value(kind, constant, weight, motion, dst):
     """One local column: torque per unit of its parameter and per unit of weight."""
     factor = constant[0]
@@ -195,7 +196,7 @@ def _local_value(kind, constant, weight, motion, dst):
         dst[b] = factor * u
 
 
-@compiled
+@inner
 def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
     link_column, mix_start = columns.link_column, columns.mix_start
     mix_row, mix_value = columns.mix_row, columns.mix_value
@@ -223,7 +224,7 @@ def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
                     dst[row, block, b] += value * rows[c, b]
 
 
-@compiled
+@inner
 def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block):
     slot = tree.slot[i]
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
@@ -243,7 +244,7 @@ def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block
             add_moment_power(screws[slot, d], moment, 1.0, target)
 
 
-@compiled
+@inner
 def _fill_local(columns, place, motion, ten, dst, block):
     value = ten[:BLOCK]
     for k in range(columns.local_column.shape[0]):
@@ -256,7 +257,7 @@ def _fill_local(columns, place, motion, ten, dst, block):
                     target[b] = weight * value[b]
 
 
-@compiled
+@inner
 def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
     """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], block]``."""
     for i in range(tree.parent.shape[0]):
@@ -266,7 +267,7 @@ def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
     _fill_local(columns, place, motion, ten, dst, block)
 
 
-@compiled
+@inner
 def _scratch(tree):
     n, slots = tree.parent.shape[0], 0
     for slot in tree.slot:
@@ -277,7 +278,7 @@ def _scratch(tree):
     return motion, state, screws, np.empty(10 * BLOCK)
 
 
-@compiled
+@inner
 def joint_places(position, size):
     """Where column c of joint j goes where each joint has `size` rows, its own columns first: (n, C)."""
     place = np.empty(position.shape, dtype=np.int64)

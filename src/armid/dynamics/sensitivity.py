@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.arrays import Array, Indices
+from armid.arrays import Array
 from armid.dynamics import adjoint, kernel
 from armid.dynamics.blocks import BLOCK
-from armid.dynamics.factor import joint_grams
+from armid.dynamics.factor import joint_grams, mirrored
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import over_samples
 
@@ -35,6 +35,7 @@ class Sensitivity:
         constant[smooth & (columns.local_kind != kernel.ONE), 1] = width
         self.columns = columns._replace(local_constant=constant)
         self.tree = model.tree._replace(slot=np.arange(model.robot.n_joints))
+        self._seen = [np.ix_(seen, seen) for seen in map(np.flatnonzero, columns.position >= 0)]
 
     def information(self, motion: Motion, weights: ArrayLike | None = None) -> Array:
         """The matrix sum_j weight_j W_j' W_j / samples, (parameters, parameters)."""
@@ -42,18 +43,18 @@ class Sensitivity:
         grams = joint_grams(self.model, self.columns, motion, motion.q)
         weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
         result = np.zeros((len(self.names), len(self.names)))
-        for j, seen in enumerate(self._seen):
-            result[np.ix_(seen, seen)] += weight[j] / samples * grams[j][:-1, :-1]
-        return result
+        for gram, one, seen, used in zip(grams, weight, self._seen, self.columns.used, strict=True):
+            result[seen] += one / samples * gram[:used, :used]
+        return mirrored(result)
 
     def information_gradient(self, motion: Motion, bar: Array, weights: ArrayLike | None = None) -> Motion:
         """Derivative of a scalar with respect to the motion, given its derivative `bar` to the information matrix."""
         samples, joints = motion.q.shape
         weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
-        size = max(len(seen) for seen in self._seen)
-        matrices = np.zeros((joints, size, size))
-        for j, seen in enumerate(self._seen):
-            matrices[j, : len(seen), : len(seen)] = weight[j] / samples * (bar + bar.T)[np.ix_(seen, seen)]
+        size = int(self.columns.used.max())
+        matrices, both = np.zeros((joints, size, size)), bar + bar.T
+        for j, (seen, used) in enumerate(zip(self._seen, self.columns.used, strict=True)):
+            matrices[j, :used, :used] = weight[j] / samples * both[seen]
         return self._gradient(motion, matrices, np.zeros(0), np.zeros((0, 0)))
 
     def torque(self, motion: Motion, values: Array) -> Array:
@@ -74,7 +75,3 @@ class Sensitivity:
         given = self.tree, self.columns, weights, values, torque_bar
         over_samples(lambda _, a, b: adjoint.gradient(*given, *motion, a, b, out), len(motion.q))
         return Motion(*out)
-
-    @property
-    def _seen(self) -> list[Indices]:
-        return [np.flatnonzero(row >= 0) for row in self.columns.position]

@@ -5,9 +5,9 @@ import sys
 import time
 
 import numpy as np
+from numba import typeof
 
 from armid.dynamics import adjoint
-from armid.dynamics.blocks import BLOCK, STATE_ROWS
 from armid.dynamics.factor import compact_factor
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
@@ -32,16 +32,14 @@ def _columns(model: Model) -> None:
 
 
 def _torques(model: Model) -> None:
-    """What makes torques, and derivatives; first the reverse loop, which needs no columns."""
+    """What makes torques, and derivatives; first the loops that need no columns, which are compiled meanwhile."""
     values = np.zeros(len(model.names))
+    sensitivity = Sensitivity(model, model.names)
+    flat, square, cube = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
+    given = sensitivity.tree, sensitivity.columns, square, square, cube, cube, flat, flat, square, cube, square
+    adjoint.reverse.compile(tuple(map(typeof, given)))
     model.inverse_dynamics(_STILL, _STILL, _STILL, values)
     model.mass_matrix(_STILL, values)
-    sensitivity = Sensitivity(model, model.names)
-    n, size = 3, int(sensitivity.columns.used.max())
-    state, screws, motion = np.zeros((n, STATE_ROWS * BLOCK)), np.zeros((n, n, 6 * BLOCK)), np.zeros((n, 3 * BLOCK))
-    given = motion, state, screws, np.zeros((n, size, BLOCK)), np.zeros(10 * BLOCK), np.zeros(STATE_ROWS * BLOCK)
-    bars = np.zeros((n + 1, STATE_ROWS * BLOCK)), screws, motion
-    adjoint.reverse(sensitivity.tree, sensitivity.columns, *given, *bars)
     sensitivity.torque_gradient(model.motion(_STILL, _STILL, _STILL), values, _STILL)
 
 

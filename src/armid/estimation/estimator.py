@@ -11,19 +11,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid._version import __version__
-from armid.arrays import Array, Indices, Mask
+from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
 from armid.estimation.gains import effects_of_gains
 from armid.estimation.identifiability import identifiability
 from armid.estimation.linear import Solution, residual_squares
-from armid.estimation.problem import ENOUGH, EstimationError, Problem
+from armid.estimation.problem import ENOUGH, EstimationError, Problem, high_quantile
 from armid.notes import Note, note
 from armid.registry import Registry
 from armid.robot.robot import Robot
-from armid.signals.dataset import PIECE, Dataset
-from armid.signals.filters import row_blocks
+from armid.signals.dataset import Dataset
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 
@@ -174,21 +173,15 @@ def _range(problem: Problem) -> dict[str, list[list[float]]]:
 
     Speeds are those of some `ENOUGH` rows of each data set, spread over it.
     """
-    parts = [(_used(problem, d) | problem.silent, *(_at(d.rows, x) for x in (d.q, d.qd))) for d in problem.data]
+    parts = [(problem.used(d) | problem.silent, *(_at(d.rows, x) for x in (d.q, d.qd))) for d in problem.data]
     result: dict[str, list[list[float]]] = {"position": [], "speed": []}
     for joint in range(problem.robot.n_joints):
         rows = [(np.flatnonzero(use[:, joint]), q[:, joint], qd[:, joint]) for use, q, qd in parts]
         position = np.concatenate([q[own] for own, q, _ in rows])
         speed = np.concatenate([np.abs(qd[own[:: max(1, len(own) // ENOUGH)]]) for own, _, qd in rows])
         result["position"].append([float(position.min()), float(position.max())])
-        result["speed"].append(np.quantile(speed, (0.01, 0.995)).tolist())
+        result["speed"].append([-high_quantile(-speed, 0.99), high_quantile(speed, 0.995)])
     return result
-
-
-def _used(problem: Problem, dataset: Dataset) -> Mask:
-    """Which rows count, (rows, joints), found piece by piece: a long log does not fit into memory."""
-    places = (which for which, _ in row_blocks(dataset.rows, dataset.kernel, PIECE))
-    return np.concatenate([problem.used(dataset, slice(0, 0)), *(problem.used(dataset, which) for which in places)])
 
 
 def _at(rows: Indices, array: Array) -> Array:

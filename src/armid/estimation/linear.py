@@ -77,10 +77,15 @@ def solve(
         EstimationError: the data leave combinations of parameters free.
     """
     with one_blas_thread():
-        triangle, target = stacked(factor, weights, prior)
-        scale = np.linalg.norm(triangle, axis=0)
-        safe = np.where(scale > 0.0, scale, 1.0)
-        left, singular, directions = np.linalg.svd(triangle / safe, full_matrices=False)
+        if factor.triangular:
+            triangle, target = stacked(factor, weights, prior)
+            scale = np.linalg.norm(triangle, axis=0)
+            safe = np.where(scale > 0.0, scale, 1.0)
+            left, singular, directions = np.linalg.svd(triangle / safe, full_matrices=False)
+            target = left.T @ target
+        else:
+            singular, directions, target, scale = _decomposed(factor, weights, prior)
+            safe = np.where(scale > 0.0, scale, 1.0)
     limit = (RANK_TOLERANCE if rank_tolerance is None else rank_tolerance) * singular[0]
     rank = int(np.sum(singular > limit))
     if not factor.triangular and singular[-1] < singular[0] / GRAM_CONDITION:
@@ -92,7 +97,7 @@ def solve(
             "prior, or fix some of them"
         )
     inverse_singular = np.where(np.arange(len(singular)) < rank, 1.0 / np.maximum(singular, 1e-300), 0.0)
-    values = (directions.T * inverse_singular) @ (left.T @ target) / safe
+    values = (directions.T * inverse_singular) @ target / safe
     half = (directions.T * inverse_singular) / safe[:, None]
     return Solution(
         values=values,
@@ -146,15 +151,22 @@ def stacked(factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | 
             more.append(np.column_stack([root, root @ prior[1]]))
         upper = triangle_of(factor, weights, *more)
         return upper[:p, :p], upper[:p, p]
+    singular, directions, target, scale = _decomposed(factor, weights, prior)
+    return (singular[:, None] * directions) * np.where(scale > 0.0, scale, 1.0), target
+
+
+def _decomposed(
+    factor: CompactFactor, weights: Array, prior: tuple[Array, Array] | None
+) -> tuple[Array, Array, Array, Array]:
+    """From Gram matrices: singular values and directions with scaled columns, right side in these, columns' lengths."""
     matrix, vector, _ = factor.normal_equations(weights)
     if prior is not None:
         matrix, vector = matrix + prior[0], vector + prior[0] @ prior[1]
     scale = np.sqrt(np.diag(matrix))
     safe = np.where(scale > 0.0, scale, 1.0)
     eigenvalues, vectors = np.linalg.eigh(matrix / np.outer(safe, safe))
-    roots = np.sqrt(np.maximum(eigenvalues, 0.0))
-    target = (vectors.T @ (vector / safe)) / np.where(roots > 0.0, roots, 1.0)
-    return (roots[:, None] * vectors.T) * safe, target
+    singular, directions = np.sqrt(np.maximum(eigenvalues, 0.0))[::-1], vectors.T[::-1]
+    return singular, directions, directions @ (vector / safe) / np.where(singular > 0.0, singular, 1.0), scale
 
 
 def triangle_of(factor: CompactFactor, weights: Array, *more: Array) -> Array:

@@ -17,7 +17,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError, DataShapeError
 from armid.notes import Note, note
 from armid.robot.robot import Robot
-from armid.signals.dataset import Dataset
+from armid.signals.dataset import PIECE, Dataset
 from armid.signals.filters import filtered, row_blocks
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
@@ -159,16 +159,29 @@ class Problem:
 
     def used(self, dataset: Dataset, which: slice = slice(None)) -> NDArray[np.bool_]:
         """Which rows count, (rows, joints); of some rows only, if they are named."""
+        for mine, use in zip(self.data, self._used, strict=True):
+            if mine is dataset:
+                return use[which]
+        return self._used_of(dataset)[which]
+
+    @cached_property
+    def _used(self) -> tuple[NDArray[np.bool_], ...]:
+        """Those of the problem's own data sets, found once."""
+        return tuple(self._used_of(dataset) for dataset in self.data)
+
+    def _used_of(self, dataset: Dataset) -> NDArray[np.bool_]:
+        """Found piece by piece: a long log does not fit into memory."""
         limit = self.slow_limit(dataset)
-        rows = dataset.rows[which]
-        if not len(rows):
-            return np.zeros((0, len(limit)), dtype=bool)
-        if dataset.kernel is None:
-            use: NDArray[np.bool_] = ~_near_slow(dataset, rows, limit)
-        else:
-            part = dataset.part(which)
-            use = part.at_rows((np.abs(part.qd) < limit).astype(float)) < SLOW_WEIGHT
-        return use if dataset.use is None else use & np.asarray(dataset.use[which], dtype=bool)
+        use = np.zeros((len(dataset), len(limit)), dtype=bool)
+        for which, _ in row_blocks(dataset.rows, dataset.kernel, PIECE):
+            if dataset.kernel is None:
+                use[which] = ~_near_slow(dataset, dataset.rows[which], limit)
+            else:
+                part = dataset.part(which)
+                use[which] = part.at_rows((np.abs(part.qd) < limit).astype(float)) < SLOW_WEIGHT
+            if dataset.use is not None:
+                use[which] &= np.asarray(dataset.use[which], dtype=bool)
+        return use
 
     def slow_limit(self, dataset: Dataset) -> Array:
         """Speeds below which the joints of a data set count as slow [rad/s or m/s]."""
@@ -183,9 +196,9 @@ class Problem:
         return tuple(self._limit_of(dataset) for dataset in self.data)
 
     def _limit_of(self, dataset: Dataset) -> Array:
-        some = np.abs(self._some(dataset)).T.copy()
         share, floor = self._slowness(dataset.kernel is not None)
-        return np.maximum(share * np.quantile(some, 0.99, axis=1, overwrite_input=True), floor)
+        usual = [high_quantile(speed, 0.99) for speed in np.abs(self._some(dataset)).T.copy()]
+        return np.maximum(share * np.array(usual), floor)
 
     def _some(self, dataset: Dataset) -> Array:
         """Velocities of some samples spread over a data set, enough to judge speeds."""
@@ -304,6 +317,13 @@ class Problem:
             raise EstimationError(
                 f"there are {sum(factor.counts)} rows for {len(self.names)} parameters; give more data"
             )
+
+
+def high_quantile(values: Array, share: float) -> float:
+    """`np.quantile` for a share near one, several times as fast: sought among the values above those of a rough one."""
+    high = values[values >= np.quantile(values[::20], 2.0 * share - 1.0)]
+    place = share * (len(values) - 1) - (len(values) - len(high))
+    return float(np.quantile(high, place / max(len(high) - 1, 1)) if place >= 0.0 else np.quantile(values, share))
 
 
 def _near_slow(dataset: Dataset, rows: Indices, limit: Array) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from armid.arrays import Array
 from armid.errors import UnknownNameError
@@ -45,12 +46,11 @@ class DOptimal(Criterion):
         scale = _column_scale(information)
         if scale is None:
             return _singular(information)
-        try:
-            factor = np.linalg.cholesky(information * np.outer(scale, scale))
-        except np.linalg.LinAlgError:
+        factor, failed = dpotrf(information * np.outer(scale, scale), lower=1)
+        if failed:
             return _singular(information)
         cost = -2.0 * float(np.sum(np.log(np.diag(factor) / scale)))
-        root = np.linalg.inv(factor) * scale
+        root = dtrtri(factor, lower=1)[0] * scale
         return cost, -root.T @ root
 
 

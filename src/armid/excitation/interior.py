@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, null_space
+from scipy.linalg import null_space
+from scipy.linalg.lapack import dposv
 
 from armid.arrays import Array
 
@@ -107,8 +108,10 @@ def _direction(gradient: Array, rows: Array, weights: Array, curvature: Array) -
     matrix = curvature.reshape(joints, count, joints, count)
     each = np.arange(joints)
     matrix[each, :, each] += (rows.T * weights[:, None]) @ rows
-    factor = cho_factor(matrix.reshape(joints * count, -1), lower=True)
-    return np.asarray(-cho_solve(factor, gradient.ravel()).reshape(joints, count))
+    _, way, failed = dposv(matrix.reshape(joints * count, -1), -gradient.ravel(), lower=1)
+    if failed:
+        raise np.linalg.LinAlgError
+    return np.asarray(way).reshape(joints, count)
 
 
 def _curvature(pairs: Sequence[tuple[Array, Array]], gradient: Array, x: Array) -> Array:
@@ -117,14 +120,20 @@ def _curvature(pairs: Sequence[tuple[Array, Array]], gradient: Array, x: Array) 
         size = float(np.linalg.norm(gradient)) / max(float(np.linalg.norm(x[:, 1:])), 1e-6)
         return np.asarray(size * np.eye(gradient.size))
     bent = [float(step @ change) / float(step @ step) for step, change in pairs if step @ change > 0.0]
-    result = (bent[-1] if bent else 1.0) * np.eye(gradient.size)
-    for step, change in pairs:
-        own = result @ step
+    size = bent[-1] if bent else 1.0
+    parts, factors = (
+        np.empty((2 * len(pairs), gradient.size)),
+        np.empty(2 * len(pairs)),
+    )  # size I + parts' factors parts
+    for count, (step, change) in enumerate(pairs):
+        before = slice(2 * count)
+        own = size * step + (factors[before] * (parts[before] @ step)) @ parts[before]
         power, along = float(step @ own), float(step @ change)
         share = 1.0 if along >= 0.2 * power else 0.8 * power / (power - along)
         mixed = share * change + (1.0 - share) * own
-        result += np.outer(mixed, mixed / float(step @ mixed)) - np.outer(own, own / power)
-    return np.asarray(result)
+        parts[2 * count], parts[2 * count + 1] = mixed, own
+        factors[2 * count], factors[2 * count + 1] = 1.0 / float(step @ mixed), -1.0 / power
+    return np.asarray(size * np.eye(gradient.size) + (parts.T * factors) @ parts)
 
 
 def _longest(values: Array, change: Array) -> float:

@@ -40,7 +40,7 @@ class Expression:
     def __call__(self, **values: Array | float) -> Array:
         """The value, broadcast over arrays; divisions by zero take their limits."""
         with np.errstate(all="ignore"):
-            numbers = {name: np.asarray(value, dtype=float) for name, value in values.items()}
+            numbers = {name: np.asarray(values[name], dtype=float) for name in self.used}
             return np.asarray(eval(self._code, {"__builtins__": {}, "np": np}, numbers), dtype=float)
 
     def c(self, values: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import null_space
+from scipy.linalg.lapack import dposv
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
@@ -169,7 +170,7 @@ class _Cost:
                     start[k] = 1e-3 * (size / np.sqrt(self.matrix[k, k]) if shown else 1.0)
                     self.linear[k] += 0.0 if shown else OTHER / start[k]
                 scalars.append((OTHER, False, constant, slopes))
-        self.conditions = len(links) + len(scalars)
+        self.conditions, self._last = len(links) + len(scalars), (np.zeros(0), np.zeros(0))
         self._stack(links, scalars)
         while not np.isfinite(self.value(start, 1.0)) and np.abs(start).max() > 0.0:  # rotors too large for their links
             rotors = [place[name] for name, parameter in kinds.items() if parameter.kind == "rotor" and name in place]
@@ -218,9 +219,11 @@ class _Cost:
         return np.asarray(np.where(self.fixed, np.maximum(self.weights, strength), moving))
 
     def _roots(self, x: Array) -> Array:
-        """Cholesky factors of the 4 x 4 conditions."""
-        sums = x[self.place][:, None] @ self.slopes.reshape(*self.place.shape, 16)
-        return np.asarray(np.linalg.cholesky(self.constant + sums.reshape(-1, 4, 4)), dtype=float)
+        """Cholesky factors of the 4 x 4 conditions, those of the last x remembered."""
+        if not np.array_equal(self._last[0], x):
+            sums = x[self.place][:, None] @ self.slopes.reshape(*self.place.shape, 16)
+            self._last = x.copy(), np.asarray(np.linalg.cholesky(self.constant + sums.reshape(-1, 4, 4)), dtype=float)
+        return self._last[1]
 
     def value(self, x: Array, strength: float) -> float:
         """The cost; infinity outside."""
@@ -282,11 +285,11 @@ def newton(cost: BarrierCost, x: Array, strength: float, done: float) -> tuple[A
         if not np.isfinite(descent) or descent < done:
             break
         length = 1.0
-        while (new := cost.value(x + length * step, strength)) > value - 0.1 * length * descent and length > 1e-8:
+        while (new := cost.value(there := x + length * step, strength)) > value - 0.1 * length * descent:
             length *= 0.5
-        if length <= 1e-8:
-            break
-        x, value = x + length * step, new
+            if length <= 1e-8:
+                return x, hessian
+        x, value = there, new
         gradient, hessian = cost.derivatives(x, strength)
     return x, hessian
 
@@ -295,8 +298,9 @@ def _solve(matrix: Array, right: Array) -> Array:
     """Product of the inverse of a positive definite matrix, see `_inverse`, and a vector or matrix."""
     diagonal = np.diag(matrix)
     size = np.sqrt(np.where(diagonal > 1e-200, diagonal, 1.0))
-    scaled = matrix / np.outer(size, size) + 1e-13 * np.eye(len(matrix))
-    return np.asarray((np.linalg.solve(scaled, (right.T / size).T).T / size).T)
+    scaled, target = matrix / np.outer(size, size) + 1e-13 * np.eye(len(matrix)), (right.T / size).T
+    _, found, failed = dposv(scaled, target)
+    return np.asarray(((np.linalg.solve(scaled, target) if failed else found).T / size).T)
 
 
 def _inverse(matrix: Array) -> Array:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -40,7 +41,8 @@ class FitRows:
         keep: rows to use for each joint: away from reversals, where friction is not a function of velocity, and from
             the ends of blocks, where filters swing, (rows, joints).
         cutoff_hz: of the low-pass.
-        pieces: stretches without a break in time; filters and derivatives act within them.
+        pieces: stretches without a break in time, of one length; filters and derivatives act within them.
+        memory: what was computed of the motion alone; rows with the same motion share it.
     """
 
     q: Array
@@ -52,6 +54,7 @@ class FitRows:
     keep: Mask
     cutoff_hz: float
     pieces: tuple[slice, ...]
+    memory: dict[Any, Any] = field(default_factory=dict)
 
     def thinned(self) -> FitRows:
         """Every n-th row, as many as the low-pass needs."""
@@ -103,10 +106,12 @@ def friction_columns(qd: Array) -> Array:
 
 def late_friction(rows: FitRows) -> Array:
     """Low-passed friction columns, and two derivatives of the direction: joints that stick change sides gradually."""
-    friction = low_passed(rows, friction_columns(rows.qd))
-    once = _derivative(rows, friction[:, :, 1]) / rows.cutoff_hz
-    twice = _derivative(rows, once) / rows.cutoff_hz
-    return np.concatenate([friction, once[:, :, None], twice[:, :, None]], axis=2)
+    if "friction" not in rows.memory:
+        friction = low_passed(rows, friction_columns(rows.qd))
+        once = _derivative(rows, friction[:, :, 1]) / rows.cutoff_hz
+        twice = _derivative(rows, once) / rows.cutoff_hz
+        rows.memory["friction"] = np.concatenate([friction, once[:, :, None], twice[:, :, None]], axis=2)
+    return np.asarray(rows.memory["friction"])
 
 
 def column_names(model: Model, *, base: bool = True) -> list[str]:
@@ -270,14 +275,19 @@ def _friction_power(friction: Array, rows: FitRows, here: slice, found: Array) -
 
 def low_passed(rows: FitRows, x: Array) -> Array:
     """Columns, (rows, ...), as the effort has been low-passed."""
-    flat = np.array(x.reshape(len(x), -1))
-    for piece in rows.pieces:
-        flat[piece] = low_pass(flat[piece], 1.0 / rows.step, rows.cutoff_hz)
-    return flat.reshape(x.shape)
+    return _by_piece(rows, x, lambda flat: low_pass(flat, 1.0 / rows.step, rows.cutoff_hz))
 
 
 def _derivative(rows: FitRows, x: Array) -> Array:
-    return np.concatenate([central_differences(x[piece], 1.0 / rows.step) for piece in rows.pieces])
+    return _by_piece(rows, x, lambda flat: central_differences(flat, 1.0 / rows.step))
+
+
+def _by_piece(rows: FitRows, x: Array, work: Callable[[Array], Array]) -> Array:
+    """`work` on the columns of each stretch, of all stretches side by side."""
+    pieces, length = len(rows.pieces), len(x) // len(rows.pieces)
+    beside = x.reshape(pieces, length, -1).swapaxes(0, 1)
+    done = work(beside.reshape(length, -1)).reshape(beside.shape)
+    return np.ascontiguousarray(done.swapaxes(0, 1)).reshape(x.shape)
 
 
 def moved(rows: FitRows, effort: Array, delay: Array) -> Array:

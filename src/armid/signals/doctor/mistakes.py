@@ -76,7 +76,7 @@ class Mistake:
         if self.kind == "gravity":
             return Model(model.robot.with_gravity(self.value)), rows
         if self.kind == "zero":
-            return model, replace(rows, q=rows.q + self.value * one)
+            return model, replace(rows, q=rows.q + self.value * one, memory={"friction": late_friction(rows)})
         if self.kind == "gain":
             return model, replace(rows, effort=rows.effort * self.value**one)
         if self.kind == "swap":
@@ -85,7 +85,7 @@ class Mistake:
             sign = 1.0 - 2.0 * one
         if self.of != "effort":
             q, qd, qdd = (x[:, order] * sign for x in (rows.q, rows.qd, rows.qdd))
-            rows = replace(rows, q=q, qd=qd, qdd=qdd, keep=rows.keep[:, order])
+            rows = replace(rows, q=q, qd=qd, qdd=qdd, keep=rows.keep[:, order], memory={})
         return model, rows if self.of == "motion" else replace(rows, effort=rows.effort[:, order] * sign)
 
 
@@ -136,11 +136,14 @@ class _Fitted:
     ones: int = field(init=False)  # place of the column of ones
 
     def __post_init__(self) -> None:
-        columns = model_columns(self.model, self.rows, base=self.base)
+        rows = self.rows
+        if self.model not in rows.memory or not self.base:
+            both = (model_columns(self.model, rows, base=self.base), known_torque(self.model, rows))
+            rows.memory[self.model] = [low_passed(rows, x) for x in both]
+        columns, known = rows.memory[self.model] if self.base else rows.memory.pop(self.model)
         if self.extra is not None:
-            columns = np.concatenate([columns, self.extra[:, :, None]], axis=2)
-        columns, known = (low_passed(self.rows, x) for x in (columns, known_torque(self.model, self.rows)))
-        parts = factors(columns, late_friction(self.rows), self.rows.effort - known, self.rows, shared=True)
+            columns = np.concatenate([columns, low_passed(rows, self.extra)[:, :, None]], axis=2)
+        parts = factors(columns, late_friction(rows), rows.effort - known, rows, shared=True)
         whole = total(parts)
         found, squares = solve(whole)
         misfit = np.log(np.maximum(squares / variance(whole, columns.shape[2]), 1e-12)).sum()
@@ -164,9 +167,14 @@ def trials(model: Model, rows: FitRows, moving: Mask) -> Iterator[Mistake]:
     movers = [int(j) for j in np.flatnonzero(moving)]
     wiring = [("flip", (j,)) for j in movers] + [("swap", pair) for pair in combinations(movers, 2)]
     for kind, joints in wiring:
-        for of in ("effort", "motion", "both"):
-            mistake = Mistake(kind, joints, of)
-            yield replace(mistake, misfit=_Fitted(*mistake.undone(model, rows)).misfit)
+        _, other = Mistake(kind, joints, "motion").undone(model, rows)
+        effort = Mistake(kind, joints, "effort")
+        for of, undone in (
+            ("effort", effort.undone(model, rows)[1]),
+            ("motion", other),
+            ("both", effort.undone(model, other)[1]),
+        ):
+            yield replace(effort, of=of, misfit=_Fitted(model, undone).misfit)
     as_is = _Fitted(model, rows)
     if 2 * len(movers) > len(moving):
         yield from _gravities(as_is)
@@ -283,9 +291,9 @@ def _zero(as_is: _Fitted, joint: int) -> Iterator[Mistake]:
 
 def _slope(fitted: _Fitted, joint: int) -> Array:
     """Derivative of the fitted torque with respect to a joint's position, (rows, joints)."""
-    nudged = replace(fitted.rows, q=fitted.rows.q + _NUDGE * np.eye(fitted.rows.q.shape[1])[joint])
-    values = fitted.values()
-    one, other = (fitted.model.inverse_dynamics(rows.q, rows.qd, rows.qdd, values) for rows in (fitted.rows, nudged))
+    rows, values = fitted.rows, fitted.values()
+    nudged = rows.q + _NUDGE * np.eye(rows.q.shape[1])[joint]
+    one, other = (fitted.model.inverse_dynamics(q, rows.qd, rows.qdd, values) for q in (rows.q, nudged))
     return np.asarray((other - one) / _NUDGE)
 
 
