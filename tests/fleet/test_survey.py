@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import armid
+from armid.dynamics.factor import CompactFactor, triangle
+from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
+from armid.fleet.survey import wrong_torques
 from armid.fleet.words import two_digits
 from armid.logs import read_log, write_log
 from armid.logs.log import Log
@@ -189,3 +192,14 @@ def test_a_joint_that_never_moves_in_the_whole_fleet(tmp_path):
 def test_numbers_without_exponents(value, words):
     """A friction that is 360 % higher is not 3.6e+02 % higher."""
     assert two_digits(value) == words
+
+
+@pytest.mark.parametrize(("rows", "sign", "found"), [(40, -1, True), (8, -1, True), (8, 1, False), (4, -1, False)])
+def test_a_reversed_torque_is_seen_in_few_rows(rows, sign, found):
+    """A short day whose sign is wrong would else count, and make good days look wrong."""
+    rng = np.random.default_rng(rows)
+    W, x = rng.normal(size=(rows, 3)), np.array([2.0, -1.0, 0.5])
+    table = np.column_stack([W, sign * W @ x + 0.2 * rng.normal(size=rows)])
+    factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), rows, True, (rows,))
+    day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), rows, 1.0, factor=factor)
+    assert [one.code for one in wrong_torques(day, x, ("turn",))] == ["sign"] * found

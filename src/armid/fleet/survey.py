@@ -49,9 +49,9 @@ from armid.fleet.usual import (
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MISFIT = 3.0, 10.0  # times the noise that residuals may be before a day is said not to fit: on any fleet, at most
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
-REVERSED = 0.25  # squared residual with the torque's sign changed over that without, below which the sign is wrong
+REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
 SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel is dead
-LEAST_ROWS = 20
+LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the second on only by the second limit
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
@@ -420,15 +420,17 @@ def wrong_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> list[Exc
     assert day.factor is not None
     found, unlike = [], set()
     for joint, columns in enumerate(day.factor.columns):
-        if day.factor.counts[joint] < LEAST_ROWS:
+        rows = day.factor.counts[joint]
+        if rows < LEAST_ROWS[1]:
             continue
         expected, cross, power = _squares(day.factor, joint, values[columns])
         error, reversed_error = expected - 2.0 * cross + power, expected + 2.0 * cross + power
-        if error >= UNRELATED * (expected + power):
+        few = rows < LEAST_ROWS[0]
+        if error >= UNRELATED * (expected + power) and not few:
             unlike.add(joint)
-        if power < SILENT * expected:
+        if power < SILENT * expected and not few:
             found.append(ExcludedDay(day.date, "dead", (joint,)))
-        elif reversed_error < REVERSED * error:
+        elif reversed_error < REVERSED[few] * error:
             found.append(ExcludedDay(day.date, "sign", (joint,)))
     said = said_exchanged(day, joints)
     if said and unlike.issuperset(said):
