@@ -1,16 +1,21 @@
 """The log doctor on wrong units: time, angles and torques off by what people get wrong, and sound logs beside them."""
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from armid.estimation import identify
 from armid.logs.files import read_log
-from armid.logs.log import Log, LogInfo
+from armid.logs.log import Log, LogError, LogInfo
+from armid.monitoring import update
+from armid.payload import identify_payload
 from armid.robot import load_robot
+from armid.signals import process_logs
 from armid.signals.doctor import examine
+from armid.validation import validate
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "arm.yaml"
 
@@ -155,6 +160,37 @@ def test_torque_far_from_all_limits_is_an_error(factor, code):
         severities += [{finding.severity for finding in report.of(code)}]
     assert severities[0] == {"error"}
     assert "error" not in severities[1]
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_identify_refuses_what_inspect_does(factor):
+    """By the masses of a URDF, whatever its limits; by limits that differ, where no masses are stated."""
+    from tests.signals import test_doctor
+
+    robot, log = recorded()
+    alike = replace(robot.limits, torque=np.full(robot.n_joints, 1.0))
+    case = test_doctor.recorded("rx60", 14)
+    for arm, own in ((replace(robot, limits=alike), log), (case.robot, case.log)):
+        (data,) = process_logs([own], None, arm)
+        with pytest.raises(LogError, match=r"effort: The effort of .* (limit|masses)"):
+            process_logs([own.with_channels({"effort": factor * own["effort"]})], None, arm)
+        with pytest.raises(LogError, match=r"effort: The effort of .* (limit|masses)"):
+            identify(arm, replace(data, torque=factor * data.torque))
+    bare = replace(robot, nominal_inertia=None, limits=alike)
+    assert "error" not in {finding.severity for finding in examine(log, bare).findings}
+    process_logs([log], None, bare)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_another_scale_than_that_of_the_fit_is_refused(factor):
+    """Whoever has a fit needs neither masses nor limits."""
+    robot, log = recorded()
+    bare = replace(robot, nominal_inertia=None)
+    fit = identify(bare, process_logs([log], None, bare), method="wls")
+    other = log.with_channels({"effort": factor * log["effort"]})
+    for use in (partial(validate, fit, other), partial(identify_payload, fit, other), partial(update, fit, other)):
+        with pytest.raises(LogError, match=r"times (smaller|larger) than the fit of this arm calls for"):
+            use()
 
 
 @pytest.mark.parametrize("name", ["ur-20_02_10-30sec_12harm", "ur-20_01_22-joint_1", "ur-20_01_22-joint_4"])

@@ -3,11 +3,19 @@
 import numpy as np
 import pytest
 
-from armid.logs import Log
-from armid.signals import Hampel, Repair
+from armid.logs import Log, LogError
+from armid.signals import Hampel, Repair, process
 from armid.signals.doctor import examine
 from armid.signals.problems import SignalError
-from armid.signals.repair import fill_missing, find_gaps, find_spikes, increasing_rows, over_holes, recurring
+from armid.signals.repair import (
+    fill_missing,
+    find_gaps,
+    find_jumps,
+    find_spikes,
+    increasing_rows,
+    over_holes,
+    recurring,
+)
 from tests.signals.waves import make_log, periodic_log
 
 
@@ -153,7 +161,7 @@ def test_a_clock_that_was_set_back_goes_on():
     other = Log(
         np.where(np.arange(1500) < 700, log.time[:1500], log.time[:1500] - 0.3), log.rows(joined).channels, log.info
     )
-    assert [one.code for one in Repair().apply(other, None)[1]] == ["signals.unordered"]
+    assert [one.code for one in Repair().apply(other, None)[1]] == ["signals.unordered", "signals.joined"]
 
 
 def test_gaps_are_found():
@@ -195,3 +203,62 @@ def test_steps_say_what_they_did():
 def test_bad_options_are_refused():
     with pytest.raises(SignalError, match="half_window"):
         find_spikes(np.zeros((50, 1)), half_window=0)
+
+
+def jumped(log, row, size):
+    """The log with positions that go on elsewhere from a row on."""
+    position = np.array(log["position"])
+    position[row:] += size
+    return log.with_channels({"position": position})
+
+
+def test_a_zero_that_moves_within_a_log_is_refused_and_named():
+    """One joint, by 0.1 rad: no part is known to be right, so that nothing is cut silently."""
+    _, log = periodic_log(0, periods=2)
+    size = np.zeros(len(log.joints))
+    size[2] = 0.1
+    wrong = jumped(log, len(log) // 3, size)
+    finding = next(one for one in examine(wrong).at_least("error"))
+    assert (finding.code, finding.joint) == ("position-jump", log.joints[2])
+    assert finding.values["time_s"] == pytest.approx(log.time[len(log) // 3])
+    with pytest.raises(LogError, match=f"position.{log.joints[2]}: jumps by 0.1 at"):
+        process(wrong)
+
+
+def test_positions_that_wrap_go_on():
+    """By a whole turn, several times: the data set is that of the unwrapped log."""
+    _, log = periodic_log(1, periods=2)
+    size = np.zeros(len(log.joints))
+    size[1] = -2.0 * np.pi
+    wrapped = jumped(jumped(log, 200, size), 900, -size)
+    made, clean = process(wrapped), process(log)
+    np.testing.assert_allclose(made.q, clean.q, atol=1e-9)
+    assert any(one.code == "signals.unwrapped" for one in made.notes)
+    assert "error" not in {one.severity for one in examine(wrapped).findings}
+
+
+def test_joined_recordings_are_cut_where_they_meet():
+    """All joints jump: rows near it are left out, all others are as if recorded apart."""
+    _, one = periodic_log(2, periods=1, torque_noise=0.0)
+    both = jumped(one, row := len(one) // 2, np.linspace(0.3, 0.9, len(one.joints)))
+    data = process(both, "LowPass")
+    plain = process(both, [Repair(), "LowPass"])
+    assert any(note.code == "signals.joined" for note in plain.notes)
+    assert np.abs(plain.qd[plain.rows][plain.use.all(axis=1)]).max() < 2.0 * np.abs(process(one, "LowPass").qd).max()
+    assert np.abs(data.qd[data.rows]).max() > 2.0 * np.abs(plain.qd[plain.rows][plain.use.all(axis=1)]).max()
+    (finding,) = examine(both).of("position-jump")
+    assert (finding.severity, finding.joint, finding.where.rows) == ("warning", None, (row,))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ordinary_motion_does_not_jump(seed):
+    """Noise, coarse steps, lost rows, spikes and blips of half a second are no jumps."""
+    rng = np.random.default_rng(seed)
+    _, log = periodic_log(seed, periods=2)
+    q = log["position"] + 1e-4 * rng.normal(size=log["position"].shape)
+    blips = q.copy()
+    blips[rng.integers(10, len(q) - 10, 15), 0] += 1.0
+    blips[300:340, 1] = 0.0
+    kept = np.delete(np.arange(len(q)), np.arange(500, 560))
+    for position, rows in ((q, slice(None)), (np.round(q / 0.02) * 0.02, slice(None)), (blips, slice(None)), (q, kept)):
+        assert not find_jumps(log.time[rows], position[rows])

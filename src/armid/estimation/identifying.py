@@ -59,7 +59,12 @@ def identify(
         prior: what is known beforehand; for the methods ``mixed``, ``feasible`` and ``wls``.
         known: values of parameters that are not to be estimated.
         known_torque: torque known beforehand.
+
+    Raises:
+        LogError: torques that no drive of the arm has, such as those in another unit.
     """
+    from armid.signals.doctor.robot import check_torque
+
     check_method(method, friction)
     if method is None:
         method = "mixed" if friction in (None, "auto") else "feasible"
@@ -71,6 +76,8 @@ def identify(
                 robot, data, method="wls", **{**shared, "friction": None if friction == "auto" else friction}
             )
             return fit.with_notes(note("estimation.not_consistent", reason=str(error)))
+    for dataset in [data] if isinstance(data, Dataset) else data:
+        check_torque(dataset, robot)
     friction = friction or ("auto" if estimators[method].finds_friction else "linear")
     estimator = _estimator(method, prior, {"known": dict(known or {}) or None, "known_torque": known_torque})
     if friction in ("auto", "linear"):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from armid.arrays import Array
+from armid.dynamics.model import Motion
 from armid.estimation.fit import Fit
 from armid.logs.log import Log, LogError
 from armid.monitoring.observer import filtered
+from armid.signals.dataset import Dataset
+from armid.signals.doctor.robot import check_torque
 from armid.signals.pipeline import Pipeline, check_robot, for_robot
 from armid.signals.preparations import CurrentToTorque, ToJointSide
 from armid.signals.repair import increasing_rows
@@ -48,7 +52,7 @@ def stretches(fit: Fit, log: Log) -> list[Samples]:
     """Stretches of a log, with its own velocities or, where it has none, filtered differences of its positions.
 
     Raises:
-        LogError: there is no torque, or no stretch of ten samples.
+        LogError: there is no torque or one of another scale, or no stretch of ten samples.
     """
     check_robot(log.info, fit.robot)
     if log.info.effort == "none":
@@ -74,7 +78,20 @@ def stretches(fit: Fit, log: Log) -> list[Samples]:
     ]
     if not found:
         raise LogError(log.info.source, "", f"has no stretch of {LEAST} samples without a gap; record again")
+    check_torque(_as_data(fit, max(found, key=lambda part: len(part.time))), fit.robot, partial(_expected, fit))
     return found
+
+
+def _as_data(fit: Fit, part: Samples) -> Dataset:
+    """Samples as a data set, of no acceleration: enough to judge the scale of their torque."""
+    rows = np.arange(len(part.time))
+    history = {"source": part.source}
+    joints, rest = fit.robot.joint_names, np.zeros_like(part.q)
+    return Dataset(joints, part.time, part.q, part.qd, rest, torque=part.tau, rows=rows, history=history)
+
+
+def _expected(fit: Fit, motion: Motion) -> Array:
+    return fit.torque_model.total_torque(motion, fit.values)
 
 
 def _stretch(log: Log, usual: float, measured: bool) -> Samples:

@@ -36,8 +36,6 @@ PipelineLike = Step | str | Mapping[str, Any] | Sequence[Any]
 ENOUGH_STEPS = 20  # samples from which timestamps tell a rate
 LEAST_PERIODS = 3  # repeated at least so often, a motion is averaged
 LEAST_INTACT = 2  # of which so many must be without holes
-LEAST_TORQUE, MOST_TORQUE = 1e-5, 1e7  # of a whole arm [N m or N]
-MOVES = 5e-3  # standard deviation of the position of a joint that moves [rad or m]
 MENDED = Hampel().channels  # spikes elsewhere do not reach the dataset
 _MADE: WeakKeyDictionary[Log, dict[str, Dataset]] = WeakKeyDictionary()
 # What no step can mend, and what therefore is only told.
@@ -128,35 +126,19 @@ def process_logs(
     Notes name their log where there are several; the history of each names its source. Torques that no drive has are
     refused.
     """
+    from armid.signals.doctor.robot import check_torque
+
     sets: list[Dataset] = []
     for number, log in enumerate(logs):
         name = Path(log.info.source).name
         report_progress(f"processing {name}", number / len(logs))
         data = process(log, pipeline, robot=robot)
-        _check_torque(data, log.info.source)
+        data = replace(data, history={**data.history, "source": log.info.source})
+        check_torque(data, robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
         notes = data.notes if len(logs) == 1 or not name else tuple(said.about(name) for said in data.notes)
-        sets.append(replace(data, notes=notes, history={**data.history, "source": log.info.source}))
+        sets.append(replace(data, notes=notes))
     return sets
-
-
-def _check_torque(data: Dataset, source: str) -> None:
-    """Refuse torques that no drive has while its joint moves: always the same, or of an absurd size."""
-    torque, moving = data.torque, np.std(data.q[data.rows], axis=0) > MOVES
-    if not moving.any():
-        return
-    known = np.isfinite(torque) if data.use is None else np.isfinite(torque) & data.use.any(axis=0)
-    largest = float(np.abs(torque[known]).max(initial=0.0))
-    if known.any() and not LEAST_TORQUE < largest < MOST_TORQUE:
-        problem = f"is {largest:.3g} N m at the most, which is no arm's; check the recipe's column, unit and gain"
-        raise LogError(source, "effort", problem)
-    for name, column, good, moves in zip(data.joints, torque.T, known.T, moving, strict=True):
-        if moves and good.sum() > 1 and np.ptp(column[good]) <= 1e-12 * np.abs(column[good]).max():
-            problem = (
-                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, write "
-                "`null` for its column in the recipe; if there is no motor, say so in the robot file (drives.passive)"
-            )
-            raise LogError(source, f"effort.{name}", problem)
 
 
 def process(

@@ -18,15 +18,19 @@ from armid.signals.problems import SignalError
 from armid.signals.repair import (
     fill_missing,
     find_gaps,
+    find_jumps,
     find_spikes,
     over_holes,
     recurring,
     stale_rows,
+    unwrapped,
     with_clock_put_forward,
     with_increasing_time,
 )
 from armid.signals.resample import is_uniform, resample, shifted
 from armid.signals.steps import NEEDS_GAIN, Notes, Preparation
+
+HOLE_S = 0.06  # on both sides of where recordings were joined: longer than what is filled [s]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,8 @@ def moving_rows(log: Log, threshold: float = 0.02) -> Mask:
 class Repair(Preparation):
     """Put time in order, leave stale rows out and fill short holes; long ones are left out of the regression later.
 
+    Positions that wrap by whole turns go on, and where recordings were joined there is a hole.
+
     Attributes:
         max_gap_s: longest hole that is interpolated [s].
     """
@@ -123,7 +129,35 @@ class Repair(Preparation):
             total += filled
         if total:
             notes.append(note("signals.filled", count=total, max_gap_s=self.max_gap_s))
-        return (log.with_channels(changed) if total else log), tuple(notes)
+            log = log.with_channels(changed)
+        log, said = _without_jumps(log)
+        return log, (*notes, *said)
+
+
+def _without_jumps(log: Log) -> tuple[Log, Notes]:
+    """Whole turns undone, a hole where two recordings were joined, an error where a joint's zero has moved."""
+    jumps = find_jumps(log.time, log["position"]) if "position" in log else []
+    notes: list[Note] = []
+    for jump in jumps:
+        joint, size = next(iter(jump.sizes.items()))
+        if jump.kind == "moved":
+            problem = (
+                f"jumps by {size:.3g} at {log.time[jump.row]:.6g} s while other joints go on: its zero has moved, or "
+                "two recordings were joined; use the part before or after it (`seconds` of the recipe), or correct it"
+            )
+            raise LogError(log.info.source, f"position.{log.joints[joint]}", problem)
+    if not jumps:
+        return log, ()
+    position = unwrapped(log["position"], jumps)
+    if turns := [jump for jump in jumps if jump.kind == "turns"]:
+        joints = sorted({log.joints[joint] for jump in turns for joint in jump.sizes})
+        notes.append(note("signals.unwrapped", count=len(turns), joints=joints))
+    if joined := [jump.row for jump in jumps if jump.kind == "joined"]:
+        reach = max(HOLE_S, 3.0 * float(np.median(np.diff(log.time))))
+        for row in joined:
+            position[np.abs(log.time - log.time[row]) <= reach] = np.nan
+        notes.append(note("signals.joined", times=[f"{log.time[row]:.6g}" for row in joined]))
+    return log.with_channels({"position": position}), tuple(notes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import ndimage
 
@@ -16,6 +19,12 @@ COMPARED = 16  # periods before and after a spike that are looked at
 MEASURED = ("position", "velocity", "acceleration", "effort", "current")  # channels that noise or motion changes
 STILL = 5  # rows: a longer stretch without change is rest, unless the position is elsewhere afterwards
 SAMPLES = 20_000  # of these the step size of a signal is judged
+JUMP = 0.02  # of a position, below which nothing is called a jump [rad or m]
+FAST = 10.0  # times the usual bend of the motion in a row that a jump is
+LEAST_MOVED = 50  # rows in which a joint moves, from which on its usual steps are known
+MOVES = 5e-3  # standard deviation of the position of a joint that moves [rad or m]
+MANY = 20  # jumps of a joint that are none: noise, or values that were lost
+BACK_S = 1.0  # a position that returns within this time did not jump for good [s]
 MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
 
 
@@ -116,6 +125,69 @@ def stale_rows(log: Log) -> Mask:
     stale = np.where(long, jumped.any(axis=1), moved.any(axis=1))
     for run in runs[stale]:
         result[fresh[run] + 1 : fresh[run + 1]] = True
+    return result
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A position that goes on elsewhere from one row to the next.
+
+    Attributes:
+        row: the first after it.
+        sizes: by how much joints jump, by their index [rad or m].
+        kind: ``turns`` of single joints by 2 pi, which are the same place; ``joined`` recordings, where most joints
+            that move jump at once; or ``moved``: the zero of a joint is another from there on.
+    """
+
+    row: int
+    sizes: dict[int, float]
+    kind: str
+
+
+def find_jumps(time: Array, position: Array) -> list[Jump]:
+    """Where positions jump for good: far out of how they move before and after, and without coming back.
+
+    Args:
+        time: increasing [s], (samples,).
+        position: (samples, joints) [rad or m].
+    """
+    steps, found = np.diff(time), dict[int, dict[int, float]]()
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    moving = int(np.sum(np.nanstd(position, axis=0) > MOVES)) if len(position) else 0
+    for joint, column in enumerate(position.T):
+        way = np.diff(column) / np.maximum(steps / usual, 1.0)  # in a usual step
+        others = np.append(way[1:], way[-1:]), np.append(way[:1], way[:-1])
+        bend = np.minimum(*(np.abs(way - other) for other in others))
+        bent = bend[bend > 0.0]
+        if len(bent) < LEAST_MOVED:
+            continue
+        least = max(JUMP, FAST * float(np.quantile(bent, 0.995)), 3.0 * quantum(column[np.isfinite(column)]))
+        size = np.abs(way)
+        rows = np.flatnonzero((bend > least) & (size > least))
+        if len(rows) > MANY:
+            continue
+        for k in rows:
+            back = (np.abs(time[rows] - time[k]) < BACK_S) & (way[rows] * way[k] < 0.0)
+            before, after = column[max(k - 3, 0) : k + 1], column[k + 1 : k + 5]
+            lost = (np.ptp(before) == 0.0) != (np.ptp(after) == 0.0)  # a value that is held stands for a missing one
+            if not back.any() and not lost and abs(np.median(after) - np.median(before)) > 0.5 * size[k]:
+                found.setdefault(int(k) + 1, {})[joint] = float(way[k] - 0.5 * (others[0][k] + others[1][k]))
+    return [Jump(row, sizes, _kind(sizes, moving)) for row, sizes in sorted(found.items())]
+
+
+def _kind(sizes: dict[int, float], moving: int) -> str:
+    turns = np.array(list(sizes.values())) / (2.0 * np.pi)
+    if np.all(np.abs(turns - np.round(turns)) < 0.02) and np.all(np.round(turns) != 0.0):
+        return "turns"
+    return "joined" if len(sizes) > 1 and 2 * len(sizes) > moving else "moved"
+
+
+def unwrapped(position: Array, jumps: Iterable[Jump]) -> Array:
+    """Positions without the jumps by whole turns."""
+    result = np.array(position)
+    for jump in (one for one in jumps if one.kind == "turns"):
+        for joint, size in jump.sizes.items():
+            result[jump.row :, joint] -= 2.0 * np.pi * np.round(size / (2.0 * np.pi))
     return result
 
 

@@ -209,7 +209,19 @@ def _apart(fit: Fit, data: Dataset) -> bool:
 
 
 def processed(fit: Fit, log: Log) -> Dataset:
-    """A log through the fit's own pipeline; one that does not repeat cannot be averaged and takes the usual way."""
+    """A log through the fit's own pipeline; one that does not repeat cannot be averaged and takes the usual way.
+
+    Torques of another scale than the fit's are refused.
+    """
+    from armid.signals.doctor.robot import check_torque
+
+    data = _processed(fit, log)
+    named = replace(data, history={**data.history, "source": log.info.source})
+    check_torque(named, fit.robot, lambda motion: fit.torque_model.total_torque(motion, fit.values))
+    return data
+
+
+def _processed(fit: Fit, log: Log) -> Dataset:
     steps = own_pipeline(fit)
     try:
         return process(log, steps, robot=fit.robot)

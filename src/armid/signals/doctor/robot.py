@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from armid.arrays import Array, Mask
-from armid.dynamics.model import Model
+from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.logs.convert import to_joint_side, torque_from_current
-from armid.logs.log import Log
+from armid.logs.log import Log, LogError
 from armid.robot.robot import Robot
+from armid.signals.dataset import Dataset
 from armid.signals.doctor.channels import noise_level
 from armid.signals.doctor.finding import Finding, found
 from armid.signals.doctor.fit import EffortFit, FitRows, fit, friction_columns, known_torque, model_columns, rows_of
 from armid.signals.doctor.mistakes import examine_mistakes, stated_inertia
 from armid.signals.doctor.motion import Track, Travel
+from armid.signals.repair import MOVES
 
 _OUTSIDE = 0.02  # of the range, beyond the limits
 _STRONG, _FAINT = 1.5, 2e-3  # times the torque limit; all joints below the latter are in another unit
@@ -37,6 +40,18 @@ _HEAVY = 0.1  # stated torque over the largest of all joints, moving or held; be
 _WEIGHT = 0.3  # share of gravity in it, from which on rotors that nobody has stated cannot multiply it
 _LEFT = 0.2  # of the stated torque's deviation that must be left when what friction could explain is taken off
 _ALIKE = 0.5  # correlation with the stated torque that an effort far larger than it must have
+_ABSURD = 100.0  # as _OFF, to refuse a log: wrong units make a thousand, and good counterbalances may leave a 20th
+_LEAST_TORQUE, _MOST_TORQUE = 1e-5, 1e7  # of a whole arm [N m or N]
+_ENOUGH = 4000  # rows to judge the size of torques by
+
+
+@dataclass(frozen=True, eq=False)
+class Effort:
+    """Velocity [rad/s or m/s], effort [N m or N] and which of it to use, (rows, joints) each."""
+
+    qd: Array
+    effort: Array
+    keep: Mask
 
 
 def matched(log: Log, robot: Robot) -> tuple[Log | None, list[Finding]]:
@@ -68,23 +83,83 @@ def examine_limits(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
             continue
         least, most = float(limits.lower[joint]), float(limits.upper[joint])
         yield found("outside-limits", name, confidence=0.8, lower=float(low), upper=float(high), least=least, most=most)
-    if log.info.effort == "joint torque":
-        yield from _strength(log, robot, travel)
+    if log.info.effort == "joint torque" and len(log):
+        yield from _strength(np.percentile(np.nan_to_num(np.abs(log["effort"])), 99.0, axis=0), robot, travel.moving)
 
 
-def _strength(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
-    """Torques beyond the limits, or so far below all of them that the gear must be missing; errors where by far."""
-    size = np.percentile(np.nan_to_num(np.abs(log["effort"])), 99.0, axis=0) if len(log) else np.zeros(robot.n_joints)
+def _strength(size: Array, robot: Robot, moving: Mask) -> Iterator[Finding]:
+    """Torques beyond the limits, or so far below all of them that gear or unit must be wrong; errors where by far.
+
+    Limits are often placeholders. Where masses are stated, or many joints have the same limit, they give no errors.
+
+    Args:
+        size: torque that each joint reaches [N m or N].
+        robot: with its limits.
+        moving: joints that move.
+    """
     limit, ratio = robot.limits.torque, np.abs([drive.gear_ratio for drive in robot.drives])
-    far = "error" if travel.moving.any() and (size > _OFF * limit)[travel.moving].all() else ""
+    known = moving & np.isfinite(limit)
+    trusted = not _states_masses(robot) and not (known.sum() > 2 and np.ptp(limit[known]) == 0.0)
+    far = "error" if trusted and moving.any() and (size > _OFF * limit)[moving].all() else ""
     for joint in np.flatnonzero(size > _STRONG * limit):
         reached, most = float(size[joint]), float(limit[joint])
         values: dict[str, Any] = {"effort": reached, "limit": most}
         yield found("effort-out-of-range", robot.joint_names[joint], confidence=0.8, severity=far, **values)
-    known = travel.moving & np.isfinite(limit) & (ratio >= 10.0)
-    if known.sum() >= 2 and (size[known] < limit[known] / ratio[known]).all():
-        faint = bool((size[known] < _FAINT * limit[known]).all())
-        yield found("effort-kind", confidence=0.7, severity="error" if faint else "")
+    geared = known & (ratio >= 10.0)
+    if trusted and known.sum() >= 2 and (size[known] < _FAINT * limit[known]).all():
+        yield found("effort-kind", confidence=0.7, variant="faint", part=round(1.0 / _FAINT))
+    elif geared.sum() >= 2 and (size[geared] < limit[geared] / ratio[geared]).all():
+        yield found("effort-kind", confidence=0.7)
+
+
+def _states_masses(robot: Robot) -> bool:
+    return robot.nominal_inertia is not None and bool(np.any(robot.nominal_inertia))
+
+
+def check_torque(data: Dataset, robot: Robot, expected: Callable[[Motion], Array] | None = None) -> None:
+    """Refuse torques that the arm's drives cannot have: always the same while a joint moves, or of an absurd size.
+
+    The size is judged by what is `expected`, else by the masses that the description states, else by its limits.
+
+    Args:
+        data: on the joint side.
+        robot: the arm.
+        expected: torque (samples, joints) that a fit of this arm has for a motion [N m or N].
+
+    Raises:
+        LogError: the source of the data and what is wrong with them.
+    """
+    source, names = str(data.history.get("source", "")), data.joints
+    thin = slice(None, None, max(1, len(data) // _ENOUGH))
+    rows = data.rows[thin]
+    torque, motion = np.asarray(data.torque[thin]), Motion(*(np.asarray(x[rows]) for x in (data.q, data.qd, data.qdd)))
+    moving = np.std(motion.q, axis=0) > MOVES
+    keep = np.isfinite(torque) if data.use is None else np.isfinite(torque) & data.use[thin]
+    keep &= moving
+    size = np.array(
+        [np.percentile(np.abs(x[k]), 99.0) if k.any() else 0.0 for x, k in zip(torque.T, keep.T, strict=True)]
+    )
+    if keep.any() and not _LEAST_TORQUE < size.max() < _MOST_TORQUE:
+        problem = f"is {size.max():.3g} N m at the most, which is no arm's; check the recipe's column, unit and gain"
+        raise LogError(source, "effort", problem)
+    for name, column, good in zip(names, torque.T, keep.T, strict=True):
+        if good.sum() > 1 and np.ptp(column[good]) <= 1e-12 * np.abs(column[good]).max():
+            problem = (
+                f"is {column[good][0] + 0.0:g} in all rows although the joint moves; if it was not measured, write "
+                "`null` for its column in the recipe; if there is no motor, say so in the robot file (drives.passive)"
+            )
+            raise LogError(source, f"effort.{name}", problem)
+    beyond: Iterable[Finding] = ()
+    if expected is not None:
+        effort, variant = Effort(motion.qd, torque, keep), "fit"
+        beyond = _out_of_scale(names, effort, expected(motion), keep.any(axis=0), _ABSURD, variant=variant)
+    elif _states_masses(robot):
+        beyond = _against_masses(_model(robot), motion, Effort(motion.qd, torque, keep), keep.any(axis=0), _ABSURD)
+    else:
+        beyond = _strength(size, robot, keep.any(axis=0))
+    for finding in beyond:
+        if finding.severity == "error":
+            raise LogError(source, "effort", f"{finding.what} {finding.advice}")
 
 
 def examine_dynamics(log: Log, robot: Robot, track: Track, moving: Mask) -> Iterator[Finding]:
@@ -191,44 +266,68 @@ def _delay(joint: str | None, delay: float, error: float, by_joint: dict[str, fl
 def examine_scale(model: Model, rows: FitRows, moving: Mask) -> Iterator[Finding]:
     """Effort that is far smaller or larger than the inertias stated by a URDF or MJCF file call for.
 
-    Light joints are left out: their effort is friction and rotors, which such files seldom state. So are joints without
-    gravity where the effort is large.
-
     Args:
         model: of the robot; without stated inertias nothing is said.
         rows: motion and joint torque.
         moving: joints to look at.
     """
-    nominal = model.robot.nominal_inertia
-    if nominal is None or not np.any(nominal):
-        return
-    few = rows.thinned()
-    values = stated_inertia(model)
-    stated = model.inverse_dynamics(few.q, few.qd, few.qdd, values)
-    size, left, effort, alike = _sizes(few, stated)
+    if _states_masses(model.robot):
+        few = rows.thinned()
+        yield from _against_masses(model, Motion(few.q, few.qd, few.qdd), few, moving, _OFF)
+
+
+def _against_masses(
+    model: Model, motion: Motion, rows: FitRows | Effort, moving: Mask, off: float
+) -> Iterator[Finding]:
+    """Joints without gravity are left out where the effort is large: rotors may multiply what is stated."""
+    values, names = stated_inertia(model), model.robot.joint_names
+    stated, weight = model.inverse_dynamics(*motion, values), model.gravity_torque(motion.q, values)
+    yield from _out_of_scale(names, rows, stated, moving, off, weight)
+
+
+def _out_of_scale(
+    names: Sequence[str],
+    rows: FitRows | Effort,
+    stated: Array,
+    moving: Mask,
+    off: float,
+    weight: Array | None = None,
+    variant: str = "",
+) -> Iterator[Finding]:
+    """Effort more than `off` times larger or smaller than the stated torque.
+
+    Light joints are left out: their effort is friction and rotors, which descriptions seldom state. Torque is taken
+    about its mean, which may be friction too, unless no joint's load changes much.
+    """
     most = float(np.sqrt(np.mean(stated**2, axis=0)).max())
-    heavy = moving & (size > _HEAVY * most) & (left > _LEFT * size)
-    weighs = model.gravity_torque(few.q, values).std(axis=0) > _WEIGHT * size
+    for about_mean in (True, False):
+        size, left, effort, alike = _sizes(rows, stated, about_mean)
+        heavy = moving & (size > _HEAVY * most) & (left > _LEFT * size)
+        if heavy.any():
+            break
     ratio = effort / np.maximum(left, 1e-300)
-    small = heavy & (ratio * _OFF < 1.0)
-    large = heavy & weighs & (ratio * alike > _OFF) & (alike > _ALIKE)
-    for off in (small, large):
-        if 2 * off.sum() > heavy.sum():
-            yield _scaled(model, None, float(np.median(ratio[off])))
+    small = heavy & (ratio * off < 1.0)
+    large = heavy & (ratio * alike > off) & (alike > _ALIKE)
+    if weight is not None:
+        large &= (weight.std(axis=0) if about_mean else np.sqrt(np.mean(weight**2, axis=0))) > _WEIGHT * size
+    for far in (small, large):
+        if 2 * far.sum() > heavy.sum():
+            yield _scaled(None, float(np.median(ratio[far])), variant)
             return
     for joint in np.flatnonzero(small | large):
-        yield _scaled(model, int(joint), float(ratio[joint]))
+        yield _scaled(names[int(joint)], float(ratio[joint]), variant)
 
 
-def _sizes(rows: FitRows, stated: Array) -> Array:
-    """Sizes of each joint, (4, joints): standard deviation of the stated torque [N m or N], and three without friction.
+def _sizes(rows: FitRows | Effort, stated: Array, about_mean: bool) -> Array:
+    """Sizes of each joint, (4, joints): that of the stated torque [N m or N], and three without friction.
 
-    These are the stated torque and the effort with what friction could explain taken off, and their correlation.
+    These are the stated torque and the effort with what friction could explain taken off, and their correlation; the
+    mean is friction's too, or none of it.
     """
-    friction = friction_columns(rows.qd)
-    sizes = np.zeros((4, rows.q.shape[1]))
+    friction = friction_columns(rows.qd)[:, :, 0 if about_mean else 1 :]
+    sizes = np.zeros((4, rows.qd.shape[1]))
     with one_blas_thread():
-        for joint in range(rows.q.shape[1]):
+        for joint in range(rows.qd.shape[1]):
             keep = rows.keep[:, joint]
             if keep.sum() < 20:
                 continue
@@ -236,17 +335,18 @@ def _sizes(rows: FitRows, stated: Array) -> Array:
             left = both - friction[keep, joint] @ np.linalg.lstsq(friction[keep, joint], both, rcond=None)[0]
             size = np.sqrt(np.mean(left**2, axis=0))
             alike = abs(np.mean(left[:, 0] * left[:, 1])) / max(size[0] * size[1], 1e-300)
-            sizes[:, joint] = both[:, 0].std(), size[0], size[1], alike
+            whole = both[:, 0].std() if about_mean else np.sqrt(np.mean(both[:, 0] ** 2))
+            sizes[:, joint] = whole, size[0], size[1], alike
     return sizes
 
 
-def _scaled(model: Model, joint: int | None, ratio: float) -> Finding:
-    name = None if joint is None else model.robot.joint_names[joint]
+def _scaled(name: str | None, ratio: float, variant: str) -> Finding:
     times = 1.0 / max(ratio, 1e-12) if ratio < 1.0 else ratio
     return found(
         "effort-scale",
         name,
         confidence=float(np.clip(1.0 - _OFF / times * 0.5, 0.5, 0.95)),
+        variant=variant,
         factor=ratio,
         whose=name or "all joints",
         times=float(f"{times:.1g}"),
