@@ -13,6 +13,7 @@ from armid.payload import identify_payload
 from armid.payload.body import described
 from tests.estimation.virtual_arms import true_values
 from tests.payload.stand import Draws, dataset
+from tests.random_arms import random_arm
 
 STATED = 0.1
 
@@ -74,9 +75,12 @@ def test_intervals_hold_the_truth_under_wrong_gains():
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("name", ["kr15", "powerball"])
-def test_coverage_of_payloads_under_wrong_gains(name):
+@pytest.mark.parametrize("name", ["kr15", "powerball", 301, 302, 303, 304])
+def test_coverage_of_payloads_under_wrong_gains(name, tmp_path):
     """200 draws of gains: 95 % intervals of mass and centre hold in 92 to 98 %."""
+    if isinstance(name, int):
+        random_arm(name, tmp_path)
+        name = str(tmp_path / f"random{name}.yaml")
     first, every, own = Gained(name, 2).covered(200)
     print(f"{name}: mass and centre {first:.3f}, all of the payload {every:.3f}, parameters {own:.3f}")
     assert 0.92 <= first <= 0.98

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from armid.cli.main import main
 from armid.errors import ArmidError
@@ -12,6 +13,7 @@ from armid.payload import gains, identify_gains
 from armid.payload.gains import corrected_recipe
 from armid.robot.inertia import from_com
 from tests.payload.stand import RATE_HZ, Draws, dataset
+from tests.random_arms import random_arm
 
 WITHIN = 0.01
 
@@ -19,11 +21,11 @@ WITHIN = 0.01
 class Wrong:
     """An arm whose gains are off by up to 15 % each, and a load of 1 to 5 kg that weighs 1 % more or less than said."""
 
-    def __init__(self, name, seed):
+    def __init__(self, name, seed, off=None):
         rng = np.random.default_rng(seed)
-        mass = rng.uniform(1.0, 5.0)
+        mass, off = rng.uniform(1.0, 5.0), rng.normal() if off is None else off  # what is said, and standard errors
         self.load = from_com(mass, [0.03, 0.05, 0.12], mass * np.diag([0.01, 0.012, 0.006]))
-        self.draws = Draws(name, payload=self.load * (1.0 + WITHIN * rng.normal()), seed=seed, share=0.8)
+        self.draws = Draws(name, payload=self.load * (1.0 + WITHIN * off), seed=seed, share=0.8)
         self.off = 1.0 + rng.uniform(-0.15, 0.15, self.draws.robot.n_joints)
         draws = self.draws
         self.empty = draws.arm_torque + draws.noise * rng.normal(size=draws.arm_torque.shape)
@@ -69,23 +71,29 @@ def test_ratios_without_a_load(monkeypatch):
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("name", ["kr15", "powerball", "pa10"])
-def test_gains_of_virtual_arms(name):
-    """Gains off by up to 15 %, loads of 1 to 5 kg known to 1 %: within 2 %, intervals cover.
+@pytest.mark.parametrize("name", ["kr15", "powerball", "pa10", 301, 302, 303, 304])
+def test_gains_of_virtual_arms(name, tmp_path):
+    """Gains off by up to 15 %, loads of 1 to 5 kg known to 1 %: within 2 %, intervals cover 92 to 98 %.
 
-    Many loads, since all gains of an arm share the error of its load.
+    All gains of an arm share the error of its load, which is most of theirs: 60 loads tell the coverage to 3 % if their
+    errors are drawn (those of seeds 0 to 59 are within 1.96 standard errors in 93 %), and better if they are the
+    quantiles of what they are drawn from.
     """
-    errors, inside = [], []
-    for seed in range(60):
-        wrong = Wrong(name, seed)
+    if isinstance(name, int):
+        random_arm(name, tmp_path)
+        name = str(tmp_path / f"random{name}.yaml")
+    count, errors, inside = 60, [], []
+    quantiles = norm.ppf((np.random.default_rng(0).permutation(count) + 0.5) / count)
+    for seed, off in enumerate(quantiles):
+        wrong = Wrong(name, seed, off)
         found = wrong.found()
-        errors.append(np.abs(found.ratio * wrong.off - 1.0))
-        inside.append(errors[-1] < 1.96 * found.sigma)
-    print(
-        name, "errors", np.round(np.max(errors, axis=0), 4), "rms", np.sqrt(np.mean(np.square(errors))), np.mean(inside)
-    )
-    assert np.sqrt(np.mean(np.square(errors))) < 0.02
-    assert np.mean(inside) > 0.88
+        told = np.array(found.told)
+        errors.append(np.where(told, found.ratio * wrong.off - 1.0, 0.0))
+        inside.append(np.where(told, np.abs(errors[-1]) < 1.96 * found.sigma, np.nan))
+    rms, covered = np.sqrt(np.mean(np.square(errors))), np.nanmean(inside)
+    print(name, "largest", np.round(np.max(np.abs(errors), axis=0), 4), f"rms {rms:.4f}, covered {covered:.3f}")
+    assert rms < 0.02
+    assert 0.92 <= covered <= 0.98
 
 
 def test_command(tmp_path, capsys):

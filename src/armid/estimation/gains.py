@@ -1,7 +1,8 @@
 """Drive gains: what wrong ones do to estimates, and what one log tells about them.
 
-If the gain of joint k is off by the share e_k, all torque of that joint is. Estimates are linear in the torque and move
-by D_k e_k. Links are seen by several joints, so that gains which contradict each other leave residuals,
+If the share e_k of what the drive of joint k reports is wrong, all torque of that joint is off by it. Estimates are
+linear in the torque and move by D_k e_k. Links are seen by several joints, so that gains which contradict each other
+leave residuals,
 
     r_j = noise + sum_k e_k W_j (delta_jk values - D_k),
 
@@ -18,12 +19,13 @@ from armid.arrays import Array
 from armid.dynamics.factor import CompactFactor
 
 LEAST = 0.02  # share of the residuals that is noise in any case
-ROUNDS = 4  # of weights from the residuals that wrong gains do not explain
+ROUNDS = 8  # of torque corrected by the errors so far, and of weights from the residuals that they do not explain
+MOST = 0.5  # error of a gain
 
 
 @dataclass(frozen=True, eq=False)
 class GainErrors:
-    """Relative errors of the drive gains, given the data and how well gains are known beforehand.
+    """Errors of the drive gains as shares of the torque reported, given the data and how well gains are known before.
 
     Attributes:
         mean: (joints,).
@@ -54,26 +56,37 @@ def effects_of_gains(factor: CompactFactor, inverse: Array, weights: Array) -> A
 
 
 def gain_errors(factor: CompactFactor, weights: Array, values: Array, effects: Array, stated: Array) -> GainErrors:
-    """Errors of gains that are known to the shares `stated`, from residuals in which they contradict each other."""
-    joints = len(weights)
-    known = np.asarray(stated, dtype=float) > 0.0
-    precision = np.diag(1.0 / np.where(known, stated, 1e-9) ** 2)
-    grams = [np.zeros((joints + 1, joints + 1)) for _ in range(joints)]
-    for joint, columns in enumerate(factor.columns):
-        moved = -effects[columns]
-        moved[:, joint] += values[columns]
-        ends = np.zeros((len(columns) + 1, joints + 1))  # of the misfits, then of the residual
-        ends[:-1, :-1], ends[:-1, -1], ends[-1, -1] = moved, -values[columns], 1.0
-        grams[joint] = ends.T @ factor.gram(joint) @ ends
-    mean, covariance = np.zeros(joints), np.diag(np.asarray(stated, dtype=float) ** 2)
+    """Errors of gains that are known to the shares `stated`, from residuals in which they contradict each other.
+
+    Each round goes on from torque and estimates that are corrected by the errors so far: with gains 10 % off, what one
+    joint's error does depends on those of the others.
+    """
+    joints, known = len(weights), np.asarray(stated, dtype=np.float64)
+    precision = np.diag(1.0 / np.where(known > 0.0, known, 1e-9) ** 2)
+    mean: Array = np.zeros(joints)
+    covariance: Array = np.diag(known**2)
+    first = _misfits(factor, values, effects, mean)[:, -1, -1]
     for _ in range(ROUNDS):
-        after = np.append(-mean, 1.0)
-        left = [float(after @ gram @ after) / max(float(gram[-1, -1]), 1e-300) for gram in grams]
-        total = sum(w / max(min(share, 1.0), 1e-6) * gram for w, share, gram in zip(weights, left, grams, strict=True))
-        covariance = np.linalg.inv(np.asarray(total)[:-1, :-1] + precision)
-        mean = covariance @ np.asarray(total)[:-1, -1]
-    after = np.append(-mean, 1.0)
-    squares = [(float(after @ gram @ after), float(gram[-1, -1])) for gram in grams]
-    left, power = np.asarray(weights) @ np.array(squares)
-    share = left / power if power > 0.0 else 1.0
-    return GainErrors(mean, covariance, float(np.clip(share, LEAST, 1.0)))
+        grams = _misfits(factor, values, effects, mean)
+        share = np.clip(grams[:, -1, -1] / np.maximum(first, 1e-300), 1e-6, 1.0)
+        total = np.tensordot(weights / share, grams, axes=1)
+        covariance = np.asarray(np.linalg.inv(total[:-1, :-1] + precision), dtype=np.float64)
+        mean = np.clip(mean + covariance @ (total[:-1, -1] - precision @ mean), -MOST, MOST)
+    left, power = np.asarray(weights) @ _misfits(factor, values, effects, mean)[:, -1, -1], np.asarray(weights) @ first
+    unexplained = float(left / power) if power > 0.0 else 1.0
+    return GainErrors(mean, covariance, float(np.clip(unexplained, LEAST, 1.0)))
+
+
+def _misfits(factor: CompactFactor, values: Array, effects: Array, errors: Array) -> Array:
+    """Products of what each gain's error leaves as residuals, and of the residuals, (joints, errors + 1, errors + 1).
+
+    Torque and values are corrected by `errors` so far.
+    """
+    joints, corrected = len(errors), values - effects @ errors
+    result = np.zeros((joints, joints + 1, joints + 1))
+    for joint, columns in enumerate(factor.columns):
+        ends = np.zeros((len(columns) + 1, joints + 1))  # of the misfits, then of the residual
+        ends[:-1, :-1], ends[:-1, -1], ends[-1, -1] = -effects[columns], -corrected[columns], 1.0 - errors[joint]
+        ends[:-1, joint] += corrected[columns] / (1.0 - errors[joint])
+        result[joint] = ends.T @ factor.gram(joint) @ ends
+    return result

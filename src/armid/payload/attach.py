@@ -34,7 +34,7 @@ def loaded_fit(fit: Fit, payload: PayloadEstimate) -> Fit:
         moved[name].rms_with if name in moved else before
         for name, before in zip(fit.robot.joint_names, fit.residual_rms.tolist(), strict=True)
     ]
-    made = attached(fit, payload.parameters, payload.loaded_values, payload.loaded_covariance)
+    made = attached(fit, payload.in_drive_units, payload.loaded_values, payload.loaded_covariance)
     nominal = _with_payload(fit.robot, payload.parameters)
     prints = [*fit.history.get("data_sha256", ()), *payload.data_sha256]
     return replace(

@@ -168,6 +168,7 @@ class PayloadEstimate:
         arm_share: share of the mass's variance that comes from the arm's own fit.
         gain: standard deviation of drive gains that was taken into account, as a share; the largest of all joints.
         gain_effects: change of the ten parameters per relative change of each joint's gain, (10, joints).
+        in_drive_units: `parameters` as the drives report torque, without correction of their gains.
         loaded_values, loaded_covariance: the fit's values with the payload attached, in the order of its names.
         fit_sha256: data the fit was made from, by hash; tells whether a fit is the one.
         data_sha256: the same of the logs with payload.
@@ -193,6 +194,7 @@ class PayloadEstimate:
     arm_share: float
     gain: float
     gain_effects: Array
+    in_drive_units: Array
     loaded_values: Array
     loaded_covariance: Array
     fit_sha256: tuple[str, ...]
@@ -311,6 +313,7 @@ def load_payload(path: str | Path) -> PayloadEstimate:
         "loaded_values": (count,),
         "parameters": (10,),
         "free": (10,),
+        "in_drive_units": (10,),
         "covariance": (10, 10),
         "gain_effects": (10, len(found.joints)),
         "loaded_covariance": (count, count),

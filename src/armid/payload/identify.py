@@ -59,7 +59,8 @@ def identify_payload(
         reference: a known payload to compare with: values by the names of `QUANTITIES`, or ten parameters.
         requirement: what counts as good.
         gain: standard deviation of each joint's drive gain, the same for arm and payload, as a share; None for what
-            logs and fit state. Mass and inertia are in proportion to gains, and no residual shows them.
+            logs and fit state. Mass and inertia are in proportion to gains, whose common scale no residual shows; what
+            residuals of the fit show of gains that contradict each other is corrected.
 
     Raises:
         ArmidError: logs of another arm, or those that the fit was made from.
@@ -74,16 +75,17 @@ def identify_payload(
     report_progress("estimating", 0.5)
     solution = _solved(fit, data, without)
     marginal = np.linalg.inv(np.linalg.inv(solution.information)[:10, :10])
-    parameters = consistent_body(solution.payload, 0.5 * (marginal + marginal.T))
-    values, covariance = _loaded(fit, solution, parameters)
-    made = attached(fit, parameters, values, covariance)
+    body = consistent_body(solution.payload, 0.5 * (marginal + marginal.T))
+    values, covariance = _loaded(fit, solution, body)
+    made = attached(fit, body, values, covariance)
     report_progress("comparing torques", 0.8)
     pairs = [(compare(made, item), compare(fit, item)) for item in data]
     gains = _gains(fit, data) if gain is None else np.full(fit.robot.n_joints, gain)
-    errors = fit.gain_errors(gains)
-    total = errors.unexplained * solution.covariance[:10, :10]
-    total = total + solution.of_gain[:10] @ errors.second_moment @ solution.of_gain[:10].T
-    quantities = _quantities(solution, parameters, total)
+    errors, of_gain = fit.gain_errors(gains), solution.of_gain[:10]
+    total = errors.unexplained * solution.covariance[:10, :10] + of_gain @ errors.covariance @ of_gain.T
+    free = solution.payload - of_gain @ errors.mean
+    parameters = consistent_body(free, 0.5 * (marginal + marginal.T)) if errors.mean.any() else body
+    quantities = _quantities(free, parameters, total)
     row = (
         () if reference is None else compared(described(parameters), np.array([q.sigma for q in quantities]), reference)
     )
@@ -92,15 +94,16 @@ def identify_payload(
     draft = PayloadEstimate(
         robot=fit.robot.name,
         parameters=parameters,
-        free=solution.payload,
+        free=free,
         covariance=total,
         quantities=quantities,
-        about_frame=_about_frame(solution, parameters, total),
+        about_frame=_about_frame(free, parameters, total),
         friction=_friction(fit, solution, values),
         joints=_joints(fit, solution, pairs),
         arm_share=float(arm / max(total[0, 0], 1e-300)),
         gain=float(gains.max()),
-        gain_effects=solution.of_gain[:10],
+        gain_effects=of_gain,
+        in_drive_units=body,
         loaded_values=values,
         loaded_covariance=covariance,
         fit_sha256=tuple(fit.history.get("data_sha256", ())),
@@ -230,12 +233,12 @@ def _advice(payload: PayloadEstimate, *, had_empty: bool) -> list[Note]:
     return advice
 
 
-def _quantities(solution: JointSolution, parameters: Array, covariance: Array) -> tuple[Quantity, ...]:
+def _quantities(free: Array, parameters: Array, covariance: Array) -> tuple[Quantity, ...]:
     """Mass, centre of mass, inertia about it; intervals are those of the estimate without physical limits.
 
     They know of the limits in so far as they end where these do, and hold the physically consistent body.
     """
-    values, free = described(parameters), solution.payload
+    values = described(parameters)
     if free[0] > SEEN * np.sqrt(covariance[0, 0]):
         middle, uncertain = spread(free, covariance)
         sigmas = np.sqrt(np.maximum(np.diag(uncertain), 0.0))
@@ -250,12 +253,12 @@ def _quantities(solution: JointSolution, parameters: Array, covariance: Array) -
     return _told(names, units, values, sigmas, middle, sizes, least)
 
 
-def _about_frame(solution: JointSolution, parameters: Array, covariance: Array) -> tuple[Quantity, ...]:
+def _about_frame(free: Array, parameters: Array, covariance: Array) -> tuple[Quantity, ...]:
     """The ten parameters about the tool frame's origin."""
     mass, moment = parameters[0], parameters[[4, 6, 9]].max()
     sizes = [mass, *[mass * _sizes(parameters)[1]] * 3, *[moment] * 6]
     sigmas, least = np.sqrt(np.diag(covariance)), [-np.inf] * 10
-    return _told(INERTIAL_NAMES, INERTIAL_UNITS, parameters, sigmas, solution.payload, sizes, least)
+    return _told(INERTIAL_NAMES, INERTIAL_UNITS, parameters, sigmas, free, sizes, least)
 
 
 def _told(
