@@ -230,6 +230,9 @@ def test_positions_that_wrap_go_on():
     _, log = periodic_log(1, periods=2)
     size = np.zeros(len(log.joints))
     size[1] = -2.0 * np.pi
+    coarse = log.with_channels({"position": np.round(log["position"] / 2e-3) * 2e-3})
+    for row in range(100, 1900, 17):
+        assert [one.kind for one in find_jumps(log.time, jumped(coarse, row, size)["position"])] == ["turns"]
     wrapped = jumped(jumped(log, 200, size), 900, -size)
     made, clean = process(wrapped), process(log)
     np.testing.assert_allclose(made.q, clean.q, atol=1e-9)

@@ -163,16 +163,24 @@ def find_jumps(time: Array, position: Array) -> list[Jump]:
             continue
         least = max(JUMP, FAST * float(np.quantile(bent, 0.995)), 3.0 * quantum(column[np.isfinite(column)]))
         size = np.abs(way)
+        fast = float(np.quantile(size[size > 0.0], 0.995))
         rows = np.flatnonzero((bend > least) & (size > least))
         if len(rows) > MANY:
             continue
         for k in rows:
             back = (np.abs(time[rows] - time[k]) < BACK_S) & (way[rows] * way[k] < 0.0)
-            before, after = column[max(k - 3, 0) : k + 1], column[k + 1 : k + 5]
-            lost = (np.ptp(before) == 0.0) != (np.ptp(after) == 0.0)  # a value that is held stands for a missing one
-            if not back.any() and not lost and abs(np.median(after) - np.median(before)) > 0.5 * size[k]:
+            held = [_run(way[:k][::-1]), _run(way[k + 1 :])]  # rows of one value before and after
+            lost = size[k] <= 2.0 * fast * max(held) and min(held) < STILL  # which stands for missing ones
+            around = np.median(column[max(k - 3, 0) : k + 1]), np.median(column[k + 1 : k + 5])
+            if not back.any() and not lost and abs(around[1] - around[0]) > 0.5 * size[k]:
                 found.setdefault(int(k) + 1, {})[joint] = float(way[k] - 0.5 * (others[0][k] + others[1][k]))
     return [Jump(row, sizes, _kind(sizes, moving)) for row, sizes in sorted(found.items())]
+
+
+def _run(way: Array) -> int:
+    """How many steps from the first on are zero."""
+    moves = np.flatnonzero(way != 0.0)
+    return int(moves[0]) if len(moves) else len(way)
 
 
 def _kind(sizes: dict[int, float], moving: int) -> str:
