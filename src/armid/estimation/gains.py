@@ -21,6 +21,7 @@ from armid.dynamics.factor import CompactFactor
 LEAST = 0.02  # share of the residuals that is noise in any case
 ROUNDS = 8  # of torque corrected by the errors so far, and of weights from the residuals that they do not explain
 MOST = 0.5  # error of a gain
+EXACT = 1e-4  # of the torque: less noise counts as this much, so that rounding does not tell of gains
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +67,18 @@ def gain_errors(factor: CompactFactor, weights: Array, values: Array, effects: A
     mean: Array = np.zeros(joints)
     covariance: Array = np.diag(known**2)
     first = _misfits(factor, values, effects, mean)[:, -1, -1]
+    power = np.array([factor.gram(j)[-1, -1] / max(count, 1) for j, count in enumerate(factor.counts)])
+    most = 1.0 / np.maximum(EXACT**2 * power, 1e-300)
     for _ in range(ROUNDS):
         grams = _misfits(factor, values, effects, mean)
         share = np.clip(grams[:, -1, -1] / np.maximum(first, 1e-300), 1e-6, 1.0)
-        total = np.tensordot(weights / share, grams, axes=1)
+        total = np.tensordot(np.minimum(weights / share, most), grams, axes=1)
         covariance = np.asarray(np.linalg.inv(total[:-1, :-1] + precision), dtype=np.float64)
         mean = np.clip(mean + covariance @ (total[:-1, -1] - precision @ mean), -MOST, MOST)
-    left, power = np.asarray(weights) @ _misfits(factor, values, effects, mean)[:, -1, -1], np.asarray(weights) @ first
-    unexplained = float(left / power) if power > 0.0 else 1.0
+    left, whole = (
+        float(np.asarray(weights) @ one) for one in (_misfits(factor, values, effects, mean)[:, -1, -1], first)
+    )
+    unexplained = left / whole if whole > 0.0 else 1.0
     return GainErrors(mean, covariance, float(np.clip(unexplained, LEAST, 1.0)))
 
 

@@ -153,7 +153,8 @@ def find_jumps(time: Array, position: Array) -> list[Jump]:
     """
     steps, found = np.diff(time), dict[int, dict[int, float]]()
     usual = float(np.median(steps)) if len(steps) else 0.0
-    moving = int(np.sum(np.nanstd(position, axis=0) > MOVES)) if len(position) else 0
+    known = (column[np.isfinite(column)] for column in position.T)
+    moving = sum(len(column) > 0 and float(np.std(column)) > MOVES for column in known)
     for joint, column in enumerate(position.T):
         way = np.diff(column) / np.maximum(steps / usual, 1.0)  # in a usual step
         others = np.append(way[1:], way[-1:]), np.append(way[:1], way[:-1])
