@@ -153,7 +153,7 @@ def _solved(fit: Fit, data: Sequence[Dataset], without: Sequence[Dataset]) -> Jo
     """The joint problem; load-dependent friction needs the payload, so that it is solved again with it."""
     bare = LoadedProblem(fit, without, loaded=False) if without else None
     carried = None
-    for _ in range(LOAD_ROUNDS if any(term.loaded or term.formula.weighted for term in fit.terms) else 1):
+    for _ in range(LOAD_ROUNDS if any(term.loaded for term in fit.terms) else 1):
         solution = solve_jointly(fit, LoadedProblem(fit, data, carried=carried), bare)
         carried = solution.payload
     return solution
