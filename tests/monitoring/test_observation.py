@@ -264,3 +264,19 @@ def test_recordings_of_one_name_are_told_apart_by_what_they_hold():
     assert found.limits.hours == pytest.approx(sum(log.time[-1] - log.time[0] for log in logs) / 3600.0, rel=0.01)
     assert len(found.limits.left_out) == 3
     assert found.parts[0].limits.hours < 0.7 * found.limits.hours
+
+
+def test_recordings_of_currents():
+    """As a controller sends them: torque is made by the gains, for the log and for the calibration alike."""
+    fit, gains = stand.fitted("er16"), np.array([20.0, 15.0, 10.0])
+    fit = replace(fit, robot=replace(fit.robot, current_gain=tuple((0.0, gain) for gain in gains)))
+
+    def sent(seed, pushes=()):
+        log = stand.recording("er16", 40.0, seed, pushes)
+        return log.with_channels({"effort": None, "current": log["effort"] / gains}, effort="current")
+
+    push = stand.Push(20.0, 0.2, 2, 200.0 * np.ones(3))
+    quiet = [sent(seed) for seed in (1, 2, 3)]
+    found = armid.observe(fit, [sent(4, [push]), quiet[0]], quiet=quiet, false_alarms=30.0)
+    assert [alarm.time for alarm in found.alarms if alarm.time < 19.9 or alarm.time > 21.5] == []
+    assert any(20.0 <= alarm.time < 20.3 for alarm in found.alarms)

@@ -248,7 +248,8 @@ def observe(
 
 def _same(one: Log, other: Log) -> bool:
     """Whether two logs hold the same samples; names do not tell, as all recordings of one arm may have the same."""
-    return np.array_equal(one.time, other.time) and np.array_equal(one["effort"], other["effort"])
+    alike = one.channels.keys() == other.channels.keys() and np.array_equal(one.time, other.time)
+    return alike and all(np.array_equal(one[name], other[name], equal_nan=True) for name in one.channels)
 
 
 def _alarm(robot: Robot, stretch: Samples, found: Detected, first: int, last: int) -> Alarm:
