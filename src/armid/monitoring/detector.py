@@ -34,7 +34,7 @@ from armid.files import plain, read_result, write_result
 from armid.monitoring.observer import GAIN, STRANGE, Observed, Observer, held, learned
 from armid.monitoring.recordings import Samples
 
-FORMAT = "armid limits 1"
+FORMAT = "armid limits 2"
 BLOCK_S = 1.0  # peaks so far apart are different ones, and so are alarms
 TAIL = 0.1  # share of the blocks whose peaks make the tail, at most
 NEAR, LEAST_TAIL = 3.0, 50  # times as many peaks as are stated make it, where that is enough of them
@@ -63,8 +63,8 @@ class ContactLimits:
         level, slow_speed: dead zone [N m] of joints below this speed [rad/s].
         usual_acceleration: beyond it an acceleration is a stop [rad/s^2].
         inertia: absolute mass matrix, mean over the calibration, (joints, joints) [kg m^2].
-        friction: standard deviations by which Coulomb and viscous friction and offset differ between recordings,
-            (joints, 3).
+        friction: standard deviations by which friction differs between recordings, (joints, 3): all of it in
+            proportion, viscous friction besides [N m s/rad], offset [N m].
         false_alarms: stated rate, of the whole arm [1/h].
         hours: of the calibration.
         left_out: alarms in each recording of the calibration, with limits from the others; by source.
@@ -188,7 +188,7 @@ class Detector:
         self._held, gate, stop = raised[-1], raised[:, :n], raised[:, n:]
         noise = limits.noise(qd, seen.acceleration)
         known = (gate < OPEN, strange, limits.friction, limits.gain, *self._friction)
-        bias, unknown = learned(steps, seen.torque, seen.rubbing, noise, *known)
+        bias, unknown = learned(steps, seen.torque, seen.friction, seen.rubbing, noise, *known)
         sigma = np.sqrt(noise + unknown)
         limit = limits.scale * sigma + limits.level * gate + stop @ limits.inertia
         return Detected(seen.torque - bias, limit, sigma, gate, stop, seen.still)
@@ -285,7 +285,7 @@ def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float
         still / STANDSTILL,
         np.quantile(np.abs(acceleration), USUAL, axis=0),
         np.mean([r.inertia for r in runs], axis=0),
-        usual_friction(fit) * [1.0, 1.0, 0.0],  # an offset is what a long contact looks like
+        _shares(fit, runs),
         false_alarms,
         sum(r.stretch.duration for r in runs) / 3600.0,
     )
@@ -328,6 +328,14 @@ def _between(fit: Fit, limits: ContactLimits, runs: Sequence[_Run]) -> Array:
         _, mean, spread = detector._friction
         squares.append(mean**2 + np.diagonal(spread, axis1=1, axis2=2))
     return np.maximum(np.sqrt(np.mean(squares, axis=0)), limits.friction)
+
+
+def _shares(fit: Fit, runs: Sequence[_Run]) -> Array:
+    """What friction usually does between recordings, in proportion to what it is in these, (joints, 3)."""
+    friction = np.mean([np.abs(run.seen.friction).mean(axis=0) for run in runs], axis=0)
+    coulomb, viscous, _ = usual_friction(fit).T
+    share = np.divide(coulomb, friction, out=np.zeros_like(coulomb), where=friction > 0.0)
+    return np.column_stack([share, viscous, np.zeros_like(share)])  # an offset is what a long contact looks like
 
 
 def usual_friction(fit: Fit) -> Array:

@@ -37,12 +37,14 @@ class Observed:
         still: whether a joint stands still: its friction is anything up to its level and counts as zero.
         rubbing: velocity as friction sees it: zero for a joint that stands still, of the other sign while friction has
             not changed sides yet [rad/s].
+        friction: of the fit at these velocities, without its offset [N m].
     """
 
     torque: Array
     acceleration: Array
     still: Mask
     rubbing: Array
+    friction: Array
 
 
 class Observer:
@@ -101,13 +103,15 @@ class Observer:
         rate = filtered(steps, qd, np.zeros_like(qd), self.gain, speed, np.zeros(n), acceleration)
         direction = _lagged(steps, qd, self.friction_lag_s, late_speed)
         rubbing = np.where(still, 0.0, np.where(direction * qd < 0.0, -qd, qd))
-        known = bias + self._model.rest(Motion(q, rubbing, rate))
+        rest = self._model.rest(Motion(q, rubbing, rate))
+        known = bias + rest
         late_known = _lagged(steps, known, self.delay_s, known[0] if first else late_bias)
         late_momentum = _lagged(steps, momentum, self.delay_s, late)
         given = tau - late_known
         found = filtered(steps, late_momentum, given, self.gain, late, given[0] if first else force, residual)
         self._before = (qd[-1], direction[-1], given[-1], rate[-1], late_momentum[-1], late_known[-1], found[-1])
-        return Observed(found, rate, still, rubbing)
+        friction = rest - self._model.rest(Motion(q, np.zeros_like(q), rate))
+        return Observed(found, rate, still, rubbing, friction)
 
 
 @_compiled
@@ -148,11 +152,14 @@ def held(dt, x, gain, start):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def learned(dt, torque, rubbing, noise, moving, strange, usual, gain, phi, mean, spread):  # type: ignore[no-untyped-def]
+def learned(  # type: ignore[no-untyped-def]
+    dt, torque, friction, rubbing, noise, moving, strange, usual, gain, phi, mean, spread
+):
     """What friction that differs from the fit's adds to the external torque, and its variance, before each sample.
 
-    A Kalman filter per joint for changes of Coulomb friction, viscous friction and offset, which wander about zero with
-    the standard deviations `usual` (joints, 3). Samples count as the observer's filter leaves them independent; where a
+    A Kalman filter per joint for changes of all friction in proportion (whose curve keeps its shape, at slow speeds
+    too), of viscous friction and of the offset, which wander about zero with the standard deviations `usual`
+    (joints, 3). Samples count as the observer's filter leaves them independent; where a
     joint is beyond `strange` standard deviations, something else is at work, and nothing is learnt. `phi`, `mean` and
     `spread` are the state.
     """
@@ -162,7 +169,7 @@ def learned(dt, torque, rubbing, noise, moving, strange, usual, gain, phi, mean,
         keep, fade = np.exp(-gain * dt[k]), dt[k] / FADE_S
         usable = dt[k] > 0.0
         for j in range(torque.shape[1]):
-            row[0], row[1], row[2] = np.sign(rubbing[k, j]), rubbing[k, j], 1.0
+            row[0], row[1], row[2] = friction[k, j], rubbing[k, j], 1.0
             for a in range(3):
                 phi[j, a] = keep * phi[j, a] + (1.0 - keep) * row[a]
                 mean[j, a] *= 1.0 - fade

@@ -322,7 +322,7 @@ static inline void @X@_momentum_(const double *q, const double *qd, double *p, d
 /* What the observer keeps between samples. */
 typedef struct {
     int samples;
-    double qd[@N@], late[@N@], rubbing[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
+    double qd[@N@], late[@N@], rubbing[@N@], friction[@N@], qdd[@N@], p[@N@], known[@N@], force[@N@], external[@N@];
 } @X@_observer;
 
 static inline void @X@_observer_reset(@X@_observer *o)
@@ -345,9 +345,9 @@ static inline void @X@_observer_step(@X@_observer *o, double gain, const double 
         o->qdd[i] = o->samples ? keep * o->qdd[i] + (1.0 - keep) * ((qd[i] - o->qd[i]) / dt) : 0.0;
         o->qd[i] = qd[i];
     }
-    @X@_friction(q, o->rubbing, o->qdd, part);
+    @X@_friction(q, o->rubbing, o->qdd, o->friction);
     for (i = 0; i < @N@; i++)
-        known[i] += part[i];
+        known[i] += o->friction[i];
     @X@_springs(q, part);
     for (i = 0; i < @N@; i++) {
         const double lag = @X@_delay_[i];
@@ -369,7 +369,7 @@ static inline void @X@_observer_step(@X@_observer *o, double gain, const double 
 @IF detector@
 
 /* What the detector keeps between samples: the observer, dead zones and stops that fade, and what is known of changes of
- * Coulomb and viscous friction and offset: mean and covariance, and how they show in the external torque. */
+ * friction (all of it in proportion, viscous, offset): mean and covariance, and how they show in the external torque. */
 typedef struct {
     @X@_observer observer;
     double gate[@N@], stop[@N@], phi[@N@][3], mean[@N@][3], spread[@N@][3][3];
@@ -391,9 +391,10 @@ static inline void @X@_detector_reset(@X@_detector *d)
 }
 
 /* How changes of friction show in the external torque of a joint, what is expected of it, and its variance. */
-static inline double @X@_expected_(@X@_detector *d, int i, double keep, double fade, double *change, double *size)
+static inline double @X@_expected_(@X@_detector *d, int i, double offset, double keep, double fade, double *change,
+                                   double *size)
 {
-    const double v = d->observer.rubbing[i], row[3] = {v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0, v, 1.0};
+    const double row[3] = {d->observer.friction[i] - offset, d->observer.rubbing[i], 1.0};
     double *phi = d->phi[i], *mean = d->mean[i], expected = 0.0;
     int a, b;
     for (a = 0; a < 3; a++) {
@@ -418,9 +419,11 @@ static inline int @X@_detector_step(@X@_detector *d, const double *q, const doub
 {
     const double *qdd = d->observer.qdd, fade = d->observer.samples ? dt / @X@_gain_[1] : 0.0;
     const double keep = d->observer.samples ? exp(-@X@_gain_[0] * dt) : 1.0;
-    double squares = 0.0, noise[@N@], size[@N@], change[@N@][3];
+    static const double rest[@N@] = {0.0};
+    double squares = 0.0, offset[@N@], noise[@N@], size[@N@], change[@N@][3];
     int i, k, a, over = 0, usable = d->observer.samples;
     @X@_observer_step(&d->observer, @X@_gain_[0], q, qd, tau, dt, external);
+    @X@_friction(q, rest, qdd, offset);
     for (i = 0; i < @N@; i++) {
         const double excess = (qdd[i] < 0.0 ? -qdd[i] : qdd[i]) - @X@_usual_[i], stop = keep * d->stop[i];
         d->gate[i] = qd[i] < @X@_slower_[i] && -qd[i] < @X@_slower_[i] ? 1.0 : keep * d->gate[i];
@@ -430,7 +433,7 @@ static inline int @X@_detector_step(@X@_detector *d, const double *q, const doub
     for (i = 0; i < @N@; i++) {
         const double *c = @X@_variance_ + 4 * i, own = qdd[i] * qdd[i];
         noise[i] = c[0] + c[1] * qd[i] * qd[i] + c[2] * own + c[3] * (squares - own);
-        external[i] -= @X@_expected_(d, i, keep, fade, change[i], size + i);
+        external[i] -= @X@_expected_(d, i, offset[i], keep, fade, change[i], size + i);
         if (d->gate[i] < @X@_gain_[2] && external[i] * external[i] > @X@_gain_[3] * @X@_gain_[3] * (size[i] + noise[i]))
             usable = 0;
         limit[i] = @X@_scale_[i] * @X@_root_(noise[i] + size[i]) + @X@_level_[i] * d->gate[i];
