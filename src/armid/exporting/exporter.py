@@ -248,7 +248,10 @@ class Program(Exporter):
         """In words."""
         springs = ", springs" if arm.robot.springs or arm.robot.linear_springs or arm.robot.counterbalances else ""
         delays = ", everything but delays" if np.any(arm.fit.delay_s) else ""
-        return f"inverse dynamics, gravity, friction{springs}, mass matrix and momentum observer{delays}"
+        return (
+            f"inverse dynamics, gravity compensation, feed-forward, friction{springs}, mass matrix and momentum "
+            f"observer{delays}"
+        )
 
     def compared(self, path: Path, against: str, found: Mapping[str, Array], job: Job, torque: Array) -> Proof:
         """Proof of all that a program computes; a spring that the arm has not is not worth a word."""

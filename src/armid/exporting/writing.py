@@ -286,7 +286,8 @@ def _proved(stage: Path, files: Sequence[_File], job: Job) -> tuple[tuple[Export
             continue
         digest = hashlib.sha256(made.content).hexdigest()
         beside = tuple(other.name for other in files if other.name in made.needs and not other.content.proved)
-        about = exporter.holds(job.arm), tuple(lost), proof, made.notes, beside
+        detector = "" if job.limits is None or not isinstance(exporter, Program) else "; detector of contacts"
+        about = exporter.holds(job.arm) + detector, tuple(lost), proof, made.notes, beside
         done.append(ExportedFile(name, form, digest, *about))
     if first is not None and not done:
         raise first
