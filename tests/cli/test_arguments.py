@@ -17,6 +17,8 @@ WRONG = {  # what is typed, who complains and how
     "identify --methd=wls": "armid identify: error: option --methd is not known, did you mean '--method'? See `armid "
     "identify --help`",
     "identify pa10": "armid identify: error: LOG is missing; see `armid identify --help`",
+    "identify pa10 --joints a log.csv": "armid identify: error: LOG is missing (it stands before --joints, which takes "
+    "all words after it); see `armid identify --help`",
     "identify": "armid identify: error: ROBOT and LOG are missing; see `armid identify --help`",
     "model pa10 more words": "armid model: error: 'more words' is more than is taken; see `armid model --help`",
     "model pa10 --links two": "armid model: error: --links: 'two' is not a whole number; see `armid model --help`",

@@ -70,7 +70,7 @@ def test_empty_cells_are_nan(tmp_path):
         ("t,q,tau\n", "holds no samples; check that rows of numbers follow its header"),
         ("t,q,tau\n0,1,2\n1,x,3\n", "line 3, column 'q': 'x' is not a number; correct the cell, or empty it"),
         ("0,1,2\n1,2,3\n\n2,3,1_0\n", "line 4, column '3': '1_0' is not a number"),
-        ("t,q,tau\n0,1,2\n1,2\n", "line 3: has 2 of 3 columns; is the file cut off?"),
+        ("t,q,tau\n0,1,2\n1,2\n2,3,4\n", "line 3: has 2 of 3 columns; is the file cut off?"),
         ("t,q\n0,1\n", "columns.effort: there is no column 3; it has the columns 1 to 2"),
         ("5,1,2\n5,2,3\n5,3,4\n", "time: never increases; name another column for it, or give the rate"),
         ("nan,1,2\nnan,2,3\n", "time: never increases"),
@@ -132,11 +132,12 @@ def test_a_last_row_that_is_cut_off_is_left_out(tmp_path):
     np.testing.assert_array_equal(read_log(own)["effort"], log["effort"][:-1])
     assert read_log(own).info.history["cut_off"]
     other = tmp_path / "other.csv"
-    other.write_text("t,q,tau\n0,1,2\n0.1,2,3\n0.2,1e282,3\n0.3,2")
     recipe = "joints: [a]\neffort: joint torque\ncolumns: {time: t, position: [q], effort: [tau]}\n"
-    found = read_log(other, Recipe.parse(recipe))
-    np.testing.assert_array_equal(found["effort"][:, 0], [2.0, 3.0, 3.0])
-    assert {"cut-off", "not-a-number"} <= {f.code for f in examine(found).findings}
+    for end in ("", "\n"):
+        other.write_text(f"t,q,tau\n0,1,2\n0.1,2,3\n0.2,1e282,3\n0.3,2{end}")
+        found = read_log(other, Recipe.parse(recipe))
+        np.testing.assert_array_equal(found["effort"][:, 0], [2.0, 3.0, 3.0])
+        assert {"cut-off", "not-a-number"} <= {f.code for f in examine(found).findings}
 
 
 def test_our_own_columns_with_a_recipe(tmp_path):

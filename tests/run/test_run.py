@@ -246,12 +246,21 @@ def test_limits_that_a_file_does_not_state_have_stand_ins(tmp_path):
 
 
 def test_an_error_of_the_doctor_stops_the_run(finished, tmp_path):
-    """Degrees called radians: said at once, before anything is identified from them."""
+    """Degrees called radians: said at once, before anything is identified from them; whoever knows better goes on."""
     log = read_log(finished[0] / "training.parquet")
     write_log(log.with_channels({"position": np.degrees(log["position"])}), tmp_path / "degrees.parquet")
-    with pytest.raises(ArmidError, match="degrees"):
-        run(Settings(robot="ir361", log=(str(tmp_path / "degrees.parquet"),), to=("none",)), tmp_path / "run")
+    settings = Settings(robot="ir361", log=(str(tmp_path / "degrees.parquet"),), to=("none",))
+    with pytest.raises(ArmidError, match=r"degrees.* --accept degrees"):
+        run(settings, tmp_path / "run")
     assert not (tmp_path / "run" / "fit.json").exists()
+    run_stages(replace(settings, accept=("degrees", "velocity-scale")), tmp_path / "run", "inspection")
+
+
+def test_parts_of_a_log_that_overlap_are_refused(finished, tmp_path):
+    """What was trained on validates nothing."""
+    log = (str(finished[0] / "training.parquet"),)
+    with pytest.raises(ArmidError, match=r"--train 0:60% and --validate 50%:100% share rows of .*training.parquet"):
+        run(Settings(robot="ir361", log=log, train="0:60%", validate="50%:100%", to=("none",)), tmp_path / "run")
 
 
 def test_a_log_of_another_robot_is_refused(finished, tmp_path, capsys):
@@ -296,6 +305,7 @@ def test_a_path_that_the_arm_cannot_follow_costs_no_report(finished, tmp_path):
         (["run", "ir361", "--method", "wlss"], "did you mean 'wls'"),
         (["run", "ir361", "--friction", "stribek"], "did you mean 'stribeck'"),
         (["run", "ir361", "--to", "urdf,d"], "'d' is not known"),
+        (["run", "ir361", "--accept", "zero-positon"], "did you mean 'zero-position'"),
         (["run", "ir361", "--track", "nowhere.csv"], "nowhere.csv"),
         (["run", "ir361", "--prior", "nowhere.yaml:0.1"], "nowhere.yaml"),
         (["run", "ir361", "--signals", "LowPas"], "LowPass"),

@@ -91,6 +91,7 @@ def test_a_few_rows_are_too_few():
 def test_channels_without_values():
     missing = np.column_stack([np.full(4000, np.nan), swinging()["position"][:, 1]])
     assert "position-missing" in codes(swinging(position=missing), "error")
+    assert codes(swinging(position=np.full((4000, 2), np.nan))) == {"position-missing"}
     assert "effort-missing" in codes(swinging(effort=np.full((4000, 2), np.nan)))
     log = swinging()
     bare = Log(log.time, {"position": log["position"]}, LogInfo(("a", "b"), "none"))

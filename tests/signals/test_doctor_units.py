@@ -13,8 +13,9 @@ from armid.logs.log import Log, LogError, LogInfo
 from armid.monitoring import update
 from armid.payload import identify_payload
 from armid.robot import load_robot
-from armid.signals import process_logs
+from armid.signals import process
 from armid.signals.doctor import examine
+from armid.signals.doctor.robot import check_torque
 from armid.validation import validate
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "arm.yaml"
@@ -171,14 +172,13 @@ def test_identify_refuses_what_inspect_does(factor):
     alike = replace(robot.limits, torque=np.full(robot.n_joints, 1.0))
     case = test_doctor.recorded("rx60", 14)
     for arm, own in ((replace(robot, limits=alike), log), (case.robot, case.log)):
-        (data,) = process_logs([own], None, arm)
-        with pytest.raises(LogError, match=r"effort: The effort of .* (limit|masses)"):
-            process_logs([own.with_channels({"effort": factor * own["effort"]})], None, arm)
+        data = process(own, robot=arm)
+        check_torque(data, arm)
         with pytest.raises(LogError, match=r"effort: The effort of .* (limit|masses)"):
             identify(arm, replace(data, torque=factor * data.torque))
     bare = replace(robot, nominal_inertia=None, limits=alike)
     assert "error" not in {finding.severity for finding in examine(log, bare).findings}
-    process_logs([log], None, bare)
+    check_torque(process(log, robot=bare), bare)
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
@@ -186,7 +186,7 @@ def test_another_scale_than_that_of_the_fit_is_refused(factor):
     """Whoever has a fit needs neither masses nor limits."""
     robot, log = recorded()
     bare = replace(robot, nominal_inertia=None)
-    fit = identify(bare, process_logs([log], None, bare), method="wls")
+    fit = identify(bare, process(log, robot=bare), method="wls")
     other = log.with_channels({"effort": factor * log["effort"]})
     for use in (partial(validate, fit, other), partial(identify_payload, fit, other), partial(update, fit, other)):
         with pytest.raises(LogError, match=r"times (smaller|larger) than the fit of this arm calls for"):

@@ -221,8 +221,10 @@ def test_a_zero_that_moves_within_a_log_is_refused_and_named():
     finding = next(one for one in examine(wrong).at_least("error"))
     assert (finding.code, finding.joint) == ("position-jump", log.joints[2])
     assert finding.values["time_s"] == pytest.approx(log.time[len(log) // 3])
-    with pytest.raises(LogError, match=f"position.{log.joints[2]}: jumps by 0.1 at"):
+    with pytest.raises(LogError, match=f"position.{log.joints[2]}: {finding.what}"):
         process(wrong)
+    data = process(wrong, {"step": "Repair", "moved_zero": True})
+    assert [step["step"] for step in data.pipeline] == ["Repair", "Hampel", "TrimRest", "LowPass"]
 
 
 def test_positions_that_wrap_go_on():

@@ -5,7 +5,8 @@ import pytest
 
 import armid
 from armid.logs.log import LogError, LogStream
-from armid.signals import LowPass, PeriodicAverage, process, process_logs
+from armid.signals import LowPass, PeriodicAverage, process
+from armid.signals.doctor.robot import check_torque
 from tests.signals.waves import Wave
 
 
@@ -35,7 +36,7 @@ def test_unusable_torque(torque, said):
         assert len(process(log))
         return
     with pytest.raises(LogError, match=said):
-        process_logs([log], None, None)
+        check_torque(process(log), None)
 
 
 def test_a_joint_without_measured_torque_is_left_out():

@@ -118,7 +118,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, declared: Sequence[Argument] = (), more: Callable[[], str] | None = None, **options: Any):
         super().__init__(formatter_class=_Formatter, **options)
-        self._declared, self._more = list(declared), more
+        self._declared, self._more, self._greedy = list(declared), more, list[str]()
 
     def fill(self) -> Parser:
         """Enter the declared arguments."""
@@ -140,6 +140,8 @@ class Parser(argparse.ArgumentParser):
 
             args = sys.argv[1:]
         self.fill()
+        options = [self._option_string_actions.get(str(word)) for word in args]
+        self._greedy = [option.option_strings[-1] for option in options if option and option.nargs in ("+", "*")]
         for word in self._unknown(args):
             self.error(self._about_option(word))
         found, surplus = super().parse_known_args(args, namespace)
@@ -153,6 +155,8 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(_REQUIRED):
             names = message.removeprefix(_REQUIRED)
             message = f"{names.replace(', ', ' and ')} {'are' if ', ' in names else 'is'} missing"
+            if self._greedy:
+                message += f" (it stands before {self._greedy[-1]}, which takes all words after it)"
         elif message.startswith(_SURPLUS):
             message = f"{reprlib.repr(message.removeprefix(_SURPLUS))} is more than is taken"
         else:

@@ -240,8 +240,11 @@ def inspect(options: argparse.Namespace) -> int:
 
 def _use(log: armid.Log, robot: armid.Robot | None) -> dict[str, Any]:
     """What `armid identify` makes of a log: how many rows of each joint, by which steps and why."""
+    from armid.signals.doctor.robot import check_torque
+
     try:
         data = armid.process(log, robot=robot)
+        check_torque(data, robot)
     except ArmidError as error:
         return {"refused": str(error)}
     used = [len(data)] * len(data.joints) if data.use is None else data.use.sum(axis=0).tolist()

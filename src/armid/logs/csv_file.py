@@ -111,14 +111,14 @@ class CsvTable(Table):
                 number += len(lines)
 
     def _is_cut(self) -> bool:
-        """Whether the last line ends too early: in armid's own files without its end, else with columns missing."""
+        """Whether the last line ends too early: with columns missing, or in armid's own files without its end."""
         with self._path.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - _TAIL))
             lines = file.read().decode("utf-8", "replace").splitlines(keepends=True)
-        if len(lines) < 3 or lines[-1].endswith("\n"):
+        if len(lines) < 3 or not lines[-1].strip():
             return False
         last, before = (len(self._cells(line)) for line in (lines[-1], lines[-2]))
-        return bool(self.info) or last < before
+        return last < before or (self.info is not None and not lines[-1].endswith("\n"))
 
     def _parse(self, lines: list[str], columns: Sequence[int], before: int) -> Array:
         if self._style.decimal != ".":

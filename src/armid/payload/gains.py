@@ -27,6 +27,7 @@ from armid.payload.joint import LoadedProblem, arm_columns, moved_friction, root
 from armid.progress import report_progress
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
+from armid.signals.doctor.robot import check_torque
 from armid.validation.metrics import REACH
 
 ROUNDS = 3  # of torque corrected by the gains found
@@ -122,6 +123,8 @@ def identify_gains(
     """
     if bool(loaded) != (load is not None):
         raise ArmidError("logs with a load and the load itself belong together; give both or none")
+    for one in loaded:
+        check_torque(one, robot)
     scale, covariance = np.ones(robot.n_joints), np.zeros((robot.n_joints,) * 2)
     for turn in range(ROUNDS):
         report_progress(f"gains, round {turn + 1}", turn / ROUNDS)

@@ -16,6 +16,7 @@ from armid.reporting.sections.results import TrackedEntries
 from armid.run.goal import GoalStanding
 from armid.run.stages import Done
 from armid.signals.problems import plural
+from armid.signals.words import sentence
 from armid.validation import Validation
 
 NOT_EXPORTED = "NOT-EXPORTED.txt"
@@ -112,10 +113,13 @@ def in_words(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "until" in n:
         yield "goal", f"{n['until']['text']} [{n['until']['experiments']} experiments]"
     yield "parameters determined by the data", f"{n['parameters_determined']} of {n['parameters']}"
-    yield "held-out torque error, all joints", f"{100 * n['relative_error_moving']:.2g} % of the torque"
-    yield "worst joint while it moves", f"{100 * n['worst_nrms_moving']:.2g} % ({n['worst_joint']})"
+    rows = [
+        ("held-out torque error, all joints", "{x:plain2} % of the torque", 100 * n["relative_error_moving"], ""),
+        ("worst joint while it moves", "{x:plain2} % ({joint})", 100 * n["worst_nrms_moving"], n["worst_joint"]),
+    ]
     if n["largest_noise_ratio"] is not None:
-        yield "largest error over noise", f"{n['largest_noise_ratio']:.2g} ({n['noisiest_joint']})"
+        rows.append(("largest error over noise", "{x:plain2} ({joint})", n["largest_noise_ratio"], n["noisiest_joint"]))
+    yield from ((name, sentence(text, x=x, joint=joint)) for name, text, x, joint in rows)
     if n["tracking_error_m"] is not None:
         alone = "" if n["pid_error_m"] is None else f" (PID alone {1e3 * n['pid_error_m']:.2g} mm)"
         yield "tracking, mean distance from the path", f"{1e3 * n['tracking_error_m']:.2g} mm{alone}"

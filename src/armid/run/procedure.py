@@ -44,6 +44,7 @@ from armid.run.stages import Done, Stage, Workplace, carry_out, clear, finished
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
 from armid.signals.pipeline import check_robot
+from armid.signals.words import finding_entry
 from armid.validation import audit, load_validation, validate
 
 STUCK = 0.97  # share of an interval two experiments ago above which it no longer shrinks
@@ -173,7 +174,7 @@ def stages_of(settings: Settings, rounds: int = 1) -> list[Stage]:
     planning = s.virtual or s.design
     made += ("plan.json",) * planning + ("warmup.json",) * warm
     source = (f"fit-{rounds}.json",) if s.until else training
-    looked = Stage("inspection", "log doctor", _inspect, ("inspection.json",), logs)
+    looked = Stage("inspection", "log doctor", _inspect, ("inspection.json",), logs, ("accept",))
     repeated = [
         (True, stage)
         for number in range(1, rounds + 1 if s.until else 1)
@@ -229,6 +230,8 @@ def _check(settings: Settings, robot: Robot) -> None:
         if name not in exporters and settings.to != ("none",):
             raise UnknownNameError("--to", name, (*exporters, "none"))
     criterion(settings.criterion)
+    for code in settings.accept:
+        finding_entry(code)
     load_pipeline(settings.signals)
     if settings.prior:
         parse_prior(settings.prior, robot)
@@ -342,6 +345,8 @@ def _read(place: Workplace) -> None:
     if not others:
         parts = [(log.part(s.train), log.part(s.validate)) if s.train and s.validate else _split(log) for log in logs]
         logs, others = [first for first, _ in parts], [rest for _, rest in parts]
+        for name in (first.info.source for first, rest in parts if {*rest.time} & {*first.time}):
+            raise ArmidError(f"--train {s.train} and --validate {s.validate} share rows of {name}; use others")
     for log, name in zip((*logs, *others), (*training, *validation), strict=True):
         check_robot(log.info, robot)
         write_log(log, place / name)
@@ -376,7 +381,9 @@ def _inspect(place: Workplace) -> None:
     _write(place / "inspection.json", {"logs": {n: r.as_data() for n, r in zip(names, reports, strict=True)}})
     for report in reports:
         for finding in report.at_least("error"):
-            raise ArmidError(f"{report.source}: {finding.code}: {finding.what} {finding.advice}".rstrip())
+            told = f"{report.source}: {finding.code}: {finding.what} {finding.advice}"
+            if finding.code not in place.settings.accept:
+                raise ArmidError(f"{told} If that is wrong, go on with --accept {finding.code}.")
 
 
 def _identify(place: Workplace) -> None:

@@ -41,6 +41,7 @@ class Settings:
     validate: str | None = _choice(None, "part of each --log to validate with, such as 60%%:100%%", "FROM:TO")
     recipe: str | None = _choice(None, "what the columns of the logs mean: a recipe or its name", "FILE")
     effort: str | None = _choice(None, "what was measured, for logs that do not say it", "KIND")
+    accept: tuple[str, ...] = _choice((), "errors of the log doctor to go on in spite of, by code", "CODE")
     # Design and experiment on the virtual robot.
     criterion: str = _choice("d-optimal", "criterion of the design", "NAME")
     harmonics: int = _choice(5, "harmonics of the excitation", "N")

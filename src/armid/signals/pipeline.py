@@ -123,18 +123,14 @@ def process_logs(
 ) -> list[Dataset]:
     """Several logs of one robot, processed alike: all by the pipeline of the first where none is given.
 
-    Notes name their log where there are several; the history of each names its source. Torques that no drive has are
-    refused.
+    Notes name their log where there are several; the history of each names its source.
     """
-    from armid.signals.doctor.robot import check_torque
-
     sets: list[Dataset] = []
     for number, log in enumerate(logs):
         name = Path(log.info.source).name
         report_progress(f"processing {name}", number / len(logs))
         data = process(log, pipeline, robot=robot)
         data = replace(data, history={**data.history, "source": log.info.source})
-        check_torque(data, robot)
         pipeline = list(data.pipeline) if pipeline is None else pipeline
         notes = data.notes if len(logs) == 1 or not name else tuple(said.about(name) for said in data.notes)
         sets.append(replace(data, notes=notes))
@@ -192,7 +188,7 @@ def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
             applied.append(step)
     strategy = steps.strategy
     if strategy is None:
-        preparations, strategy, why = _chosen(log)
+        preparations, strategy, why = _chosen(log, next((one for one in applied if isinstance(one, Repair)), None))
         notes += why
         for step in preparations:
             log, said = step.apply(log, robot)
@@ -333,13 +329,13 @@ def choose(log: Log) -> tuple[Pipeline, Notes]:
     return Pipeline((*preparations, strategy)), notes
 
 
-def _chosen(log: Log) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
-    """Preparations and strategy, and why: each reason names the doctor's finding."""
+def _chosen(log: Log, repair: Repair | None = None) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
+    """Preparations and strategy, and why: each reason names the doctor's finding; none mends what `repair` has."""
     # The doctor's checks take a while to import, and so are imported by those alone who need them.
     from armid.signals.doctor.examine import examine
 
     required_position(log)
-    ordered = _without_silent(Repair(max_gap_s=0.0).apply(log, None)[0], None)[0]
+    ordered = _without_silent(replace(repair or Repair(), max_gap_s=0.0).apply(log, None)[0], None)[0]
     if len(ordered) < 8:
         raise LogError(log.info.source, "time", f"has {len(ordered)} samples in order; at least 8 are needed")
     report = examine(log)
@@ -350,9 +346,11 @@ def _chosen(log: Log) -> tuple[tuple[Preparation, ...], Strategy, Notes]:
     if search.period is not None and why.code == "signals.chosen_average":
         cut, settled = _settled(report, search.period, ordered)
         # Holes are not filled by lines: periods that have some are left out, or bridged by cubics.
-        return (Repair(max_gap_s=0.0), Hampel(), *cut), PeriodicAverage(), (why, *spikes, *settled, *told)
+        mended = () if repair else (Repair(max_gap_s=0.0),)
+        return (*mended, Hampel(), *cut), PeriodicAverage(), (why, *spikes, *settled, *told)
     uneven, irregular = _uneven(report, ordered)
-    return (Repair(), Hampel(), TrimRest(), *uneven), LowPass(cutoff_hz="auto"), (why, *spikes, *irregular, *told)
+    mended = () if repair else (Repair(),)
+    return (*mended, Hampel(), TrimRest(), *uneven), LowPass(cutoff_hz="auto"), (why, *spikes, *irregular, *told)
 
 
 def _why(log: Log, search: PeriodSearch, report: Examination) -> Note:

@@ -18,14 +18,13 @@ from armid.signals.problems import SignalError
 from armid.signals.repair import (
     fill_missing,
     find_gaps,
-    find_jumps,
     find_spikes,
     over_holes,
     recurring,
     stale_rows,
-    unwrapped,
     with_clock_put_forward,
     with_increasing_time,
+    without_turns,
 )
 from armid.signals.resample import is_uniform, resample, shifted
 from armid.signals.steps import NEEDS_GAIN, Notes, Preparation
@@ -106,9 +105,11 @@ class Repair(Preparation):
 
     Attributes:
         max_gap_s: longest hole that is interpolated [s].
+        moved_zero: whether a log is used although the position of a joint alone jumps within it; refused if not.
     """
 
     max_gap_s: float = 0.05
+    moved_zero: bool = False
 
     def apply(self, log: Log, robot: Robot | None) -> tuple[Log, Notes]:
         """Drop samples out of order and such as only repeat the one before, interpolate short runs of NaN."""
@@ -130,34 +131,30 @@ class Repair(Preparation):
         if total:
             notes.append(note("signals.filled", count=total, max_gap_s=self.max_gap_s))
             log = log.with_channels(changed)
-        log, said = _without_jumps(log)
+        log, said = _without_jumps(log, moved=self.moved_zero)
         return log, (*notes, *said)
 
 
-def _without_jumps(log: Log) -> tuple[Log, Notes]:
+def _without_jumps(log: Log, *, moved: bool) -> tuple[Log, Notes]:
     """Whole turns undone, a hole where two recordings were joined, an error where a joint's zero has moved."""
-    jumps = find_jumps(log.time, log["position"]) if "position" in log else []
+    log, jumps = without_turns(log)
+    if (zero := next((jump for jump in jumps if jump.kind == "moved"), None)) and not moved:
+        from armid.signals.doctor.finding import found_jump
+
+        finding = found_jump(log, zero)
+        raise LogError(log.info.source, f"position.{finding.joint}", f"{finding.what} {finding.advice}")
     notes: list[Note] = []
-    for jump in jumps:
-        joint, size = next(iter(jump.sizes.items()))
-        if jump.kind == "moved":
-            problem = (
-                f"jumps by {size:.3g} at {log.time[jump.row]:.6g} s while other joints go on: its zero has moved, or "
-                "two recordings were joined; use the part before or after it (`seconds` of the recipe), or correct it"
-            )
-            raise LogError(log.info.source, f"position.{log.joints[joint]}", problem)
-    if not jumps:
-        return log, ()
-    position = unwrapped(log["position"], jumps)
     if turns := [jump for jump in jumps if jump.kind == "turns"]:
         joints = sorted({log.joints[joint] for jump in turns for joint in jump.sizes})
         notes.append(note("signals.unwrapped", count=len(turns), joints=joints))
     if joined := [jump.row for jump in jumps if jump.kind == "joined"]:
         reach = max(HOLE_S, 3.0 * float(np.median(np.diff(log.time))))
+        position = np.array(log["position"])
         for row in joined:
             position[np.abs(log.time - log.time[row]) <= reach] = np.nan
+        log = log.with_channels({"position": position})
         notes.append(note("signals.joined", times=[f"{log.time[row]:.6g}" for row in joined]))
-    return log.with_channels({"position": position}), tuple(notes)
+    return log, tuple(notes)
 
 
 @dataclass(frozen=True, kw_only=True)

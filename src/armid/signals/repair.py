@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import ndimage
@@ -191,13 +190,23 @@ def _kind(sizes: dict[int, float], moving: int) -> str:
     return "joined" if len(sizes) > 1 and 2 * len(sizes) > moving else "moved"
 
 
-def unwrapped(position: Array, jumps: Iterable[Jump]) -> Array:
-    """Positions without the jumps by whole turns."""
-    result = np.array(position)
+def without_turns(log: Log, rows: Indices | None = None) -> tuple[Log, list[Jump]]:
+    """The log with jumps of its positions by whole turns undone, and all jumps there are.
+
+    Args:
+        log: with positions or without.
+        rows: in order and not stale, in which jumps are looked for; None for all.
+    """
+    if "position" not in log:
+        return log, []
+    rows = np.arange(len(log)) if rows is None else rows
+    found = find_jumps(log.time[rows], log["position"][rows])
+    jumps = [replace(jump, row=int(rows[jump.row])) for jump in found]
+    position = np.array(log["position"]) if jumps else log["position"]
     for jump in (one for one in jumps if one.kind == "turns"):
         for joint, size in jump.sizes.items():
-            result[jump.row :, joint] -= 2.0 * np.pi * np.round(size / (2.0 * np.pi))
-    return result
+            position[jump.row :, joint] -= 2.0 * np.pi * np.round(size / (2.0 * np.pi))
+    return (log.with_channels({"position": position}) if jumps else log), jumps
 
 
 def fill_missing(time: Array, values: Array, max_gap_s: float) -> tuple[Array, int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from armid.errors import UnknownNameError
 from armid.notes import Note
 from armid.signals.problems import plural
 
@@ -110,8 +111,10 @@ def _code(finding: Note | Mapping[str, Any]) -> str:
     return str(values["finding"])
 
 
-def finding_entry(code: str, variant: str, part: str) -> str:
+def finding_entry(code: str, variant: str = "", part: str = "severity") -> str:
     """`severity`, or the template of `what` or `advice`, of one of the doctor's findings."""
+    if code not in _findings():
+        raise UnknownNameError("finding", code, _findings())
     entry = _findings()[code]
     return str(entry.get("variants", {}).get(variant, {}).get(part, entry[part]))
 

@@ -12,8 +12,13 @@ def _joint(words: str) -> str:
     return "{joint}: " + words
 
 
+def _plain(number: float, digits: int) -> str:
+    """Some digits of a number, without powers of ten."""
+    return f"{float(f'{number:.{digits}g}'):,.12g}"
+
+
 def _poor_joint(joint: str, nrms_moving: float, limit: float, noise_ratio: float | None) -> str:
-    noise = "its noise is unknown" if noise_ratio is None else f"{float(f'{noise_ratio:.3g}'):,.12g}× the noise"
+    noise = "its noise is unknown" if noise_ratio is None else f"{_plain(noise_ratio, 3)}× the noise"
     error = f"the error is {nrms_moving:.1%} of the torque's spread while moving, above {limit:.0%}"
     return f"{joint}: {error}, and {noise}."
 
@@ -76,7 +81,9 @@ def _other_payload(mass: float | None, share: float) -> str:
 def _structure(joint: str, nrms_moving: float, noise_ratio: float, share: float, cause: str) -> str:
     goes = {"velocity": "is a function of velocity", "constant": "is a constant"}
     what = goes.get(cause, f"is in proportion to the {cause}")
-    return f"{joint}: the error is {nrms_moving:.1%} ({noise_ratio:.2g}× the noise), and {share:.0%} of it {what}."
+    return (
+        f"{joint}: the error is {nrms_moving:.1%} ({_plain(noise_ratio, 2)}× the noise), and {share:.0%} of it {what}."
+    )
 
 
 WORDS: dict[str, Any] = {

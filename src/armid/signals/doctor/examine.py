@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from armid.logs.log import Log, without_garbage
 from armid.robot.robot import Robot
 from armid.signals.doctor.channels import Channels, examine_channels, noise_level
 from armid.signals.doctor.clock import TimeColumn, examine_clock
-from armid.signals.doctor.finding import Examination, Facts, Finding, JointFacts, at_rows, found, sorted_findings
+from armid.signals.doctor.finding import Examination, Facts, Finding, JointFacts, found, found_jump, sorted_findings
 from armid.signals.doctor.motion import Repetition, Track, Travel, examine_period, find_repetition, track_of, travel_of
 from armid.signals.doctor.range import (
     examine_amplitude,
@@ -25,12 +24,11 @@ from armid.signals.doctor.range import (
 from armid.signals.doctor.robot import examine_dynamics, examine_limits, matched
 from armid.signals.doctor.velocity import examine_velocity
 from armid.signals.repair import (
-    find_jumps,
     increasing_rows,
     recurring,
     stale_rows,
-    unwrapped,
     with_clock_put_forward,
+    without_turns,
 )
 
 # Findings that make motion or effort something else than they are called; what would follow from them is not reported.
@@ -80,7 +78,7 @@ def examine(log: Log, robot: Robot | None = None, *, dynamics: bool = True) -> E
         findings.append(found("effort-missing", variant="log"))
     track = track_of(clock, channels)
     if track is None:
-        missing = "position" not in log
+        missing = "position" not in log or not np.isfinite(log["position"]).any()
         code, variant = ("position-missing", "log") if missing else ("too-short", "")
         findings.append(found(code, variant=variant, rows=len(clock.rows)))
         return Examination(log.info.source, _facts(log, clock, channels, None, None, None), sorted_findings(findings))
@@ -115,27 +113,15 @@ def examine(log: Log, robot: Robot | None = None, *, dynamics: bool = True) -> E
 
 def _without_jumps(log: Log) -> tuple[Log, list[Finding]]:
     """The log with whole turns undone; where recordings were joined, the longest of them."""
-    if "position" not in log:
-        return log, []
     forward = with_clock_put_forward(log)[0]
     rows = np.flatnonzero(increasing_rows(forward.time))
-    rows = rows[~stale_rows(forward.rows(rows))]
-    jumps = find_jumps(forward.time[rows], log["position"][rows])
+    forward, jumps = without_turns(forward, rows[~stale_rows(forward.rows(rows))])
     if not jumps:
         return log, []
-    findings = []
-    for jump in jumps:
-        joint, size = max(jump.sizes.items(), key=lambda item: abs(item[1]))
-        row, names = int(rows[jump.row]), [log.joints[index] for index in jump.sizes]
-        values: dict[str, Any] = {"size": size, "time_s": float(log.time[row]), "of": ", ".join(names)}
-        only, variant = (None, "joined") if jump.kind == "joined" else (log.joints[joint], jump.kind)
-        variant = "" if variant == "moved" else variant
-        findings.append(found("position-jump", only, at_rows(log.time, np.array([row])), variant=variant, **values))
-    position = np.array(log["position"])
-    position[rows] = unwrapped(position[rows], jumps)
-    edges = [0, *(int(rows[jump.row]) for jump in jumps if jump.kind == "joined"), len(log)]
+    edges = [0, *(jump.row for jump in jumps if jump.kind == "joined"), len(log)]
     first = int(np.argmax(np.diff(edges)))
-    return log.with_channels({"position": position}).rows(slice(edges[first], edges[first + 1])), findings
+    part = log.with_channels({"position": forward["position"]}).rows(slice(edges[first], edges[first + 1]))
+    return part, [found_jump(log, jump) for jump in jumps]
 
 
 def _spoiled(findings: Iterable[Finding]) -> bool:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.files import plain
+from armid.logs.log import Log
 from armid.notes import Note, note
 from armid.signals.problems import plural
+from armid.signals.repair import Jump
 from armid.signals.words import finding_entry, sentence
 
 SEVERITIES = ("info", "warning", "error")
@@ -96,6 +98,16 @@ def found(
     """A finding of a code that findings.yaml knows; the severity is that of the file unless given."""
     severity = severity or finding_entry(code, variant, "severity")
     return Finding(code, severity, joint, where or Where(), confidence, values, variant)
+
+
+def found_jump(log: Log, jump: Jump) -> Finding:
+    """The finding of a position that jumps."""
+    joint, size = max(jump.sizes.items(), key=lambda item: abs(item[1]))
+    of = ", ".join(log.joints[index] for index in jump.sizes)
+    values: dict[str, Any] = {"size": size, "time_s": float(log.time[jump.row]), "of": of}
+    only, variant = (None, "joined") if jump.kind == "joined" else (log.joints[joint], jump.kind)
+    variant = "" if variant == "moved" else variant
+    return found("position-jump", only, at_rows(log.time, [jump.row]), variant=variant, **values)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Track:
 
 def track_of(clock: TimeColumn, channels: Channels) -> Track | None:
     """Put the repaired channels on a regular grid; None if the log is too short or has no positions."""
-    if "position" not in channels.values or len(clock.rows) < _SHORT:
+    if len(clock.rows) < _SHORT or not np.isfinite(channels.values.get("position", np.nan)).any():
         return None
     time = clock.time[clock.rows]
     on_grid = {}

@@ -116,14 +116,14 @@ def _states_masses(robot: Robot) -> bool:
     return robot.nominal_inertia is not None and bool(np.any(robot.nominal_inertia))
 
 
-def check_torque(data: Dataset, robot: Robot, expected: Callable[[Motion], Array] | None = None) -> None:
+def check_torque(data: Dataset, robot: Robot | None, expected: Callable[[Motion], Array] | None = None) -> None:
     """Refuse torques that the arm's drives cannot have: always the same while a joint moves, or of an absurd size.
 
     The size is judged by what is `expected`, else by the masses that the description states, else by its limits.
 
     Args:
         data: on the joint side.
-        robot: the arm.
+        robot: the arm; None where it is not known.
         expected: torque (samples, joints) that a fit of this arm has for a motion [N m or N].
 
     Raises:
@@ -153,9 +153,9 @@ def check_torque(data: Dataset, robot: Robot, expected: Callable[[Motion], Array
     if expected is not None:
         effort, variant = Effort(motion.qd, torque, keep), "fit"
         beyond = _out_of_scale(names, effort, expected(motion), keep.any(axis=0), _ABSURD, variant=variant)
-    elif _states_masses(robot):
+    elif robot is not None and _states_masses(robot):
         beyond = _against_masses(_model(robot), motion, Effort(motion.qd, torque, keep), keep.any(axis=0), _ABSURD)
-    else:
+    elif robot is not None:
         beyond = _strength(size, robot, keep.any(axis=0))
     for finding in beyond:
         if finding.severity == "error":
