@@ -55,6 +55,8 @@ def test_passive_joint(tmp_path):
     robot = furuta(tmp_path)
     fit = armid.identify(robot, process_logs([swung(0)], None, robot))
     assert "swing" in next(str(n) for n in fit.notes if n.code == "signals.silent_joints")
+    assert not any(n.code == "signals.beware" for n in fit.notes)
+    assert not armid.examine(swung(0), robot).at_least("warning")  # a motor that is not there is no dead channel
     (other,) = process_logs([swung(1, noise=0.0)], list(fit.pipeline), robot)
     use = slice(50, -50)
     measured, predicted = other.torque[use, 0], other.at_rows(fit.predict(other.motion).torque)[use, 0]
@@ -66,8 +68,9 @@ def test_passive_joint(tmp_path):
 def test_a_dead_effort_is_refused_where_nobody_says_passive(tmp_path):
     """A zero effort of a joint that moves is a fault unless the description says that there is no motor."""
     robot = furuta(tmp_path, "false")
+    data = process_logs([swung(0, seconds=3.0)], None, robot)
     with pytest.raises(armid.ArmidError, match=r"effort\.swing: is 0 in all rows .*`null`.*drives\.passive"):
-        process_logs([swung(0, seconds=3.0)], None, robot)
+        armid.identify(robot, data)
 
 
 def test_what_needs_drives_refuses_passive_joints(tmp_path):

@@ -175,6 +175,15 @@ def test_a_recipe_to_complete(tmp_path):
     assert log["position"].shape[1] == table.robot.n_joints
 
 
+def test_names_that_tell_nothing(tmp_path):
+    """Words of another language: what a recipe cannot do without is open, not left out silently."""
+    robot, time, q, _, tau = recorded("ir361", 0)
+    names = ["t", *(f"A{j}" for j in range(3)), *(f"M{j}" for j in range(3))]
+    np.savetxt(tmp_path / "a.csv", np.column_stack([time, q, tau]), header=",".join(names), delimiter=",", comments="")
+    found = guess_recipe([tmp_path / "a.csv"], robot)
+    assert [guess.entry for guess in found.open] == ["columns.position", "effort"]
+
+
 def test_what_says_itself_what_it_is(tmp_path):
     """armid's own files need no recipe, and say so."""
     robot, time, q, _, tau = recorded("ir361", 0)

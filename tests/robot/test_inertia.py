@@ -101,6 +101,13 @@ def test_impossible_bodies_are_told_why(phi, reason):
     assert re.search(reason, impossibility(phi))
 
 
+def test_a_point_mass_is_possible():
+    """Wherever it is: its moments about itself are those of rounding."""
+    for centre in np.random.default_rng(0).uniform(-3.0, 3.0, (200, 3)):
+        assert impossibility(from_com(3.0, centre, np.zeros((3, 3)))) is None
+    assert impossibility(from_com(3.0, [0.05, 0.02, 0.12], np.zeros((3, 3)))) is None
+
+
 def test_nothing_at_all_is_possible():
     """A link of zeros is no body, but it does no harm either."""
     assert impossibility(np.zeros(10)) is None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from armid._version import __version__
 from armid.display import short
 from armid.dynamics.model import Motion
-from armid.errors import ArmidError
+from armid.errors import ArmidError, DescriptionError
 from armid.escaping import comment, comments, markdown
 from armid.estimation.fit import Fit
 from armid.exporting.arm import ExportError, IdentifiedArm, arm_of, fit_digest, linear_friction, random_states
@@ -227,6 +227,8 @@ def _prove(exporter: Exporter, path: Path, job: Job, lost: Sequence[LeftOut]) ->
         return exporter.prove(path, job, torque)
     except ProofError:
         raise
+    except DescriptionError as error:
+        raise ProofError(f"{path.name}: was not kept: {error}") from None
     except (ArmidError, ValueError, RuntimeError, ArithmeticError, LookupError) as error:
         words = f"{type(error).__name__}: {error}".replace(f"{path.parent}/", "")
         raise ProofError(

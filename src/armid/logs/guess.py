@@ -133,6 +133,9 @@ class _Guesser:
         if step is not None:
             groups = self._groups() if self.named else self._by_derivative(step)
             self._motion(groups, step)
+        if all(guess.value is not None and guess.entry != "columns.position" for guess in self.found):
+            for entry in ("columns.position", "effort"):
+                self.say(entry, None, 0.0, "no names that tell it")
         return Guesses(self.table.source, self.robot.joint_names, tuple(self.found))
 
     def _time(self) -> float | None:
@@ -334,4 +337,6 @@ class _Guesser:
         elif words & {"joint", "jnt", "link", "ext"} and known:
             self.say("effort", "joint torque", 0.8, "by name and unit")
         else:
-            self.say("effort", None, 0.0, "joint torque (after the gear), motor torque (before it), or current?")
+            self.say(
+                "effort", None, 0.0, "whether it is joint torque (after the gear), motor torque (before it) or current"
+            )

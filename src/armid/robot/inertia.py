@@ -77,7 +77,8 @@ def _change_of_frame(data: bytes) -> Array:
 def impossibility(phi: ArrayLike, tolerance: float = 1e-6) -> str | None:
     """Why no body can have these parameters, in words; None if one can.
 
-    A violation counts when it exceeds `tolerance` relative to the size of the inertia.
+    A violation counts when it exceeds `tolerance` relative to the size of the inertia about the centre of mass, and what
+    rounding of that about the origin may do: a point mass can exist.
     """
     phi = np.asarray(phi, dtype=float)
     if phi[0] < 0.0:
@@ -88,7 +89,7 @@ def impossibility(phi: ArrayLike, tolerance: float = 1e-6) -> str | None:
     if not np.isfinite(about).all():
         return f"its mass of {phi[0]:.2g} kg is out of all proportion to its moments"
     moments = np.linalg.eigvalsh(about)
-    slack = tolerance * max(np.abs(moments).max(), 1e-12)
+    slack = tolerance * max(np.abs(moments).max(), 1e-12) + 1e-12 * np.abs(phi[4:]).max()
     if moments[0] < -slack:
         return f"a principal moment of inertia about its centre of mass is negative ({moments[0]:.4g} kg m^2)"
     if moments[0] + moments[1] < moments[2] - slack:

@@ -24,7 +24,7 @@ from armid.signals.period import Period, PeriodSearch, find_period, intact_perio
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
 from armid.signals.problems import SignalError
-from armid.signals.repair import find_gaps, usual_steps
+from armid.signals.repair import find_gaps, usual_steps, without_passive
 from armid.signals.resample import is_uniform
 from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
 
@@ -180,6 +180,7 @@ def _key(steps: Pipeline, robot: Robot | None) -> str:
 def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
     _check_rate(log)
     log, notes = for_robot(without_garbage(log), steps, robot)
+    log = without_passive(log, robot)
     applied: list[Step] = []
     for step in steps.steps:
         if isinstance(step, Preparation):
@@ -194,7 +195,7 @@ def _processed(log: Log, steps: Pipeline, robot: Robot | None) -> Dataset:
             log, said = step.apply(log, robot)
             notes += said
             applied.append(step)
-    log, silent = _without_silent(log, robot)
+    log, silent = _without_silent(log)
     try:
         data = strategy.dataset(log)
     except SignalError as error:
@@ -214,7 +215,7 @@ def _rows_without(silent: Mask, data: Dataset) -> Dataset:
     return replace(data, use=np.broadcast_to(use, data.torque.shape).copy(), notes=(*data.notes, said))
 
 
-def _without_silent(log: Log, robot: Robot | None) -> tuple[Log, Mask]:
+def _without_silent(log: Log) -> tuple[Log, Mask]:
     """The log with zeros for the effort of joints that have none, and which these are: passive or not measured.
 
     A log without any effort is left as it is: strategies say what is missing.
@@ -223,8 +224,6 @@ def _without_silent(log: Log, robot: Robot | None) -> tuple[Log, Mask]:
     if "effort" not in log or not np.isfinite(log["effort"]).any():
         return log, silent
     silent |= ~np.isfinite(log["effort"]).any(axis=0)
-    if robot is not None and robot.passive:
-        silent |= np.array(robot.passive)
     return (log.with_channels({"effort": np.where(silent, 0.0, log["effort"])}) if silent.any() else log), silent
 
 
@@ -304,10 +303,11 @@ def _averaged(stream: LogStream, steps: Pipeline, robot: Robot | None) -> Datase
         for block in stream.blocks():
             _check_rate(block)
             log, notes = for_robot(without_garbage(block), steps, robot)
+            log = without_passive(log, robot)
             for step in steps.steps[:-1]:
                 if isinstance(step, Preparation):
                     log, _ = step.apply(log, robot) if not isinstance(step, Trim) else (log, ())
-            silent = _without_silent(log, robot)[1] if silent is None else silent
+            silent = _without_silent(log)[1] if silent is None else silent
             yield log.with_channels({"effort": np.where(silent, 0.0, log["effort"])}) if silent.any() else log
 
     data = strategy.dataset_from_blocks(blocks())
@@ -335,7 +335,7 @@ def _chosen(log: Log, repair: Repair | None = None) -> tuple[tuple[Preparation, 
     from armid.signals.doctor.examine import examine
 
     required_position(log)
-    ordered = _without_silent(replace(repair or Repair(), max_gap_s=0.0).apply(log, None)[0], None)[0]
+    ordered = _without_silent(replace(repair or Repair(), max_gap_s=0.0).apply(log, None)[0])[0]
     if len(ordered) < 8:
         raise LogError(log.info.source, "time", f"has {len(ordered)} samples in order; at least 8 are needed")
     report = examine(log)

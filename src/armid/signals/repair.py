@@ -9,6 +9,7 @@ from scipy import ndimage
 
 from armid.arrays import Array, Indices, Mask
 from armid.logs.log import Log
+from armid.robot.robot import Robot
 from armid.signals.averaging import resolution
 from armid.signals.problems import SignalError
 
@@ -125,6 +126,14 @@ def stale_rows(log: Log) -> Mask:
     for run in runs[stale]:
         result[fresh[run] + 1 : fresh[run + 1]] = True
     return result
+
+
+def without_passive(log: Log, robot: Robot | None) -> Log:
+    """The log without effort and current of joints that have no motor, whatever was recorded for them."""
+    if robot is None or not any(robot.passive):
+        return log
+    kept = {name: np.where(robot.passive, np.nan, log[name]) for name in ("effort", "current") if name in log}
+    return log.with_channels(kept)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from armid.signals.repair import (
     recurring,
     stale_rows,
     with_clock_put_forward,
+    without_passive,
     without_turns,
 )
 
@@ -65,7 +66,7 @@ def examine(log: Log, robot: Robot | None = None, *, dynamics: bool = True) -> E
     if robot is not None:
         fitting, seen = matched(log, robot)
         findings += seen
-        log, robot = (log, None) if fitting is None else (fitting, robot)
+        log, robot = (log, None) if fitting is None else (without_passive(fitting, robot), robot)
     log, seen = _without_jumps(log)
     findings += seen
     clock, seen = examine_clock(log)
@@ -73,7 +74,8 @@ def examine(log: Log, robot: Robot | None = None, *, dynamics: bool = True) -> E
     if clock.step <= 0.0:
         return Examination(log.info.source, _facts(log, clock, None, None, None, None), sorted_findings(findings))
     channels, seen = examine_channels(_without_copy(log), clock)
-    findings += seen
+    passive = set() if robot is None else {n for n, none in zip(log.joints, robot.passive, strict=False) if none}
+    findings += [finding for finding in seen if finding.code != "effort-missing" or finding.joint not in passive]
     if log.info.effort == "none":
         findings.append(found("effort-missing", variant="log"))
     track = track_of(clock, channels)
