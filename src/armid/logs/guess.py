@@ -337,6 +337,4 @@ class _Guesser:
         elif words & {"joint", "jnt", "link", "ext"} and known:
             self.say("effort", "joint torque", 0.8, "by name and unit")
         else:
-            self.say(
-                "effort", None, 0.0, "whether it is joint torque (after the gear), motor torque (before it) or current"
-            )
+            self.say("effort", None, 0.0, "say joint torque (after the gear), motor torque (before it) or current")

@@ -77,8 +77,8 @@ def _change_of_frame(data: bytes) -> Array:
 def impossibility(phi: ArrayLike, tolerance: float = 1e-6) -> str | None:
     """Why no body can have these parameters, in words; None if one can.
 
-    A violation counts when it exceeds `tolerance` relative to the size of the inertia about the centre of mass, and what
-    rounding of that about the origin may do: a point mass can exist.
+    A violation counts when it exceeds `tolerance` relative to the size of the inertia about the centre of mass, and
+    what rounding of that about the origin may do: a point mass can exist.
     """
     phi = np.asarray(phi, dtype=float)
     if phi[0] < 0.0:
