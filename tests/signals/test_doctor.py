@@ -11,6 +11,7 @@ from armid.excitation import FourierSeries
 from armid.logs.log import Log
 from armid.robot import load_robot
 from armid.signals.doctor import Examination, examine
+from armid.signals.doctor.fit import FitRows, fit
 
 pytest.importorskip("mujoco")
 
@@ -345,6 +346,19 @@ def test_delay_is_measured():
     case = recorded("rx60", 14, delay=0.02)
     (finding,) = examine(case.log, case.robot).of("effort-delay")
     assert finding.values["delay_s"] == pytest.approx(0.02, abs=1e-3)
+
+
+@pytest.mark.parametrize(("inertia", "told"), [(0.0, False), (1.0, True)])
+def test_delay_is_told_of_inertia_not_of_friction_alone(inertia, told):
+    """A joint whose effort is friction that changes sides gradually says nothing of how late its effort is."""
+    time, rng = np.arange(4000) / 100.0, np.random.default_rng(0)
+    q = np.sin(2.0 * time)[:, None] + 0.5 * np.sin(0.7 * time)[:, None]
+    qd, qdd = np.gradient(q, 0.01, axis=0), np.gradient(np.gradient(q, 0.01, axis=0), 0.01, axis=0)
+    effort = inertia * qdd + np.tanh(20.0 * qd) + 0.01 * rng.normal(size=q.shape)
+    block, keep = np.repeat(np.arange(8), 500), np.abs(qd) > 0.1
+    rows = FitRows(q, qd, qdd, effort, 0.01, block, keep, 10.0, (slice(0, 4000),))
+    found = fit(rows, qdd[:, :, None], np.zeros_like(q), shared=True)
+    assert bool(np.isfinite(found.delay_doubt_s[0])) == told
 
 
 @pytest.mark.prove

@@ -383,8 +383,8 @@ def _stated(robot: Robot, truth: Virtual, payload: Array | None) -> dict[str, An
 def truth_of(robot: Robot) -> Virtual:
     """A description's `virtual` section, or the inertias and friction that its URDF or MJCF file states.
 
-    Such files say nothing of sensors: encoders of 18 bits are assumed, and torque noise of 1 % of what gravity and an
-    acceleration of 1 rad/s^2 ask of each joint, root mean square over postures.
+    Such files say nothing of sensors: encoders of 18 bits are assumed, and torque noise of 1 % of what gravity,
+    friction at 1 rad/s and an acceleration of 1 rad/s^2 ask of each joint, root mean square over postures.
     """
     if robot.virtual is not None:
         return robot.virtual
@@ -404,7 +404,7 @@ def truth_of(robot: Robot) -> Virtual:
         coefficients=tuple({"fv": float(fv), "fc": float(fc)} for fv, fc in friction),
         springs=(*((0.0, 1.0) for _ in robot.springs), *((s.stiffness, s.rest) for s in robot.linear_springs)),
         load_loss=np.zeros((n, 2)),
-        torque_noise=NOISE * _usual_torque(robot),
+        torque_noise=NOISE * np.hypot(_usual_torque(robot), friction.sum(axis=1)),
         encoder_resolution=ENCODER,
         payload=None,
         note="from the nominal inertias of the description, with assumed sensors",

@@ -22,10 +22,11 @@ from armid.signals.filters import central_differences, low_pass
 
 BLOCKS = 8  # contiguous parts of the log; leaving out one at a time tells the uncertainty
 FRICTION_TERMS = 5  # offset, direction, velocity, speed, square root of speed with its direction
-_ROWS = 16_000  # rows of a fit
+_ROWS, _FEW = 16_000, 6_000  # rows of a fit, and of the many that look for mistakes
 _REVERSAL = 0.1  # rows with less than this much of a joint's usual speed are left out for that joint,
 _REACH = 0.7  # and those around, as far as the low-pass smears, in units of its inverse cut-off
 _ROUNDS, _FARTHEST_S = 3, 0.05  # of the search for delays, and how far each goes
+_HIDDEN = 3.0  # times the residual that a joint's torque but for friction must have for its delay to be told
 _PER_CUTOFF = 8.0  # rate over cut-off of thinned rows
 _WEAK = 1e-9  # directions of the scaled normal matrix below this are not excited
 
@@ -57,13 +58,19 @@ class FitRows:
     memory: dict[Any, Any] = field(default_factory=dict)
 
     def thinned(self) -> FitRows:
-        """Every n-th row, as many as the low-pass needs."""
+        """Every n-th row, as many as the low-pass needs; of those, where there are many, the first of each block."""
         every = max(1, int(1.0 / (_PER_CUTOFF * self.cutoff_hz * self.step)))
         index = [np.arange(piece.start, piece.stop, every) for piece in self.pieces]
+        many = sum(map(len, index)) > _FEW
+        if many:
+            index = [np.flatnonzero(self.block == b)[::every][: _FEW // BLOCKS] for b in range(BLOCKS)]
         ends = np.cumsum([0, *map(len, index)]).tolist()
         parts = (self.q, self.qd, self.qdd, self.effort, self.block, self.keep)
         q, qd, qdd, effort, block, keep = (part[np.concatenate(index)] for part in parts)
         pieces = tuple(map(slice, ends[:-1], ends[1:]))
+        reach = int(_REACH / (self.cutoff_hz * every * self.step)) + 1
+        for piece in pieces if many else ():
+            keep[piece][:reach] = keep[piece][-reach:] = False
         return FitRows(q, qd, qdd, effort, every * self.step, block, keep, self.cutoff_hz, pieces)
 
 
@@ -138,7 +145,8 @@ class EffortFit:
         residual: mean square residual per joint over the variance of its effort.
         delay_s: how late the effort of each joint is [s]; 0 where it was not asked for.
         delay_error_s: its standard error from leaving out blocks [s].
-        delay_doubt_s: the delay that would make an effect as large as the residual [s].
+        delay_doubt_s: the delay that would make an effect as large as the residual [s]; infinite for a joint whose
+            inertia and weight hardly show.
         friction_power: mean power lost in friction per joint, over the mean power of the effort's magnitude.
         friction_error: its standard error.
     """
@@ -234,6 +242,7 @@ def fit(rows: FitRows, columns: Array, known: Array, *, shared: bool) -> EffortF
     columns, friction, known = (low_passed(rows, x) for x in (columns, friction, known))
     effort, delay, count = rows.effort, np.zeros(rows.q.shape[1]), columns.shape[2]
     found, squares = solve(total(factors(columns, friction, effort - known, rows, shared=shared)))
+    shown = (known + np.einsum("tjc,jc->tj", columns, found[:, :count])).var(axis=0)  # before anything may be late
     for _ in range(_ROUNDS):
         rigid = known + np.einsum("tjc,jc->tj", columns, found[:, :count])
         lost = np.einsum("tjc,jc->tj", friction, found[:, count : count + FRICTION_TERMS])
@@ -248,12 +257,14 @@ def fit(rows: FitRows, columns: Array, known: Array, *, shared: bool) -> EffortF
         delay = delay + step
         effort = moved(rows, effort, step)
     without = [solve(total(part for part in parts if part is not left))[0] for left in parts]
+    residual = squares / variance(whole, count)
+    hidden = shown < _HIDDEN**2 * residual * rows.effort.var(axis=0)
     power = partial(_friction_power, friction, rows, slice(count + 1, count + FRICTION_TERMS))
     return EffortFit(
-        squares / variance(whole, count),
+        residual,
         delay,
         jackknife(np.stack([coefficients[:, -1] / scale for coefficients in without])),
-        _doubt(whole, squares) / scale,
+        np.where(hidden, np.inf, _doubt(whole, squares) / scale),
         power(found),
         jackknife(np.stack([power(coefficients) for coefficients in without])),
     )
