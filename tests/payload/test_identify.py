@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import armid
+from armid.dynamics.model import Motion
 from armid.errors import ArmidError
+from armid.estimation import identify
 from armid.logs.log import Log, LogInfo
 from armid.payload import Requirement, identify_payload, load_payload
 from armid.payload.body import described
-from armid.payload.joint import LoadedProblem, arm_columns, curve_precision, solve_jointly
+from armid.payload.joint import LoadedProblem, arm_columns, curve_precision, solve_jointly, weight_share
 from armid.robot.geometry import placement
 from armid.robot.inertia import change_of_frame, from_com, impossibility
 from armid.torque.friction.term import FrictionTerm
@@ -231,6 +233,22 @@ def test_friction_in_proportion_to_the_load():
     model = LoadedTorqueModel(fit.torque_model, BODY)
     x = np.concatenate([fit.values, 1.5 * BODY])
     np.testing.assert_allclose(model.linear_torque(draws.motion, x), model.regressor(draws.motion) @ x, atol=1e-8)
+
+
+def test_what_drives_lose_of_the_weight_is_lost_of_the_payload_too():
+    """Up to 12 % of the weight, PA-10 (19), as the arm's own fit finds it; nothing where that finds nothing."""
+    draws, rng = Draws("kr15", seed=2), np.random.default_rng(2)
+    still = [Motion(m.q, 0.0 * m.q, 0.0 * m.q) for m in (draws.arm_motion, draws.motion)]
+    for most, shares in ((0.12, (0.8, 1.0)), (0.0, (0.0, 0.0))):
+        lost = rng.uniform(0.0, most, draws.robot.n_joints)
+        arm = draws.arm_torque + lost * torque(draws.robot, still[0], None, 0.0)
+        loaded = draws.torque + lost * torque(draws.robot, still[1], BODY, 0.0)
+        arm, loaded = (tau + draws.noise * rng.normal(size=tau.shape) for tau in (arm, loaded))
+        fit = identify(draws.robot, dataset(draws.robot, draws.arm_motion, arm))
+        assert shares[0] <= weight_share(fit) <= shares[1]
+        mass = identify_payload(fit, dataset(draws.robot, draws.motion, loaded)).quantity("m")
+        assert mass.value == pytest.approx(BODY[0], rel=0.03)
+        assert abs(mass.value - BODY[0]) < 3.0 * mass.sigma
 
 
 def test_torque_in_proportion_to_the_weight_stays_with_the_arm():
