@@ -28,7 +28,7 @@ def test_simulated_and_identified(tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert {"watch", "arms", "problems", "parameters", "summary", "files"} <= set(data)
     assert data["summary"]["kept"] == 0
-    assert command("identify", home / "fleet.yaml", "-o", home / "result", "--quiet") == 0
+    assert command("identify", home, "--quiet") == 0  # the folder's fleet.yaml, results beside it
     assert "4 known from before" in capsys.readouterr().out
 
 

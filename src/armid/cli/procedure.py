@@ -179,7 +179,7 @@ _WORKERS = arg("--workers N", "processes to start", default=0, least=0, most=256
     "kept in DIR: the next run reads only what is new, and an interrupted run goes on where it stopped. Exit code 1 if "
     "recordings could not be used.",
     arg("fleet FILE", "fleet file (YAML): robot, where the logs are, signals; or the folder that holds fleet.yaml"),
-    output_folder("folder of the results", required=True),
+    output_folder("folder of the results (default: result, beside the fleet file)"),
     _WORKERS,
     arg("--scheduler ADDRESS", "Dask scheduler to use, such as tcp://host:8786"),
     arg(
@@ -195,9 +195,10 @@ def _identify(options: argparse.Namespace) -> int:
 
     if options.workers and options.scheduler:
         raise ArmidError("--workers and --scheduler: give one of them, workers to start or a scheduler that has some")
-    folder = Path(options.output)
+    fleet = load_fleet(options.fleet)
+    folder = Path(options.output or Path(fleet.source).parent / "result")
     result = identify_fleet(
-        load_fleet(options.fleet),
+        fleet,
         folder,
         workers=options.workers,
         scheduler=options.scheduler,
@@ -245,7 +246,7 @@ def _simulate(options: argparse.Namespace) -> int:
     file = simulate_fleet(fleet, folder, points=options.points, rate_hz=options.rate, workers=options.workers)
     counts = (options.robots, "arm"), (options.days, "day"), (len(fleet.faults), "fault")
     lines = [f"{fleet.robot.name}: {', '.join(plural(*one) for one in counts)} planted", *map(str, fleet.notes)]
-    lines.append(f"wrote {file}; next: armid fleet identify {file} -o {folder / 'result'}")
+    lines.append(f"wrote {file}; next: armid fleet identify {folder}")
     return finish(options, {**fleet.to_data(), "files": [str(file), str(folder / "truth.json")]}, lines)
 
 
