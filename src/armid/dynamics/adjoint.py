@@ -5,8 +5,6 @@ adjoint reverses the function of that name in `blocks`, adding to the cotangents
 link are linear in its inertial parameters, so that their cotangents act like the parameters of a virtual body.
 """
 
-from typing import Any
-
 import numpy as np
 
 from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, load, rotor_moment
@@ -26,7 +24,6 @@ from armid.dynamics.kernel import (
     _fill,
     _load_inputs,
     _scratch,
-    joint_places,
 )
 
 
@@ -75,105 +72,95 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
         state_bar[8 * BLOCK + b] += m * v2 + z0 * h1 - z1 * h0
 
 
-def _adjoint_carry(slides: bool) -> Any:
-    """Reverse of carrying a screw across a joint that slides or turns."""
-
-    @inner
-    def adjoint_carry(R, p, state, carried, carried_bar, screw_bar, q_bar):
-        """Reverse `carry` for one screw; `carried` is the screw in the link's frame."""
-        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-        p0, p1, p2 = p[0], p[1], p[2]
+@inner
+def adjoint_slide(motion, state, screws, count, state_bar, screws_bar, motion_bar):
+    """Reverse `slide`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
+    for b in range(BLOCK):
+        d, w0, w1, w2 = motion[b], state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        twice, across = 2.0 * motion[BLOCK + b], w0 * w0 + w1 * w1
+        A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
+        e0, e1 = state[3 * BLOCK + b], state[4 * BLOCK + b]
+        motion_bar[b] += A0 * (e1 + w0 * w2) + A1 * (w1 * w2 - e0) - A2 * across
+        motion_bar[BLOCK + b] += 2.0 * (A0 * w1 - A1 * w0)
+        motion_bar[2 * BLOCK + b] += A2
+        state_bar[b] += d * (A0 * w2 - 2.0 * A2 * w0) - A1 * twice
+        state_bar[BLOCK + b] += d * (A1 * w2 - 2.0 * A2 * w1) + A0 * twice
+        state_bar[2 * BLOCK + b] += d * (A0 * w0 + A1 * w1)
+        state_bar[3 * BLOCK + b] -= A1 * d
+        state_bar[4 * BLOCK + b] += A0 * d
+    for j in range(count):
         for b in range(BLOCK):
-            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-            x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
-            o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
-            if slides:
-                p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
-                s, c = 0.0, 1.0
-                q_bar[b] += x0 * carried[4 * BLOCK + b] - x1 * carried[3 * BLOCK + b]
-            else:
-                linear = x0 * carried[BLOCK + b] - x1 * carried[b]
-                q_bar[b] += linear + o0 * carried[4 * BLOCK + b] - o1 * carried[3 * BLOCK + b]
-            t0, t1 = c * x0 - s * x1, s * x0 + c * x1
-            y0 = r00 * t0 + r01 * t1 + r02 * x2
-            y1 = r10 * t0 + r11 * t1 + r12 * x2
-            y2 = r20 * t0 + r21 * t1 + r22 * x2
-            t0, t1 = c * o0 - s * o1, s * o0 + c * o1
-            screw_bar[b] += y0
-            screw_bar[BLOCK + b] += y1
-            screw_bar[2 * BLOCK + b] += y2
-            screw_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * o2 + p1 * y2 - p2 * y1
-            screw_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * o2 + p2 * y0 - p0 * y2
-            screw_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * o2 + p0 * y1 - p1 * y0
-
-    return adjoint_carry
+            x0, x1 = screws_bar[j, b], screws_bar[j, BLOCK + b]
+            motion_bar[b] += x0 * screws[j, 4 * BLOCK + b] - x1 * screws[j, 3 * BLOCK + b]
+            screws_bar[j, 3 * BLOCK + b] -= x1 * motion[b]
+            screws_bar[j, 4 * BLOCK + b] += x0 * motion[b]
 
 
-adjoint_carry_revolute, adjoint_carry_prismatic = _adjoint_carry(False), _adjoint_carry(True)
+@inner
+def adjoint_carry(R, p, state, carried, carried_bar, screw_bar, q_bar):
+    """Reverse `carry` for one screw; `carried` is the screw in the link's frame."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+        x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
+        o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
+        linear = x0 * carried[BLOCK + b] - x1 * carried[b]
+        q_bar[b] += linear + o0 * carried[4 * BLOCK + b] - o1 * carried[3 * BLOCK + b]
+        t0, t1 = c * x0 - s * x1, s * x0 + c * x1
+        y0 = r00 * t0 + r01 * t1 + r02 * x2
+        y1 = r10 * t0 + r11 * t1 + r12 * x2
+        y2 = r20 * t0 + r21 * t1 + r22 * x2
+        t0, t1 = c * o0 - s * o1, s * o0 + c * o1
+        screw_bar[b] += y0
+        screw_bar[BLOCK + b] += y1
+        screw_bar[2 * BLOCK + b] += y2
+        screw_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * o2 + p1 * y2 - p2 * y1
+        screw_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * o2 + p2 * y0 - p0 * y2
+        screw_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * o2 + p0 * y1 - p1 * y0
 
 
-def _adjoint_outward(slides: bool) -> Any:
-    """Reverse of the step from a parent's state to the link's, across a joint that slides or turns."""
-
-    @inner
-    def adjoint_outward(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
-        """Reverse `outward`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
-        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-        p0, p1, p2 = p[0], p[1], p[2]
-        for b in range(BLOCK):
-            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-            qd, w0, w1 = velocity[b], state[b], state[BLOCK + b]
-            W0, W1, W2 = state_bar[b], state_bar[BLOCK + b], state_bar[2 * BLOCK + b]
-            E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
-            A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
-            if slides:
-                p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
-                s, c = 0.0, 1.0
-                motion_bar[BLOCK + b] += 2.0 * (A0 * w1 - A1 * w0)
-                motion_bar[2 * BLOCK + b] += A2
-                W0 -= 2.0 * A1 * qd
-                W1 += 2.0 * A0 * qd
-            else:
-                e0, e1 = state[3 * BLOCK + b] - w1 * qd, state[4 * BLOCK + b] + w0 * qd
-                motion_bar[BLOCK + b] += W2 + E0 * w1 - E1 * w0
-                motion_bar[2 * BLOCK + b] += E2
-                W0 -= E1 * qd
-                W1 += E0 * qd
-                turned = W0 * w1 - W1 * w0 + E0 * e1 - E1 * e0
-                motion_bar[b] += turned + A0 * state[7 * BLOCK + b] - A1 * state[6 * BLOCK + b]
-            t0, t1 = c * A0 - s * A1, s * A0 + c * A1
-            a0 = r00 * t0 + r01 * t1 + r02 * A2
-            a1 = r10 * t0 + r11 * t1 + r12 * A2
-            a2 = r20 * t0 + r21 * t1 + r22 * A2
-            parent_bar[6 * BLOCK + b] += a0
-            parent_bar[7 * BLOCK + b] += a1
-            parent_bar[8 * BLOCK + b] += a2
-            t0, t1 = c * E0 - s * E1, s * E0 + c * E1
-            parent_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * E2 + p1 * a2 - p2 * a1
-            parent_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * E2 + p2 * a0 - p0 * a2
-            parent_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * E2 + p0 * a1 - p1 * a0
-            t0, t1 = c * W0 - s * W1, s * W0 + c * W1
-            v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
-            vp = v0 * p0 + v1 * p1 + v2 * p2
-            av = a0 * v0 + a1 * v1 + a2 * v2
-            ap = a0 * p0 + a1 * p1 + a2 * p2
-            parent_bar[b] += r00 * t0 + r01 * t1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
-            parent_bar[BLOCK + b] += r10 * t0 + r11 * t1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
-            parent_bar[2 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
-            if slides:
-                f0, f1, f2 = parent[3 * BLOCK + b], parent[4 * BLOCK + b], parent[5 * BLOCK + b]
-                spinning = a0 * (f1 * r22 - f2 * r12) + a1 * (f2 * r02 - f0 * r22) + a2 * (f0 * r12 - f1 * r02)
-                spinning += av * (v0 * r02 + v1 * r12 + v2 * r22)
-                motion_bar[b] += spinning - (a0 * r02 + a1 * r12 + a2 * r22) * (v0 * v0 + v1 * v1 + v2 * v2)
-
-    return adjoint_outward
-
-
-adjoint_outward_revolute, adjoint_outward_prismatic = _adjoint_outward(False), _adjoint_outward(True)
+@inner
+def adjoint_outward(R, p, state, parent, velocity, state_bar, parent_bar, motion_bar):
+    """Reverse `outward`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+        qd, w0, w1 = velocity[b], state[b], state[BLOCK + b]
+        W0, W1, W2 = state_bar[b], state_bar[BLOCK + b], state_bar[2 * BLOCK + b]
+        E0, E1, E2 = state_bar[3 * BLOCK + b], state_bar[4 * BLOCK + b], state_bar[5 * BLOCK + b]
+        A0, A1, A2 = state_bar[6 * BLOCK + b], state_bar[7 * BLOCK + b], state_bar[8 * BLOCK + b]
+        e0, e1 = state[3 * BLOCK + b] - w1 * qd, state[4 * BLOCK + b] + w0 * qd
+        motion_bar[BLOCK + b] += W2 + E0 * w1 - E1 * w0
+        motion_bar[2 * BLOCK + b] += E2
+        W0 -= E1 * qd
+        W1 += E0 * qd
+        turned = W0 * w1 - W1 * w0 + E0 * e1 - E1 * e0
+        motion_bar[b] += turned + A0 * state[7 * BLOCK + b] - A1 * state[6 * BLOCK + b]
+        t0, t1 = c * A0 - s * A1, s * A0 + c * A1
+        a0 = r00 * t0 + r01 * t1 + r02 * A2
+        a1 = r10 * t0 + r11 * t1 + r12 * A2
+        a2 = r20 * t0 + r21 * t1 + r22 * A2
+        parent_bar[6 * BLOCK + b] += a0
+        parent_bar[7 * BLOCK + b] += a1
+        parent_bar[8 * BLOCK + b] += a2
+        t0, t1 = c * E0 - s * E1, s * E0 + c * E1
+        parent_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * E2 + p1 * a2 - p2 * a1
+        parent_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * E2 + p2 * a0 - p0 * a2
+        parent_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * E2 + p0 * a1 - p1 * a0
+        t0, t1 = c * W0 - s * W1, s * W0 + c * W1
+        v0, v1, v2 = parent[b], parent[BLOCK + b], parent[2 * BLOCK + b]
+        vp = v0 * p0 + v1 * p1 + v2 * p2
+        av = a0 * v0 + a1 * v1 + a2 * v2
+        ap = a0 * p0 + a1 * p1 + a2 * p2
+        parent_bar[b] += r00 * t0 + r01 * t1 + r02 * W2 + a0 * vp + p0 * av - 2.0 * v0 * ap
+        parent_bar[BLOCK + b] += r10 * t0 + r11 * t1 + r12 * W2 + a1 * vp + p1 * av - 2.0 * v1 * ap
+        parent_bar[2 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * W2 + a2 * vp + p2 * av - 2.0 * v2 * ap
 
 
 @inner
@@ -244,25 +231,19 @@ def _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar
 
 
 @inner
-def _reverse_outward(tree, i, motion, state, screws, rest, state_bar, screws_bar, motion_bar):
+def _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screws_bar, motion_bar):
     """From the cotangents of link i to those of its parent and of its joint's motion."""
-    parent = tree.parent[i]
+    parent, count = tree.parent[i], tree.depth[i] - 1
     R, p = tree.rotation[i], tree.translation[i]
-    velocity = motion[i, BLOCK : 2 * BLOCK]
+    velocity, own_bar = motion[i, BLOCK : 2 * BLOCK], motion_bar[i]
     before = state[parent] if parent >= 0 else rest
     before_bar = state_bar[parent]  # the base's (index -1) is the last row, which nobody reads
     if tree.prismatic[i]:
-        for d in range(tree.depth[i] - 1):
-            adjoint_carry_prismatic(
-                R, p, state[i], screws[i, d], screws_bar[i, d], screws_bar[parent, d], motion_bar[i, :BLOCK]
-            )
-        adjoint_outward_prismatic(R, p, state[i], before, velocity, state_bar[i], before_bar, motion_bar[i])
-    else:
-        for d in range(tree.depth[i] - 1):
-            adjoint_carry_revolute(
-                R, p, state[i], screws[i, d], screws_bar[i, d], screws_bar[parent, d], motion_bar[i, :BLOCK]
-            )
-        adjoint_outward_revolute(R, p, state[i], before, velocity, state_bar[i], before_bar, motion_bar[i])
+        adjoint_slide(motion[i], state[i], screws[i], count, state_bar[i], screws_bar[i], own_bar)
+        velocity, own_bar = rest[:BLOCK], ten[: 3 * BLOCK]  # it does not turn, and nobody asks what turning would do
+    for d in range(count):
+        adjoint_carry(R, p, state[i], screws[i, d], screws_bar[i, d], screws_bar[parent, d], own_bar[:BLOCK])
+    adjoint_outward(R, p, state[i], before, velocity, state_bar[i], before_bar, own_bar)
 
 
 @inner
@@ -337,7 +318,7 @@ def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, scr
     for i in range(tree.parent.shape[0] - 1, -1, -1):
         _reverse_inertial(tree, columns, i, state, screws, bar, ten, state_bar, screws_bar)
         _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar)
-        _reverse_outward(tree, i, motion, state, screws, rest, state_bar, screws_bar, motion_bar)
+        _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screws_bar, motion_bar)
     _reverse_local(columns, motion, bar, ten, motion_bar)
 
 
@@ -350,17 +331,16 @@ def _store(motion_bar, first, end, out):
 
 
 @compiled
-def gradient(tree, columns, weights, values, torque_bar, q, qd, qdd, begin, end, out):
+def gradient(tree, columns, place, weights, values, torque_bar, q, qd, qdd, begin, end, out):
     """Derivative of a scalar with respect to the motion, to `out` (3, N, n).
 
     The scalar is sum_j <weights_j, W_j' W_j> / 2; `weights` (n, S, S) holds a symmetric matrix for each joint, in the
     order of the columns it sees. With `torque_bar` (N, n), which is empty otherwise, it is sum(torque_bar * torque) for
     parameter `values`, and samples do not mix: row k is the derivative of sample k's own weighted torque. Every link
-    has a scratch slot of its own (`tree.slot` is 0 .. n-1).
+    has a scratch slot of its own (`tree.slot` is 0 .. n-1), and `place` is S rows for each joint, as for `fill`.
     """
     n, size = tree.parent.shape[0], weights.shape[1]
     motion, state, screws, ten = _scratch(tree)
-    place = joint_places(columns.position, size)
     packed, bar = np.zeros((n, size, BLOCK)), np.zeros((n, size, BLOCK))
     rest, row = np.zeros(STATE_ROWS * BLOCK), np.empty(BLOCK)
     state_bar = np.empty((n + 1, STATE_ROWS * BLOCK))

@@ -11,7 +11,7 @@ z axis along the joint's axis. Rows of a link's state:
 0-2   angular velocity w of the link [rad/s]
 3-5   angular acceleration e [rad/s^2]
 6-8   acceleration a of the frame's origin, minus gravity [m/s^2]
-9,10  sine and cosine of the joint angle (row 9: displacement if prismatic)
+9,10  sine and cosine of the joint angle; 0 and 1 if prismatic
 ====  =====================================================================
 
 A joint's screw axis (linear part v in rows 0-2, angular part z in rows 3-5) is carried outward from link to link; the
@@ -93,58 +93,41 @@ def base_state(gravity, state):
         state[8 * BLOCK + b] = g2
 
 
-def _outward(slides: bool) -> Any:
-    """The step from a parent's state to the link's, across a joint that slides along its z axis or turns about it."""
-
-    @inner
-    def outward(R, p, state, velocity, acceleration):
-        """Turn the parent's state into the link's, in place; R, p place the joint in the parent's frame."""
-        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-        p0, p1, p2 = p[0], p[1], p[2]
-        for b in range(BLOCK):
-            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-            qd = velocity[b]
-            if slides:  # by the displacement in row 9
-                p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
-                s, c = 0.0, 1.0
-            w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
-            e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
-            u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
-            a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
-            a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
-            a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
-            t0 = r00 * w0 + r10 * w1 + r20 * w2
-            t1 = r01 * w0 + r11 * w1 + r21 * w2
-            t2 = r02 * w0 + r12 * w1 + r22 * w2
-            x0 = c * t0 + s * t1
-            x1 = c * t1 - s * t0
-            turn, spin = (0.0, 0.0) if slides else (qd, acceleration[b])
-            state[b] = x0
-            state[BLOCK + b] = x1
-            state[2 * BLOCK + b] = t2 + turn
-            t0 = r00 * e0 + r10 * e1 + r20 * e2
-            t1 = r01 * e0 + r11 * e1 + r21 * e2
-            t2 = r02 * e0 + r12 * e1 + r22 * e2
-            state[3 * BLOCK + b] = c * t0 + s * t1 + x1 * turn
-            state[4 * BLOCK + b] = c * t1 - s * t0 - x0 * turn
-            state[5 * BLOCK + b] = t2 + spin
-            t0 = r00 * a0 + r10 * a1 + r20 * a2
-            t1 = r01 * a0 + r11 * a1 + r21 * a2
-            t2 = r02 * a0 + r12 * a1 + r22 * a2
-            state[6 * BLOCK + b] = c * t0 + s * t1
-            state[7 * BLOCK + b] = c * t1 - s * t0
-            state[8 * BLOCK + b] = t2
-            if slides:
-                state[6 * BLOCK + b] += 2.0 * x1 * qd
-                state[7 * BLOCK + b] -= 2.0 * x0 * qd
-                state[8 * BLOCK + b] += acceleration[b]
-
-    return outward
-
-
-outward_revolute, outward_prismatic = _outward(False), _outward(True)
+@inner
+def outward(R, p, state, velocity, acceleration):
+    """Turn the parent's state into the link's, in place; R, p place the joint, which turns, in the parent's frame."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for b in range(BLOCK):
+        s, c, qd = state[9 * BLOCK + b], state[10 * BLOCK + b], velocity[b]
+        w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
+        e0, e1, e2 = state[3 * BLOCK + b], state[4 * BLOCK + b], state[5 * BLOCK + b]
+        u0, u1, u2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
+        a0 = state[6 * BLOCK + b] + e1 * p2 - e2 * p1 + w1 * u2 - w2 * u1
+        a1 = state[7 * BLOCK + b] + e2 * p0 - e0 * p2 + w2 * u0 - w0 * u2
+        a2 = state[8 * BLOCK + b] + e0 * p1 - e1 * p0 + w0 * u1 - w1 * u0
+        t0 = r00 * w0 + r10 * w1 + r20 * w2
+        t1 = r01 * w0 + r11 * w1 + r21 * w2
+        t2 = r02 * w0 + r12 * w1 + r22 * w2
+        x0 = c * t0 + s * t1
+        x1 = c * t1 - s * t0
+        state[b] = x0
+        state[BLOCK + b] = x1
+        state[2 * BLOCK + b] = t2 + qd
+        t0 = r00 * e0 + r10 * e1 + r20 * e2
+        t1 = r01 * e0 + r11 * e1 + r21 * e2
+        t2 = r02 * e0 + r12 * e1 + r22 * e2
+        state[3 * BLOCK + b] = c * t0 + s * t1 + x1 * qd
+        state[4 * BLOCK + b] = c * t1 - s * t0 - x0 * qd
+        state[5 * BLOCK + b] = t2 + acceleration[b]
+        t0 = r00 * a0 + r10 * a1 + r20 * a2
+        t1 = r01 * a0 + r11 * a1 + r21 * a2
+        t2 = r02 * a0 + r12 * a1 + r22 * a2
+        state[6 * BLOCK + b] = c * t0 + s * t1
+        state[7 * BLOCK + b] = c * t1 - s * t0
+        state[8 * BLOCK + b] = t2
 
 
 @inner
@@ -155,42 +138,46 @@ def add_own_screw(prismatic, factor, screw):
         screw[row * BLOCK + b] += factor
 
 
-def _carry(slides: bool) -> Any:
-    """The step of screws from a parent's frame to the link's, across a joint that slides or turns."""
-
-    @inner
-    def carry(R, p, state, screws, count):
-        """Carry the first `count` screws from the parent's frame to the link's, in place."""
-        r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-        r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-        r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-        p0, p1, p2 = p[0], p[1], p[2]
-        for d in range(count):
-            screw = screws[d]
-            for b in range(BLOCK):
-                s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-                if slides:
-                    p0, p1, p2 = p[0] + r02 * s, p[1] + r12 * s, p[2] + r22 * s
-                    s, c = 0.0, 1.0
-                z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
-                v0 = screw[b] + z1 * p2 - z2 * p1
-                v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
-                v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
-                t0 = r00 * v0 + r10 * v1 + r20 * v2
-                t1 = r01 * v0 + r11 * v1 + r21 * v2
-                screw[b] = c * t0 + s * t1
-                screw[BLOCK + b] = c * t1 - s * t0
-                screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
-                t0 = r00 * z0 + r10 * z1 + r20 * z2
-                t1 = r01 * z0 + r11 * z1 + r21 * z2
-                screw[3 * BLOCK + b] = c * t0 + s * t1
-                screw[4 * BLOCK + b] = c * t1 - s * t0
-                screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
-
-    return carry
+@inner
+def carry(R, p, state, screws, count):
+    """Carry the first `count` screws from the parent's frame to the link's, in place."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
+    for d in range(count):
+        screw = screws[d]
+        for b in range(BLOCK):
+            s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
+            z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
+            v0 = screw[b] + z1 * p2 - z2 * p1
+            v1 = screw[BLOCK + b] + z2 * p0 - z0 * p2
+            v2 = screw[2 * BLOCK + b] + z0 * p1 - z1 * p0
+            t0 = r00 * v0 + r10 * v1 + r20 * v2
+            t1 = r01 * v0 + r11 * v1 + r21 * v2
+            screw[b] = c * t0 + s * t1
+            screw[BLOCK + b] = c * t1 - s * t0
+            screw[2 * BLOCK + b] = r02 * v0 + r12 * v1 + r22 * v2
+            t0 = r00 * z0 + r10 * z1 + r20 * z2
+            t1 = r01 * z0 + r11 * z1 + r21 * z2
+            screw[3 * BLOCK + b] = c * t0 + s * t1
+            screw[4 * BLOCK + b] = c * t1 - s * t0
+            screw[5 * BLOCK + b] = r02 * z0 + r12 * z1 + r22 * z2
 
 
-carry_revolute, carry_prismatic = _carry(False), _carry(True)
+@inner
+def slide(motion, state, screws, count):
+    """Move state and the first `count` screws along the z axis of a prismatic joint, whose motion that is, in place."""
+    for b in range(BLOCK):
+        d, w0, w1 = motion[b], state[b], state[BLOCK + b]
+        twice, dw2 = 2.0 * motion[BLOCK + b], d * state[2 * BLOCK + b]
+        state[6 * BLOCK + b] += state[4 * BLOCK + b] * d + w0 * dw2 + w1 * twice
+        state[7 * BLOCK + b] += w1 * dw2 - state[3 * BLOCK + b] * d - w0 * twice
+        state[8 * BLOCK + b] += motion[2 * BLOCK + b] - d * (w0 * w0 + w1 * w1)
+    for j in range(count):
+        for b in range(BLOCK):
+            screws[j, b] += motion[b] * screws[j, 4 * BLOCK + b]
+            screws[j, BLOCK + b] -= motion[b] * screws[j, 3 * BLOCK + b]
 
 
 @inner
@@ -254,22 +241,6 @@ def rate_of_momentum(phi, state, wrench):
         wrench[3 * BLOCK + b] = h1 * a2 - h2 * a1 + xx * e0 + xy * e1 + xz * e2 + w1 * l2 - w2 * l1
         wrench[4 * BLOCK + b] = h2 * a0 - h0 * a2 + xy * e0 + yy * e1 + yz * e2 + w2 * l0 - w0 * l2
         wrench[5 * BLOCK + b] = h0 * a1 - h1 * a0 + xz * e0 + yz * e1 + zz * e2 + w0 * l1 - w1 * l0
-
-
-@inner
-def momentum(phi, screw, wrench):
-    """Momentum of a link with inertia `phi` that moves with unit speed along `screw` (same rows as a wrench)."""
-    m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
-    xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
-    for b in range(BLOCK):
-        v0, v1, v2 = screw[b], screw[BLOCK + b], screw[2 * BLOCK + b]
-        z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
-        wrench[b] = m * v0 + z1 * h2 - z2 * h1
-        wrench[BLOCK + b] = m * v1 + z2 * h0 - z0 * h2
-        wrench[2 * BLOCK + b] = m * v2 + z0 * h1 - z1 * h0
-        wrench[3 * BLOCK + b] = h1 * v2 - h2 * v1 + xx * z0 + xy * z1 + xz * z2
-        wrench[4 * BLOCK + b] = h2 * v0 - h0 * v2 + xy * z0 + yy * z1 + yz * z2
-        wrench[5 * BLOCK + b] = h0 * v1 - h1 * v0 + xz * z0 + yz * z1 + zz * z2
 
 
 @inner

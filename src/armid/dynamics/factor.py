@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from armid.arrays import Array, Indices
 from armid.display import short
 from armid.dynamics import kernel
+from armid.dynamics.blocks import BLOCK
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
 from armid.errors import DataShapeError
@@ -82,7 +83,7 @@ class CompactFactor:
         vector, power = np.zeros(len(self.names)), 0.0
         for joint, columns in enumerate(self.columns):
             gram = weight[joint] * self.gram(joint)
-            matrix[np.ix_(columns, columns)] += gram[:-1, :-1]
+            matrix[columns[:, None], columns] += gram[:-1, :-1]
             vector[columns] += gram[:-1, -1]
             power += float(gram[-1, -1])
         return matrix, vector, power
@@ -160,7 +161,9 @@ def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Ar
     samples, joints = torque.shape
     size = -(-(int(layout.used.max()) + 1) // 4) * 4
     parts = np.zeros((parts_of(samples), joints, size, size))
-    over_samples(lambda p, a, b: kernel.grams(model.tree, layout, *motion, torque, use, a, b, parts[p]), samples)
+    rows = np.zeros((len(parts), joints * size, 1, BLOCK))
+    given = model.tree, layout, kernel.joint_places(layout, size), *motion, torque, use
+    over_samples(lambda p, a, b: kernel.fill(*given, a, b, rows[p], parts[p]), samples)
     return np.asarray(parts[0] if len(parts) == 1 else parts.sum(axis=0))
 
 

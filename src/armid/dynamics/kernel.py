@@ -1,4 +1,4 @@
-"""Compiled loops over blocks of samples: regressor, compact factor, inverse dynamics, mass matrix.
+"""Compiled loops over blocks of samples: regressor, compact factor, inverse dynamics.
 
 Nothing compiled depends on the robot: one compilation, cached on disk, serves every arm. What a robot is reaches the
 loops as two tuples of plain arrays, `Tree` (kinematics) and `Columns` (which columns of the regressor are wanted
@@ -18,20 +18,18 @@ from armid.dynamics.blocks import (
     add_power,
     add_scaled,
     base_state,
-    carry_prismatic,
-    carry_revolute,
+    carry,
     compiled,
     copy,
     inertial_columns,
     inner,
     load,
-    momentum,
-    outward_prismatic,
-    outward_revolute,
+    outward,
     own_columns,
     rate_of_momentum,
     rotor_moment,
     sine_cosine,
+    slide,
 )
 
 # Kinds of local columns: functions of one coordinate u = weight . q alone.
@@ -89,6 +87,11 @@ class Columns(NamedTuple):
     local_constant: np.ndarray  # (l, 4) factor; then a, b, phi of a spring, or the width of a smoothed sign (0: sharp)
 
 
+def joint_places(columns: Columns, size: int) -> np.ndarray:
+    """Where column c of joint j goes where each joint has `size` rows, its own columns first: (n, C)."""
+    return columns.position + size * np.arange(len(columns.position))[:, None]
+
+
 @inner
 def _load_inputs(tree, q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
@@ -124,17 +127,18 @@ def _visit(tree, i, motion, state, screws):
         copy(state[tree.slot[parent]], kin)
         for d in range(before):
             copy(screws[tree.slot[parent], d], screws[slot, d])
-    row = tree.row[i]
-    velocity = motion[row, BLOCK : 2 * BLOCK]
-    acceleration = motion[row, 2 * BLOCK :]
+    own = motion[tree.row[i]]
+    velocity, acceleration = own[BLOCK : 2 * BLOCK], own[2 * BLOCK :]
     if tree.prismatic[i]:
-        copy(motion[row, :BLOCK], kin[9 * BLOCK : 10 * BLOCK])
-        carry_prismatic(tree.rotation[i], tree.translation[i], kin, screws[slot], before)
-        outward_prismatic(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+        kin[9 * BLOCK : 10 * BLOCK] = 0.0
+        kin[10 * BLOCK :] = 1.0
+        velocity = acceleration = kin[9 * BLOCK : 10 * BLOCK]  # it does not turn
     else:
-        sine_cosine(motion[row, :BLOCK], kin)
-        carry_revolute(tree.rotation[i], tree.translation[i], kin, screws[slot], before)
-        outward_revolute(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+        sine_cosine(own[:BLOCK], kin)
+    carry(tree.rotation[i], tree.translation[i], kin, screws[slot], before)
+    outward(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+    if tree.prismatic[i]:
+        slide(own, kin, screws[slot], before)
     for d in range(tree.depth[i]):
         if d >= before:
             screws[slot, d, :] = 0.0
@@ -278,52 +282,27 @@ def _scratch(tree):
     return motion, state, screws, np.empty(10 * BLOCK)
 
 
-@inner
-def joint_places(position, size):
-    """Where column c of joint j goes where each joint has `size` rows, its own columns first: (n, C)."""
-    place = np.empty(position.shape, dtype=np.int64)
-    for j in range(position.shape[0]):
-        for c in range(position.shape[1]):
-            place[j, c] = position[j, c] + size * j
-    return place
-
-
 @compiled
-def regressor(tree, columns, q, qd, qdd, begin, end, out):
-    """Write the wanted columns for samples [begin, end) to `out` (C, n, blocks, BLOCK); begin is a multiple of BLOCK.
+def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams):
+    """Write the wanted columns for samples [begin, end) to `rows`, or add each joint's Gram matrix to `grams`.
 
-    Only what a joint sees is written: `out` must be zero elsewhere. The last block is filled up as if at rest.
+    Column c of joint j goes to ``rows[place[j, c]]``, (blocks, BLOCK); what a joint does not see is not written, and
+    the last block is filled up as if at rest. `begin` is a multiple of BLOCK.
+
+    Where `grams` (n, S, S) is not empty, `rows` is scratch of n S rows and one block, and column c of joint j goes to
+    row S j + c of it: the Gram matrices are those of each joint's [wanted columns | torque], the torque after the
+    joint's last column. S is a multiple of 4; only the lower tiles are written. Samples of a joint whose `use` (N, n)
+    is zero are left out; an empty `use` takes all.
     """
-    n, wanted = out.shape[1], out.shape[0]
     motion, state, screws, ten = _scratch(tree)
-    place = np.empty((n, wanted), dtype=np.int64)
-    for j in range(n):
-        for c in range(wanted):
-            place[j, c] = j + n * c
-    rows = out.reshape((wanted * n, out.shape[2], BLOCK))
+    joints, size, keep = grams.shape[0], grams.shape[1], ten[:BLOCK]
+    packed = rows[: joints * size].reshape((joints, size, BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, rows, first // BLOCK)
-
-
-@compiled
-def grams(tree, columns, q, qd, qdd, tau, use, begin, end, out):
-    """Add the Gram matrix of each joint's [wanted columns | torque], samples [begin, end), to `out` (n, S, S).
-
-    The torque takes the row after the joint's last column. S is a multiple of 4; only the lower tiles are written.
-    Samples of a joint whose `use` (N, n) is zero are left out; an empty `use` takes all.
-    """
-    n, size = out.shape[0], out.shape[1]
-    motion, state, screws, ten = _scratch(tree)
-    place, keep = joint_places(columns.position, size), np.empty(BLOCK)
-    packed = np.zeros((n, size, BLOCK))
-    rows = packed.reshape((n * size, 1, BLOCK))
-    for first in range(begin, end, BLOCK):
-        _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, rows, np.int64(0))
-        for j in range(n):
-            used, count = columns.used[j], 0.0
-            load(tau, first, j, packed[j, used])
+        _fill(tree, columns, place, motion, state, screws, ten, rows, first // BLOCK if joints == 0 else 0)
+        for j in range(joints):
+            own, used, count = packed[j], columns.used[j], 0.0
+            load(tau, first, j, own[used])
             for b in range(BLOCK):
                 keep[b] = 1.0 if first + b < end and (use.shape[0] == 0 or use[first + b, j] != 0) else 0.0
                 count += keep[b]
@@ -332,8 +311,8 @@ def grams(tree, columns, q, qd, qdd, tau, use, begin, end, out):
             if count < BLOCK:
                 for c in range(used + 1):
                     for b in range(BLOCK):
-                        packed[j, c, b] = packed[j, c, b] if keep[b] != 0.0 else 0.0
-            add_gram(packed[j], used + 1, out[j])
+                        own[c, b] = own[c, b] if keep[b] != 0.0 else 0.0
+            add_gram(own, used + 1, grams[j])
 
 
 @compiled
@@ -372,45 +351,3 @@ def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, o
         for b in range(min(BLOCK, end - first)):
             for j in range(n):
                 out[first + b, j] = tau[j, b]
-
-
-@compiled
-def mass_matrix(tree, columns, phi, rotor, reflected, q, begin, end, out):
-    """Joint-space mass matrix for samples [begin, end) to `out` (N, n, n); `reflected` (n, n) is its constant part."""
-    n = out.shape[1]
-    motion, state, screws, ten = _scratch(tree)
-    motion[:] = 0.0
-    mass = np.empty((n, n, BLOCK))
-    for first in range(begin, end, BLOCK):
-        for j in range(n):
-            load(q, first, j, motion[j, :BLOCK])
-        _follow(tree, motion)
-        mass[:] = 0.0
-        for i in range(tree.parent.shape[0]):
-            _visit(tree, i, motion, state, screws)
-            slot = tree.slot[i]
-            for d in range(tree.depth[i]):
-                momentum(phi[i], screws[slot, d], ten)
-                j = tree.path[i, d]
-                for c in range(d + 1):
-                    k = tree.path[i, c]
-                    add_power(screws[slot, c], ten, mass[max(j, k), min(j, k)])
-            for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
-                driven = columns.rotor_joint[r]
-                ratio = columns.rotor_ratio[r]
-                for b in range(BLOCK):
-                    mass[driven, driven, b] += rotor[r] * ratio * ratio
-                    for axis in range(3):
-                        ten[axis * BLOCK + b] = columns.rotor_axis[r, axis]
-                for d in range(tree.depth[i]):
-                    j = tree.path[i, d]
-                    twice = 2.0 if j == driven else 1.0
-                    add_moment_power(
-                        screws[slot, d], ten, twice * rotor[r] * ratio, mass[max(driven, j), min(driven, j)]
-                    )
-        for b in range(min(BLOCK, end - first)):
-            for j in range(n):
-                for k in range(j + 1):
-                    value = mass[j, k, b] + reflected[j, k]
-                    out[first + b, j, k] = value
-                    out[first + b, k, j] = value

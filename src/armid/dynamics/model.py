@@ -104,8 +104,15 @@ class Model:
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
         memory = np.zeros((columns.position.shape[1], joints, -(-samples // BLOCK), BLOCK))
-        over_samples(lambda _, a, b: kernel.regressor(self._tree, columns, *motion, a, b, memory), samples)
+        over_samples(lambda _, a, b: self.fill(columns, motion, a, b, memory), samples)
         return _by_sample(memory, samples)
+
+    def fill(self, columns: kernel.Columns, motion: Motion, begin: int, end: int, memory: Array) -> None:
+        """Write columns for samples [begin, end) to zeros, `memory` (columns, joints, blocks, BLOCK)."""
+        count, joints = memory.shape[:2]
+        place, rows = np.arange(count * joints).reshape(count, joints), memory.reshape(-1, *memory.shape[2:])
+        none = np.zeros((0, 0), dtype=np.uint8), begin, end, rows, np.zeros((0, 0, 0))
+        kernel.fill(self._tree, columns, np.ascontiguousarray(place.T), *motion, motion.q, *none)
 
     def regressor_blocks(
         self,
@@ -126,9 +133,9 @@ class Model:
         samples, joints = motion.q.shape
         memory = np.zeros((columns.position.shape[1], joints, -(-size // BLOCK), BLOCK))
         for first in range(0, samples, size):
-            part = [array[first : first + size] for array in motion]
-            count = len(part[0])
-            kernel.regressor(self._tree, columns, *part, 0, count, memory)
+            part = Motion(*(array[first : first + size] for array in motion))
+            count = len(part.q)
+            self.fill(columns, part, 0, count, memory)
             yield _by_sample(memory, count)
 
     def inverse_dynamics(
@@ -181,18 +188,12 @@ class Model:
 
     def mass_matrix(self, q: ArrayLike, values: ArrayLike | Mapping[str, float]) -> Array:
         """Joint-space mass matrix (samples, joints, joints), rotors included."""
-        positions = self._positions(q)
-        phi, rotor, local, columns = self._split(self.vector(values))
-        mask = columns.local_kind == kernel.ACCELERATION
-        weight = columns.local_weight[mask]
-        reflected = np.einsum("k,ki,kj->ij", local[mask] * columns.local_constant[mask, 0], weight, weight)
-        samples, joints = positions.shape
-        out = np.empty((samples, joints, joints))
-        over_samples(
-            lambda _, a, b: kernel.mass_matrix(self._tree, columns, phi, rotor, reflected, positions, a, b, out),
-            samples,
-        )
-        return out
+        positions, vector = self._positions(q), self.vector(values)
+        still, result = np.zeros_like(positions), np.empty((*positions.shape, positions.shape[1]))
+        for j, unit in enumerate(np.eye(positions.shape[1])):
+            motion = self.motion(positions, still, np.broadcast_to(unit, positions.shape))
+            result[:, :, j] = self._torque(motion, self._weightless, vector, local=False)
+        return np.asarray(0.5 * (result + result.transpose(0, 2, 1)))
 
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, torque: ArrayLike, values: ArrayLike | Mapping[str, float]

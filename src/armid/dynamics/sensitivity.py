@@ -61,7 +61,7 @@ class Sensitivity:
         """Torque (samples, joints) for values of the wanted parameters."""
         samples, joints = motion.q.shape
         memory = np.zeros((len(self.names), joints, -(-samples // BLOCK), BLOCK))
-        kernel.regressor(self.model.tree, self.columns, *motion, 0, samples, memory)
+        self.model.fill(self.columns, motion, 0, samples, memory)
         result: Array = np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
         return result
 
@@ -72,6 +72,7 @@ class Sensitivity:
 
     def _gradient(self, motion: Motion, weights: Array, values: Array, torque_bar: Array) -> Motion:
         out = np.empty((3, *motion.q.shape))
-        given = self.tree, self.columns, weights, values, torque_bar
+        place = kernel.joint_places(self.columns, weights.shape[1])
+        given = self.tree, self.columns, place, weights, values, torque_bar
         over_samples(lambda _, a, b: adjoint.gradient(*given, *motion, a, b, out), len(motion.q))
         return Motion(*out)

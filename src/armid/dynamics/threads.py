@@ -73,7 +73,7 @@ class _Announcer(event.Listener):
         """Compilation of one function begins; nothing found in the cache."""
         if not self._said and event.data["dispatcher"].py_func.__module__.startswith("armid."):
             self._said = True
-            _log.warning("compiling kernels, once (10 to 20 s; cached for later runs)")
+            _log.warning("compiling kernels, once (about 10 s; cached for later runs)")
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""

@@ -1,6 +1,7 @@
 """Compile all kernels into the cache, in two processes: ``python -m armid.dynamics.warm``."""
 
-import subprocess
+import logging
+import multiprocessing
 import sys
 import time
 
@@ -19,38 +20,42 @@ _STILL = np.zeros((1, 3))
 def warm() -> float:
     """Call every compiled loop once; returns the seconds it took."""
     start = time.perf_counter()
-    model = Model(load_robot("rx60"))
-    _columns(model)
-    _torques(model)
+    _torques()
+    _derivatives()
     return time.perf_counter() - start
 
 
-def _columns(model: Model) -> None:
-    """What makes regressors, and factors of them."""
-    model.regressor(_STILL, _STILL, _STILL)
+def _torques() -> None:
+    """What makes torques, regressors and factors of them."""
+    model = Model(load_robot("rx60"))
     compact_factor(model, _STILL, _STILL, _STILL, _STILL)
+    model.inverse_dynamics(_STILL, _STILL, _STILL, np.zeros(len(model.names)))
 
 
-def _torques(model: Model) -> None:
-    """What makes torques, and derivatives; first the loops that need no columns, which are compiled meanwhile."""
-    values = np.zeros(len(model.names))
+def _derivatives() -> None:
+    """What makes derivatives; first the loops that need no columns, which are compiled meanwhile."""
+    model = Model(load_robot("rx60"))
     sensitivity = Sensitivity(model, model.names)
     flat, square, cube = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
     given = sensitivity.tree, sensitivity.columns, square, square, cube, cube, flat, flat, square, cube, square
     adjoint.reverse.compile(tuple(map(typeof, given)))
-    model.inverse_dynamics(_STILL, _STILL, _STILL, values)
-    model.mass_matrix(_STILL, values)
-    sensitivity.torque_gradient(model.motion(_STILL, _STILL, _STILL), values, _STILL)
+    sensitivity.torque_gradient(model.motion(_STILL, _STILL, _STILL), np.zeros(len(model.names)), _STILL)
+
+
+def _meanwhile() -> None:
+    """The second half, without saying again that kernels are being compiled."""
+    logging.disable()
+    _derivatives()
 
 
 def main() -> None:
     """Both halves at once; then all of it, from the cache."""
     start = time.perf_counter()
-    if sys.argv[1:] == ["torques"]:
-        _torques(Model(load_robot("rx60")))
-        return
-    with subprocess.Popen([sys.executable, "-m", __spec__.name, "torques"], stderr=subprocess.DEVNULL):
-        _columns(Model(load_robot("rx60")))
+    # A fork has all modules at once; where processes cannot be forked safely, another one reads them again.
+    other = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn").Process(target=_meanwhile)
+    other.start()
+    _torques()
+    other.join()
     warm()
     sys.stdout.write(f"Kernels ready ({time.perf_counter() - start:.1f} s)\n")
 
