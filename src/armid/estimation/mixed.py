@@ -318,7 +318,7 @@ class _Pass:
         """Column of each joint's delay, (rows, joints)."""
         if self.slope is None:
             return None
-        torque = self.problem.torque_model.linear_torque(block.motion, self.slope)
+        torque = block.linear_torque(self.slope)
         rate = DELAY_UNIT * self.problem.data[block.dataset].rate_hz
         return block.part.at_rows(-rate * np.gradient(torque, axis=0))
 
@@ -410,7 +410,7 @@ class _Pass:
         friction = np.where(is_friction, values, 0.0)
         total, rows = np.zeros(problem.robot.n_joints), np.zeros(problem.robot.n_joints)
         for block in problem.blocks():
-            torque = block.part.at_rows(problem.torque_model.linear_torque(block.motion, friction))
+            torque = block.part.at_rows(block.linear_torque(friction))
             total += np.sum(np.where(block.use, torque, 0.0) ** 2, axis=0)
             rows += block.use.sum(axis=0)
         return np.asarray(np.sqrt(total / np.maximum(rows, 1.0)))

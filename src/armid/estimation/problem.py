@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,13 +21,14 @@ from armid.signals.dataset import PIECE, Dataset
 from armid.signals.filters import filtered, row_blocks
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
-from armid.torque.model import TorqueModel
+from armid.torque.model import Kept, TorqueModel
 
 SLOW = (0.05, 0.03)  # share of a joint's own speed (its 99th percentile), and speed in any case [rad/s or m/s]
 SLOW_MARGIN_S = 0.01  # around slow samples: reversals shake the arm for a moment
 SLOW_FILTERED = (0.03, 0.02)  # the same where torque was filtered, which blends standstill with what is around it
 SLOW_WEIGHT = 0.5  # share of a filtered row that slow samples may make up
 BLOCK_SAMPLES = 8192
+KEPT = 2 * BLOCK_SAMPLES  # samples of all data sets up to which parts and their columns are kept for the next pass
 ENOUGH = 50_000  # samples of a long log that tell its usual speed
 
 
@@ -47,6 +48,7 @@ class Rows:
         velocity: of the joints, (rows, joints).
         dataset: index of the data set.
         which: slice into the data set's rows.
+        kept: columns of the part that no parameter changes.
     """
 
     torque_model: TorqueModel
@@ -56,6 +58,7 @@ class Rows:
     velocity: Array
     dataset: int
     which: slice
+    kept: Kept
 
     @property
     def motion(self) -> Motion:
@@ -66,11 +69,15 @@ class Rows:
     def regressor(self) -> Array:
         """(rows, joints, columns)."""
         with one_blas_thread():
-            return self.torque_model.regressor(self.motion, self.part.at_rows)
+            return self.torque_model.regressor(self.motion, self.part.at_rows, self.kept)
 
     def errors(self, values: Array) -> Array:
         """Torque less its prediction by parameter `values`, (rows, joints), of all rows; needs no regressor."""
-        return np.asarray(self.torque - self.part.at_rows(self.torque_model.linear_torque(self.motion, values)))
+        return np.asarray(self.torque - self.part.at_rows(self.linear_torque(values)))
+
+    def linear_torque(self, values: Array) -> Array:
+        """Torque of the samples (samples, joints) for parameter `values`, known torque not included."""
+        return self.torque_model.linear_torque(self.motion, values, self.kept)
 
     def residuals(self, values: Array) -> Array:
         """The errors of the rows that count, 0 elsewhere."""
@@ -129,6 +136,7 @@ class Problem:
         self.torque_model = TorqueModel(self.robot, terms=terms, load_values=load_values, known_torque=known_torque)
         self.delay_s = np.zeros(robot.n_joints) if delay_s is None else np.asarray(delay_s, dtype=float)
         self.slow_share, self.slow_floor = slow_share, slow_floor
+        self._parts: dict[int, list[tuple[slice, Dataset, Kept]]] = {}  # shared by problems that differ in terms alone
         for dataset in self.data:
             _check(self.robot, dataset)
 
@@ -227,7 +235,7 @@ class Problem:
         skip = 1 if most_rows is None else max(1, sum(len(d) for d in self.data) // most_rows)
         for index, dataset in enumerate(self.data):
             torque = self.torque(dataset)
-            for number, (which, part) in enumerate(dataset.blocks(BLOCK_SAMPLES)):
+            for number, (which, part, kept) in enumerate(self._parts_of(index)):
                 if number % skip:
                     continue
                 yield Rows(
@@ -238,7 +246,19 @@ class Problem:
                     velocity=dataset.qd[dataset.rows[which]],
                     dataset=index,
                     which=which,
+                    kept=kept,
                 )
+
+    def _parts_of(self, index: int) -> Iterable[tuple[slice, Dataset, Kept]]:
+        """Parts of a data set; those of short ones are kept."""
+        if index in self._parts:
+            return self._parts[index]
+        parts: Iterable[tuple[slice, Dataset, Kept]] = (
+            (which, part, {}) for which, part in self.data[index].blocks(BLOCK_SAMPLES)
+        )
+        if sum(len(dataset.time) for dataset in self.data) <= KEPT:
+            parts = self._parts[index] = list(parts)
+        return parts
 
     def torque(self, dataset: Dataset) -> Array:
         """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""
@@ -320,10 +340,15 @@ class Problem:
 
 
 def high_quantile(values: Array, share: float) -> float:
-    """`np.quantile` for a share near one, several times as fast: sought among the values above those of a rough one."""
-    high = values[values >= np.quantile(values[::20], 2.0 * share - 1.0)]
-    place = share * (len(values) - 1) - (len(values) - len(high))
-    return float(np.quantile(high, place / max(len(high) - 1, 1)) if place >= 0.0 else np.quantile(values, share))
+    """`np.quantile` for a share near one, many times as fast: sought among the values above those of a rough one."""
+    some = values[::20]
+    rough = int((2.0 * share - 1.0) * (len(some) - 1))
+    high, place = values[values >= np.partition(some, rough)[rough]], share * (len(values) - 1)
+    if (above := place - (len(values) - len(high))) >= 0.0:
+        values, place = high, above
+    low = int(place)
+    ends = np.partition(values, [low, min(low + 1, len(values) - 1)])[low : low + 2]
+    return float(ends[0] + (place - low) * (ends[-1] - ends[0]))
 
 
 def _near_slow(dataset: Dataset, rows: Indices, limit: Array) -> NDArray[np.bool_]:

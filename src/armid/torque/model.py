@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 
 Filter = Callable[[Array], Array]  # of samples (samples, ...), such as `Dataset.at_rows`
+Kept = dict[Any, Array]  # columns along one motion that no parameter changes, from call to call
 
 
 @lru_cache(maxsize=16)
@@ -76,16 +78,27 @@ class TorqueModel:
             result.append(np.concatenate([base, np.array(own, dtype=np.int64)]))
         return tuple(result)
 
-    def regressor(self, motion: Motion, filtered: Filter = np.asarray) -> Array:
+    def regressor(self, motion: Motion, filtered: Filter = np.asarray, kept: Kept | None = None) -> Array:
         """The matrix W, (samples, joints, columns), `filtered` along the samples."""
-        base = filtered(self.model.regressor(*motion, self.model.base.kept))
+        kept = {} if kept is None else kept
+        if "base" not in kept:
+            kept["base"] = filtered(self.model.regressor(*motion, self.model.base.kept))
+        base = kept["base"]
         if not self.terms:
             return base
         result = np.zeros((*base.shape[:2], len(self.names)))
         result[:, :, : base.shape[2]] = base
-        joints, columns = zip(*self._columns(motion), strict=True)
-        last = base.shape[2] + len(columns)
-        result[:, joints, range(base.shape[2], last)] = filtered(np.column_stack(columns))
+        pairs = list(self._columns(motion, kept))
+        todo = [(term, columns) for term, columns in pairs if (term, "filtered") not in kept]
+        found = filtered(np.hstack([columns for _, columns in todo])) if todo else np.zeros((0, 0))
+        parts = np.split(found, np.cumsum([columns.shape[1] for _, columns in todo])[:-1], axis=1) if todo else []
+        made = {term: part for (term, _), part in zip(todo, parts, strict=True)}
+        kept |= {(term, "filtered"): part for term, part in made.items() if term in kept}
+        first = base.shape[2]
+        for term, columns in pairs:
+            last = first + columns.shape[1]
+            result[:, term.joint, first:last] = made[term] if term in made else kept[term, "filtered"]
+            first = last
         return result
 
     def total_torque(self, motion: Motion, values: Array) -> Array:
@@ -93,12 +106,13 @@ class TorqueModel:
         torque, known = self.linear_torque(motion, values), self.known_torque(motion)
         return torque if known is None else torque + known
 
-    def linear_torque(self, motion: Motion, values: Array) -> Array:
+    def linear_torque(self, motion: Motion, values: Array, kept: Kept | None = None) -> Array:
         """The product W x (samples, joints), known torque not included, without making W."""
-        count = len(self.model.base.kept)
-        result = self._base_torque(motion, values[:count])
-        for value, (joint, column) in zip(values[count:], self._columns(motion), strict=True):
-            result[:, joint] += value * column
+        first = len(self.model.base.kept)
+        result = self._base_torque(motion, values[:first])
+        for term, columns in self._columns(motion, {} if kept is None else kept):
+            result[:, term.joint] += columns @ values[first : first + columns.shape[1]]
+            first += columns.shape[1]
         return result
 
     def load(self, motion: Motion) -> Array | None:
@@ -120,14 +134,19 @@ class TorqueModel:
         loads = self.load_values or {}
         return np.array([loads[name] if kinds[name] == "inertial" else 0.0 for name in self.model.base.kept])
 
-    def _columns(self, motion: Motion) -> Iterator[tuple[int, Array]]:
-        """Each coefficient of the terms: its joint and its column (samples,) along a motion."""
+    def _columns(self, motion: Motion, kept: Kept) -> Iterator[tuple[FrictionTerm, Array]]:
+        """Each term and its columns (samples, coefficients) along a motion."""
         load = self.load(motion) if any(term.loaded for term in self.terms) else None
         weight = self.weight(motion) if any(term.formula.weighted for term in self.terms) else None
         for term in self.terms:
-            own = (None if one is None else one[:, term.joint] for one in (load, weight))
-            for column in term.columns(motion.qd[:, term.joint], *own).T:
-                yield term.joint, column
+            if term not in kept:
+                own = (None if one is None else one[:, term.joint] for one in (load, weight))
+                columns = term.columns(motion.qd[:, term.joint], *own)
+                if term.loaded or term.formula.weighted:
+                    yield term, columns
+                    continue
+                kept[term] = columns
+            yield term, kept[term]
 
     def _base_torque(self, motion: Motion, values: Array) -> Array:
         """Torque (samples, joints) of base parameters, all other parameters being zero."""

@@ -10,7 +10,7 @@ from armid.arrays import Array, Indices
 from armid.dynamics.model import Motion
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, change_of_frame
 from armid.robot.robot import inertial_names
-from armid.torque.model import Filter, TorqueModel
+from armid.torque.model import Filter, Kept, TorqueModel
 
 PAYLOAD_NAMES = tuple(f"{name}L" for name in INERTIAL_NAMES)
 
@@ -52,15 +52,15 @@ class LoadedTorqueModel(TorqueModel):
         pairs = zip(super().joint_columns, moving, strict=True)
         return tuple(np.concatenate([own, payload]) if moves else own for own, moves in pairs)
 
-    def regressor(self, motion: Motion, filtered: Filter = np.asarray) -> Array:
+    def regressor(self, motion: Motion, filtered: Filter = np.asarray, kept: Kept | None = None) -> Array:
         """The matrix [W | W_L], (samples, joints, columns), `filtered` along the samples."""
-        own = super().regressor(motion, filtered)[:, :, : len(self.names) - 10]
+        own = super().regressor(motion, filtered, kept)[:, :, : len(self.names) - 10]
         payload = filtered(self.model.regressor(*motion, inertial_names(self.robot.n_joints))) @ self._to_link
         return np.concatenate([own, payload], axis=2)
 
-    def linear_torque(self, motion: Motion, values: Array) -> Array:
+    def linear_torque(self, motion: Motion, values: Array, kept: Kept | None = None) -> Array:
         """The product [W | W_L] x (samples, joints)."""
-        return super().linear_torque(motion, values[:-10]) + self._payload_torque(motion, values[-10:])
+        return super().linear_torque(motion, values[:-10], kept) + self._payload_torque(motion, values[-10:])
 
     def load(self, motion: Motion) -> Array | None:
         """Rigid-body torque that load terms go by, with what is carried."""
