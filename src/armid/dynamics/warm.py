@@ -4,6 +4,7 @@ import logging
 import multiprocessing
 import sys
 import time
+from typing import Any
 
 import numpy as np
 from numba import typeof
@@ -52,7 +53,8 @@ def main() -> None:
     """Both halves at once; then all of it, from the cache."""
     start = time.perf_counter()
     # A fork has all modules at once; where processes cannot be forked safely, another one reads them again.
-    other = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn").Process(target=_meanwhile)
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    other = context.Process(target=_meanwhile)
     other.start()
     _torques()
     other.join()
