@@ -39,3 +39,13 @@ def test_lost_and_alternating_samples_are_no_contradiction():
         expected = np.array([2.0, 3.0]) * np.cos(np.outer(data.time, [2.0, 3.0]))
         inner = slice(300, -300)
         np.testing.assert_allclose(data.qd[inner], expected[inner], atol=0.02)
+
+
+def test_jitter_with_lost_samples_is_no_contradiction():
+    """30 % of a step and 5 % lost: usual step and mean are both off, by what steps scatter."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        time = np.sort((np.arange(900) + 0.3 * rng.normal(size=900))[rng.random(900) > 0.05]) / RATE_HZ
+        process(log_with(time, RATE_HZ), LowPass(cutoff_hz=5.0))
+        with pytest.raises(LogError, match="is stated as 200 Hz"):
+            process(log_with(time, 200.0), LowPass(cutoff_hz=5.0))

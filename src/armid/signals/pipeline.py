@@ -14,7 +14,7 @@ import numpy as np
 from armid.arrays import Mask
 from armid.errors import DescriptionError, UnknownNameError
 from armid.files import load_yaml, plain, read_text
-from armid.logs.log import RATE_TOLERANCE, Log, LogError, LogInfo, LogStream, without_garbage
+from armid.logs.log import Log, LogError, LogInfo, LogStream, without_garbage
 from armid.notes import Note, note
 from armid.progress import report_progress
 from armid.robot.robot import Robot
@@ -24,7 +24,7 @@ from armid.signals.period import Period, PeriodSearch, find_period, intact_perio
 from armid.signals.periodic import PeriodicAverage
 from armid.signals.preparations import CurrentToTorque, Hampel, Repair, Resample, ToJointSide, Trim, TrimRest
 from armid.signals.problems import SignalError
-from armid.signals.repair import find_gaps, usual_steps, without_passive
+from armid.signals.repair import contradicts, find_gaps, usual_steps, without_passive
 from armid.signals.resample import is_uniform
 from armid.signals.steps import Notes, Preparation, Step, Strategy, required_position, step_from_data
 
@@ -236,20 +236,14 @@ def check_robot(info: LogInfo, robot: Robot) -> None:
 
 
 def _check_rate(log: Log) -> None:
-    """Refuse a log whose timestamps contradict its stated rate, by the usual step and by the mean of most steps.
-
-    Lost samples change the mean only, timestamps that alternate the usual step only: neither is a contradiction.
-    """
+    """Refuse a log whose timestamps contradict its stated rate."""
     stated = log.info.rate_hz
-    if stated is None or len(log) < ENOUGH_STEPS:
-        return
-    found = usual_steps(np.diff(log.time))
-    if all(step > 0.0 and abs(stated * step - 1.0) > RATE_TOLERANCE for step in found):
+    if stated is not None and len(log) >= ENOUGH_STEPS and contradicts(stated, steps := np.diff(log.time)):
         raise LogError(
             log.info.source,
             "rate",
-            f"is stated as {stated:.5g} Hz, but the timestamps say {1.0 / found[1]:.5g} Hz; correct the rate or the "
-            "unit of time in the recipe, or leave the rate out",
+            f"is stated as {stated:.5g} Hz, but the timestamps say {1.0 / usual_steps(steps)[1]:.5g} Hz; correct the "
+            "rate or the unit of time in the recipe, or leave the rate out",
         )
 
 

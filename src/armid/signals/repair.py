@@ -8,7 +8,7 @@ import numpy as np
 from scipy import ndimage
 
 from armid.arrays import Array, Indices, Mask
-from armid.logs.log import Log
+from armid.logs.log import RATE_TOLERANCE, Log
 from armid.robot.robot import Robot
 from armid.signals.averaging import resolution
 from armid.signals.problems import SignalError
@@ -25,6 +25,7 @@ LEAST_MOVED = 50  # rows in which a joint moves, from which on its usual steps a
 MOVES = 5e-3  # standard deviation of the position of a joint that moves [rad or m]
 MANY = 20  # jumps of a joint that are none: noise, or values that were lost
 BACK_S = 1.0  # a position that returns within this time did not jump for good [s]
+SCATTER = 0.2  # of the distance between quartiles of the steps, by which a rate may differ besides
 MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
 
 
@@ -329,6 +330,18 @@ def usual_steps(steps: Array) -> tuple[float, float]:
     low, high = np.percentile(steps, [5.0, 95.0])
     middle = steps[(steps >= low) & (steps <= high)]
     return float(np.median(steps)), float((middle if len(middle) else steps).mean())
+
+
+def contradicts(stated_hz: float, steps: Array) -> bool:
+    """Whether time stamps contradict a stated rate, by the usual step and by the mean of most steps.
+
+    Lost samples change the mean only, timestamps that alternate the usual step only: neither is a contradiction. Where
+    steps scatter, both together move them.
+    """
+    found = usual_steps(steps)
+    quartiles = np.percentile(steps, [25.0, 75.0])
+    most = max(RATE_TOLERANCE, SCATTER * float(np.diff(quartiles)[0]) / max(found[0], 1e-300))
+    return all(step > 0.0 and abs(stated_hz * step - 1.0) > most for step in found)
 
 
 def second_difference_noise(values: Array) -> Array:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import Array, Indices
-from armid.logs.log import RATE_TOLERANCE, Log
+from armid.logs.log import Log
 from armid.signals.doctor.finding import Finding, at_rows, found
-from armid.signals.repair import MAD, stale_rows, usual_steps, with_clock_put_forward
+from armid.signals.repair import MAD, contradicts, stale_rows, usual_steps, with_clock_put_forward
 
 # Steps that differ by less than this much of the median step, in standard deviation, count as regular: what is left
 # moves a sample by 2 % of a step, less than the error of linear interpolation between samples.
@@ -151,10 +151,8 @@ def _rate(log: Log, steps: Array) -> Iterator[Finding]:
     stated = log.info.rate_hz
     if stated is None or not len(steps):
         return
-    usual, actual = (1.0 / step for step in usual_steps(steps))
+    actual = 1.0 / usual_steps(steps)[1]
     if abs(stated / actual - 1.0) < _RATE:
         return
-    # Lost samples change the mean alone; a log whose usual step differs as well is refused by `process`.
-    contradicted = min(abs(stated / actual - 1.0), abs(stated / usual - 1.0)) > RATE_TOLERANCE
-    severity = "error" if contradicted else ""
+    severity = "error" if contradicts(stated, steps) else ""  # and refused by `process`
     yield found("rate-differs", severity=severity, stated_hz=stated, actual_hz=actual)
