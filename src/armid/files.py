@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import resources
+from math import isfinite
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -215,6 +216,8 @@ else:
 
 def plain(value: Any) -> Any:
     """Data that JSON can hold: dataclasses as mappings, arrays and sets as lists, null for what is not finite."""
+    if type(value) in (float, str, int, bool):  # most of all
+        return None if type(value) is float and not isfinite(value) else value
     if hasattr(value, "to_plain"):
         return plain(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
@@ -233,7 +236,7 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, Path):
         return str(value)
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def parse_yaml(text: str, source: str) -> dict[str, Any]:

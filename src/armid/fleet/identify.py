@@ -140,7 +140,7 @@ def _surveyed(fleet: Fleet, days: Days, false_alarms: float) -> tuple[Surveyor, 
     if not names:
         reasons = (one.reason for name in days.keys for day in days(name) for one in day.problems)
         raise ArmidError(f"no recording of the fleet can be used; the first problem is: {next(reasons, 'no data')}")
-    surveyor = Surveyor(fleet.model, names, days, days.total, false_alarms)
+    surveyor = Surveyor(fleet.model, names, days, false_alarms)
     return surveyor, surveyor.survey()
 
 

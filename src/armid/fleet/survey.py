@@ -5,7 +5,7 @@ Days that are not what they say are judged by the fleet's knowledge of the arm, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.linear import residual_squares
 from armid.fleet.changes import ArmChanges, Change, reversal_search
-from armid.fleet.day import HELD, ArmDay
+from armid.fleet.day import ArmDay, Days
 from armid.fleet.hierarchy import (
     SPARE_ROWS,
     FleetEstimate,
@@ -56,8 +56,6 @@ ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
 LEAST_GROWTH = 0.2  # the same of the logarithm of residuals at reversals
-
-DaysOf = Callable[[str], Sequence[ArmDay]]
 
 
 class ExcludedDay(NamedTuple):
@@ -135,14 +133,13 @@ class Surveyor:
         type_model: torque model of the type of arm.
         names: arms with usable days.
         days: gives the arm-days of an arm.
-        total: number of arm-days.
         rate: false alarms per arm and day that are asked for.
     """
 
-    def __init__(self, type_model: TypeModel, names: Sequence[str], days: DaysOf, total: int, rate: float) -> None:
+    def __init__(self, type_model: TypeModel, names: Sequence[str], days: Days, rate: float) -> None:
         self.type, self.model, self.rate = type_model, type_model.followed, rate
         self.watched, self._joints = watched_of(self.model), self.model.robot.joint_names
-        self._days, self._keep = days, total <= HELD
+        self._days = days
         self._kept: dict[str, History] = {}
         self._payload = payload_map(self.model)
         self._quiet: dict[str, Mask] = {}  # days that tell an arm's noise
@@ -179,7 +176,7 @@ class Surveyor:
     def _history(self, name: str) -> History:
         if name not in self._kept:
             history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical)
-            if not self._keep:
+            if not self._days.held(name):
                 return history
             self._kept[name] = history
         return self._kept[name]
