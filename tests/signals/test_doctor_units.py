@@ -183,7 +183,7 @@ def test_identify_refuses_what_inspect_does(factor):
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 def test_another_scale_than_that_of_the_fit_is_refused(factor):
-    """Whoever has a fit needs neither masses nor limits."""
+    """Whoever has a fit needs neither masses nor limits; nor do `update` and its kin take a zero that moves."""
     robot, log = recorded()
     bare = replace(robot, nominal_inertia=None)
     fit = identify(bare, process(log, robot=bare), method="wls")
@@ -191,6 +191,10 @@ def test_another_scale_than_that_of_the_fit_is_refused(factor):
     for use in (partial(validate, fit, other), partial(identify_payload, fit, other), partial(update, fit, other)):
         with pytest.raises(LogError, match=r"times (smaller|larger) than the fit of this arm calls for"):
             use()
+    moved = np.array(log["position"])
+    moved[len(log) // 2 :, 1] += 0.2
+    with pytest.raises(LogError, match="alone jumps by"):
+        update(fit, log.with_channels({"position": moved}))
 
 
 @pytest.mark.parametrize("name", ["ur-20_02_10-30sec_12harm", "ur-20_01_22-joint_1", "ur-20_01_22-joint_4"])

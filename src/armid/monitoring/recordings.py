@@ -16,7 +16,7 @@ from armid.monitoring.observer import filtered
 from armid.signals.dataset import Dataset
 from armid.signals.doctor.robot import check_torque
 from armid.signals.pipeline import Pipeline, check_robot, for_robot
-from armid.signals.preparations import CurrentToTorque, ToJointSide
+from armid.signals.preparations import CurrentToTorque, ToJointSide, without_jumps
 from armid.signals.repair import increasing_rows
 
 GAP = 5.0  # median steps without a sample, from which on an observer starts again
@@ -52,7 +52,7 @@ def stretches(fit: Fit, log: Log) -> list[Samples]:
     """Stretches of a log, with its own velocities or, where it has none, filtered differences of its positions.
 
     Raises:
-        LogError: there is no torque or one of another scale, or no stretch of ten samples.
+        LogError: there is no torque or one of another scale, a joint's zero moves, or no stretch of ten samples.
     """
     check_robot(log.info, fit.robot)
     if log.info.effort == "none":
@@ -62,7 +62,8 @@ def stretches(fit: Fit, log: Log) -> list[Samples]:
     for step in steps.steps:
         if isinstance(step, CurrentToTorque | ToJointSide):
             log, _ = step.apply(log, fit.robot)
-    keep = increasing_rows(log.time)
+    log, _ = without_jumps(log.rows(increasing_rows(log.time)))
+    keep = np.ones(len(log), dtype=bool)
     names = [name for name in ("position", "velocity", "effort") if name in log]
     names = names if "velocity" in names and np.isfinite(log["velocity"]).any() else ["position", "effort"]
     for name in names:

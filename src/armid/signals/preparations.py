@@ -131,12 +131,12 @@ class Repair(Preparation):
         if total:
             notes.append(note("signals.filled", count=total, max_gap_s=self.max_gap_s))
             log = log.with_channels(changed)
-        log, said = _without_jumps(log, moved=self.moved_zero)
+        log, said = without_jumps(log, moved=self.moved_zero)
         return log, (*notes, *said)
 
 
-def _without_jumps(log: Log, *, moved: bool) -> tuple[Log, Notes]:
-    """Whole turns undone, a hole where two recordings were joined, an error where a joint's zero has moved."""
+def without_jumps(log: Log, *, moved: bool = False) -> tuple[Log, Notes]:
+    """Whole turns undone, a hole where recordings were joined, an error where a joint's zero moves, unless `moved`."""
     log, jumps = without_turns(log)
     if (zero := next((jump for jump in jumps if jump.kind == "moved"), None)) and not moved:
         from armid.signals.doctor.finding import found_jump

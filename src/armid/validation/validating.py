@@ -58,7 +58,8 @@ def advice_for(fit: Fit, check: Validation) -> list[Note]:
         found = telling(causes) or [(0.0, "unexplained", {"memory_s": look.memory_s})]
         advice += [note(f"validation.{name}", joint=look.name, **values) for _, name, values in found]
     if check.bad and fit.identifiability.poor:
-        advice.append(note("validation.poor_training", condition=fit.identifiability.condition))
+        told = {"condition": fit.identifiability.condition, "prior": bool(fit.options.get("prior"))}
+        advice.append(note("validation.poor_training", **told))
     return advice
 
 

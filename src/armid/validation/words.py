@@ -86,6 +86,12 @@ def _structure(joint: str, nrms_moving: float, noise_ratio: float, share: float,
     )
 
 
+def _poor_training(condition: float, prior: bool = False) -> str:
+    known = "a better prior" if prior else "a prior (--prior)"
+    record = "record a trajectory designed for this robot (armid design --given FIT)"
+    return f"The training data were poor (condition number {condition:.3g}): {record}, or give {known}."
+
+
 WORDS: dict[str, Any] = {
     "poor_joint": _poor_joint,
     "training_data": "The model was made from some of these data, so that they prove nothing about other motion.",
@@ -148,9 +154,6 @@ WORDS: dict[str, Any] = {
         "{share:.0%} of the error goes with the temperature: train and validate on a warm arm (armid warmup)."
     ),
     "unexplained": _unexplained,
-    "poor_training": (
-        "The training data were poor (condition number {condition:.3g}): record a trajectory designed for this robot "
-        "(armid design --given FIT), or give a prior (--prior)."
-    ),
+    "poor_training": _poor_training,
     "left_out": _left_out,
 }
