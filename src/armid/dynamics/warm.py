@@ -15,6 +15,7 @@ from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
 from armid.robot.load import load_robot
 
+LONGEST_S = 120.0  # that the other half is waited for
 _STILL = np.zeros((1, 3))
 
 
@@ -54,10 +55,10 @@ def main() -> None:
     start = time.perf_counter()
     # A fork has all modules at once; where processes cannot be forked safely, another one reads them again.
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    other = context.Process(target=_meanwhile)
+    other = context.Process(target=_meanwhile, daemon=True)
     other.start()
     _torques()
-    other.join()
+    other.join(LONGEST_S)  # whatever became of it: what is missing is compiled here
     warm()
     sys.stdout.write(f"Kernels ready ({time.perf_counter() - start:.1f} s)\n")
 

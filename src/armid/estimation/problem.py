@@ -235,9 +235,7 @@ class Problem:
         skip = 1 if most_rows is None else max(1, sum(len(d) for d in self.data) // most_rows)
         for index, dataset in enumerate(self.data):
             torque = self.torque(dataset)
-            for number, (which, part, kept) in enumerate(self._parts_of(index)):
-                if number % skip:
-                    continue
+            for which, part, kept in self._parts_of(index, skip):
                 yield Rows(
                     torque_model=self.torque_model,
                     part=part,
@@ -249,16 +247,15 @@ class Problem:
                     kept=kept,
                 )
 
-    def _parts_of(self, index: int) -> Iterable[tuple[slice, Dataset, Kept]]:
-        """Parts of a data set; those of short ones are kept."""
-        if index in self._parts:
-            return self._parts[index]
-        parts: Iterable[tuple[slice, Dataset, Kept]] = (
-            (which, part, {}) for which, part in self.data[index].blocks(BLOCK_SAMPLES)
-        )
-        if sum(len(dataset.time) for dataset in self.data) <= KEPT:
-            parts = self._parts[index] = list(parts)
-        return parts
+    def _parts_of(self, index: int, skip: int) -> Iterable[tuple[slice, Dataset, Kept]]:
+        """One of `skip` parts of a data set; those of short ones are kept."""
+        if index not in self._parts:
+            dataset = self.data[index]
+            places = [which for which, _ in row_blocks(dataset.rows, dataset.kernel, BLOCK_SAMPLES)]
+            if sum(len(one.time) for one in self.data) > KEPT:
+                return ((which, dataset.part(which), {}) for which in places[::skip])
+            self._parts[index] = [(which, dataset.part(which), {}) for which in places]
+        return self._parts[index][::skip]
 
     def torque(self, dataset: Dataset) -> Array:
         """Torque of a data set's rows less what is known, moved back by the delay, (rows, joints)."""
