@@ -69,6 +69,7 @@ from armid.excitation import design as design
 from armid.excitation import link_capsules as link_capsules
 from armid.excitation import load_plan as load_plan
 from armid.experiment import DriveLoop as DriveLoop
+from armid.experiment import Elasticity as Elasticity
 from armid.experiment import Presliding as Presliding
 from armid.experiment import Sensors as Sensors
 from armid.experiment import Thermal as Thermal

@@ -121,6 +121,17 @@ class Physics:
         self.model.body_inertia[body] = moments
         self._mujoco.mju_mat2Quat(self.model.body_iquat[body], np.ascontiguousarray(axes).ravel())
 
+    def take_motors_off(self) -> Array:
+        """Rotors turn with their carriers from now on; returns their inertia on the joint side, (joints,) [kg m^2]."""
+        n = self.projection.shape[1]
+        spin = self.projection.copy()
+        spin[self.joint_dofs] = 0.0
+        self.update()
+        found = np.diagonal(self.reflected + spin.T @ self.mass @ spin).copy()
+        self.projection[np.setdiff1d(np.arange(len(spin)), self.joint_dofs)] = 0.0
+        self.reflected = np.zeros((n, n))
+        return found
+
     def update(self) -> None:
         """Mass matrix `mass` and bias torque `bias` of all dofs at the data's qpos and qvel."""
         mujoco, model, data = self._mujoco, self.model, self.data

@@ -1,4 +1,4 @@
-"""What is adjustable on the virtual robot: its drive loops, sensors, grease and reversal behaviour."""
+"""What is adjustable on the virtual robot: its drive loops, sensors, grease, gears and reversal behaviour."""
 
 from __future__ import annotations
 
@@ -101,6 +101,28 @@ class Presliding:
 
     deflection: float = 1e-3
     damping: float = 0.5
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """Gears that give way: a spring and a damper between the motor and the link of each joint (Spong 1987).
+
+        B theta'' + friction = tau - s,    M_l q'' + h = s,    s = K (theta - q) + D (theta' - q')
+
+    B is the motors' inertia on the joint side and M_l the arm's without it; links do not feel how motors spin.
+    Encoders, drives and friction are on the motors' side.
+
+    Attributes:
+        resonance_hz: of a link against its locked motor, f: K = (2 pi f)^2 J, with J the link's own inertia where the
+            arm stands when it is made.
+        damping: ratio of that resonance's, D = 2 damping K / (2 pi f).
+        motors: B [kg m^2]; None takes the description's rotors, or, where one has none (its inertia is part of the
+            link's), half of what the arm's mass matrix leaves for it in any posture.
+    """
+
+    resonance_hz: PerJoint = 15.0
+    damping: float = 0.05
+    motors: PerJoint | None = None
 
 
 def per_joint(name: str, value: PerJoint, joints: int) -> list[float]:

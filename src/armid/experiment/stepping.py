@@ -13,12 +13,13 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 # Rows of the state array, each with one value per joint.
-# V is the velocity half a step before the instant of Q, A the mean acceleration of the last steps.
-Q, V, Z, INTEGRAL, WARMTH, REFERENCE, A = range(7)
-STATES = 7
+# V is the velocity half a step before the instant of Q, A the mean acceleration of the last steps; the links', which
+# elastic gears let differ from the motors', come last.
+Q, V, Z, INTEGRAL, WARMTH, REFERENCE, A, LINK_Q, LINK_V, LINK_A = range(10)
+STATES = 10
 # Rows of the settings array.
-KP, KD, KI, LIMIT, S0, S1, OFFSET, LOSS, LOSS_OFFSET, EXCESS, THERMAL_RATE = range(11)
-SETTINGS = 11
+KP, KD, KI, LIMIT, S0, S1, OFFSET, LOSS, LOSS_OFFSET, EXCESS, THERMAL_RATE, STIFFNESS, DAMPING, MOTOR = range(14)
+SETTINGS = 14
 # Channels of the record.
 R_Q, R_V, R_A, R_TAU, R_WARMTH, R_FRICTION = range(6)
 RECORDED = 6
@@ -270,6 +271,37 @@ def passive_torque(springs, linear, tables, ripple, q, torque):
 
 
 @numba.njit(cache=True)
+def _behind_springs(mass, bias, state, settings, dt, links):
+    """Replace the arm's mass and bias by what motors feel of it through springs, implicit and of second order.
+
+    The torque of a spring at an instant is the mean over the steps around it (Newmark, beta 1/4): c + k (v - w) of the
+    new velocities v of motors and w of links, with k = (D + K dt / 2) / 2. The links' equation then gives
+    w = links[0] + v links[1:], and what is left of the motors' has the form of a rigid arm's.
+    """
+    n = len(bias)
+    left, near, torque = np.empty((n, n)), np.empty(n), np.empty(n)
+    for i in range(n):
+        half, damping = 0.25 * settings[STIFFNESS, i] * dt, 0.5 * settings[DAMPING, i]
+        near[i] = half + damping
+        torque[i] = settings[STIFFNESS, i] * (state[Q, i] - state[LINK_Q, i])
+        torque[i] += (damping - half) * (state[V, i] - state[LINK_V, i])
+    for row in range(n + 1):
+        for i in range(n):
+            links[row, i] = torque[i] - bias[i] if row == 0 else near[i] if row == i + 1 else 0.0
+            for j in range(n):
+                left[i, j] = mass[i, j] / dt
+                links[row, i] += left[i, j] * state[LINK_V, j] if row == 0 else 0.0
+            left[i, i] += near[i]
+        _solve(left, links[row])
+    for i in range(n):
+        bias[i] = torque[i] - near[i] * links[0, i]
+        for j in range(n):
+            mass[i, j] = dt * near[i] * ((1.0 if i == j else 0.0) - links[j + 1, i])
+            bias[i] += mass[i, j] * state[V, j] / dt
+        mass[i, i] += settings[MOTOR, i]
+
+
+@numba.njit(cache=True)
 def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients, mode,
           command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
@@ -291,6 +323,13 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
                     for b in range(nv):
                         total += mass_all[a, b] * projection[b, j]
                     mass[i, j] += projection[a, i] * total
+    links = np.zeros((n + 1, n))
+    if settings[STIFFNESS, 0] > 0.0:
+        bias += passive
+        passive[:] = 0.0
+        _behind_springs(mass, bias, state, settings, dt, links)
+    else:
+        links[1:] = np.eye(n)
     tau, drive, heat, new, error = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error)
     for i in range(n):
@@ -334,11 +373,18 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
         state[V, i] = new[i]
         target = 1.0 if abs(new[i]) > MOVING else 0.0
         state[WARMTH, i] += dt * settings[THERMAL_RATE, i] * (target - state[WARMTH, i])
-        qpos[dofs[i]] = state[Q, i]
+    for i in range(n):
+        link = links[0, i]
+        for j in range(n):
+            link += links[j + 1, i] * new[j]
+        state[LINK_A, i] += 0.5 * ((link - state[LINK_V, i]) / dt - state[LINK_A, i])
+        state[LINK_Q, i] += dt * link
+        state[LINK_V, i] = link
+        qpos[dofs[i]] = state[LINK_Q, i]
     for a in range(nv):
         total = 0.0
         for i in range(n):
-            total += projection[a, i] * (state[V, i] + 0.5 * dt * state[A, i])
+            total += projection[a, i] * (state[LINK_V, i] + 0.5 * dt * state[LINK_A, i])
         qvel[a] = total
 
 
@@ -380,7 +426,7 @@ def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflect
                 _call(newton_euler, (model, data, 0, weight.ctypes.data))
                 qvel[:] = velocity
             passive[:] = 0.0
-            passive_torque(springs, linear, tables, ripple, state[Q], passive)
+            passive_torque(springs, linear, tables, ripple, state[LINK_Q], passive)
             _step(mass, bias, weight, projection, reflected, passive, state, settings, laws, coefficients, mode,
                   commands[c], before, part / substeps, dt, cycle, bristles, record, c * substeps + part, qpos, qvel,
                   dofs)  # fmt: skip

@@ -23,7 +23,7 @@ from armid.excitation.trajectory import Trajectory
 from armid.experiment import stepping
 from armid.experiment.drive import Recording, State, Timing
 from armid.experiment.physics import Physics, Sensing, mujoco_functions
-from armid.experiment.settings import DriveLoop, Presliding, Sensors, Thermal, per_joint
+from armid.experiment.settings import DriveLoop, Elasticity, Presliding, Sensors, Thermal, per_joint
 from armid.files import plain
 from armid.logs.log import MODES, Log, LogInfo
 from armid.robot.inertia import change_of_frame
@@ -87,6 +87,7 @@ class VirtualRobot:
         thermal: Thermal | None = None,
         presliding: Presliding | None = None,
         ripple: Sequence[tuple[int, float, float]] = (),
+        elasticity: Elasticity | None = None,
     ) -> None:
         """Make the arm and let it stand still.
 
@@ -102,6 +103,7 @@ class VirtualRobot:
             thermal: cold grease; None is a warm arm.
             presliding: smooth reversals; None lets friction jump, and joints stick.
             ripple: torque that goes with the angle, as gears have it: joint from 1, amplitude [N m], waves per turn.
+            elasticity: gears that give way; None is a rigid arm.
         """
         robot.refuse_undriven("the virtual robot, whose drives move all joints, cannot simulate it")
         truth = truth_of(robot)
@@ -121,7 +123,9 @@ class VirtualRobot:
         self._state[stepping.Q] = _posture(robot, posture)
         self._state[stepping.WARMTH] = 1.0 if thermal is None else thermal.start
         self._laws, self._coefficients = _encoded(truth, robot)
-        self._settings = self._make_settings(loop, presliding)
+        self._state[stepping.LINK_Q] = self._state[stepping.Q]
+        self._settings = self._make_settings(loop, presliding, elasticity)
+        self._hang()
         self._mode, self._before = stepping.POSITION, np.tile(self._state[stepping.Q], (3, 1))
         self._clock, self._cycles, self._wall, self._warned = 0.0, 0, 0.0, False
         self._torque = self._holding_torque()
@@ -139,6 +143,7 @@ class VirtualRobot:
         self.truth: Truth | None = None
         history: dict[str, Any] = {"armid": __version__, "made_by": "virtual robot", "seed": seed}
         chosen = {"loop": loop, "sensors": sensors, "thermal": thermal, "presliding": presliding}
+        chosen |= {} if elasticity is None else {"elasticity": elasticity}
         history |= plain({**chosen, "ripple": self._ripple, "truth": _stated(robot, truth, carried)})
         x, y, z = (float(g) for g in robot.gravity)
         self.info = LogInfo(
@@ -174,6 +179,11 @@ class VirtualRobot:
     def cycle_s(self) -> float:
         """Length of a command cycle [s]."""
         return self._cycle
+
+    @property
+    def link_position(self) -> Array:
+        """Where the links are now [rad or m]; on an elastic arm not where the motors are, which encoders show."""
+        return self._state[stepping.LINK_Q].copy()
 
     @property
     def speed_factor(self) -> float:
@@ -237,7 +247,7 @@ class VirtualRobot:
         began = time.perf_counter()
         physics, substeps = self._physics, self._substeps
         record = np.empty((len(commands) * substeps, stepping.RECORDED, self.robot.n_joints))
-        physics.place(self._state[stepping.Q], self._velocity())
+        physics.place(self._state[stepping.LINK_Q], self._velocity(links=True))
         stepping.advance(
             mujoco_functions(), physics.model._address, physics.data._address,
             bool(np.any(self._truth.load_loss[:, 0])), physics.mass, physics.bias, np.zeros_like(physics.bias),
@@ -266,7 +276,7 @@ class VirtualRobot:
 
     def _holding_torque(self) -> Array:
         """Torque of the drives that holds the arm where it is, without friction."""
-        q = self._state[stepping.Q]
+        q = self._state[stepping.LINK_Q]
         _, weight = self._physics.joint_space(q, np.zeros_like(q))
         passive = np.zeros_like(q)
         stepping.passive_torque(*self._springs, q, passive)
@@ -274,7 +284,14 @@ class VirtualRobot:
         result: Array = weight * (1.0 + loss[:, 0]) + loss[:, 1] + passive + self._settings[stepping.OFFSET]
         return result
 
-    def _make_settings(self, loop: DriveLoop, presliding: Presliding | None) -> Array:
+    def _hang(self) -> None:
+        """Let the links hang in their springs."""
+        stiffness, loss = self._settings[stepping.STIFFNESS], self._truth.load_loss
+        for _ in range(20 if stiffness.any() else 0):
+            held = self._holding_torque() - self._settings[stepping.OFFSET] - loss[:, 1]
+            self._state[stepping.LINK_Q] = self._state[stepping.Q] - held / (1.0 + loss[:, 0]) / stiffness
+
+    def _make_settings(self, loop: DriveLoop, presliding: Presliding | None, elasticity: Elasticity | None) -> Array:
         """The compiled step's table of constants."""
         n, truth = self.robot.n_joints, self._truth
         settings = np.zeros((stepping.SETTINGS, n))
@@ -299,7 +316,30 @@ class VirtualRobot:
                 top = max(stepping.level(law, c, float(v), 1.0)[0] for c in pair for v in slow)
                 settings[stepping.S0, joint] = max(top, 1e-6) / presliding.deflection
             settings[stepping.S1] = 2.0 * presliding.damping * np.sqrt(settings[stepping.S0] * inertia)
+        if elasticity is not None:
+            settings[[stepping.STIFFNESS, stepping.DAMPING, stepping.MOTOR]] = self._springs_of_gears(elasticity)
         return settings
+
+    def _springs_of_gears(self, elasticity: Elasticity) -> Array:
+        """Stiffness, damping and the motors' inertia, (3, joints); takes the motors off the physics."""
+        n, still, physics = self.robot.n_joints, np.zeros(self.robot.n_joints), self._physics
+        omega = 2.0 * np.pi * np.array(per_joint("resonance_hz", elasticity.resonance_hz, n))
+        if self.robot.coupling is not None or not omega.min() > 0.0:
+            raise ArmidError(f"{self.robot.name}: elasticity needs resonances above zero and joints without coupling")
+        postures = (self._state[stepping.Q], *some_postures(self.robot, POSTURES))
+        stated = physics.take_motors_off()
+        masses = np.array([physics.joint_space(q, still)[0] for q in postures])
+        alone = 1.0 / np.diagonal(np.linalg.inv(masses), axis1=1, axis2=2).max(axis=0)
+        most = np.linalg.eigvalsh(np.sqrt(alone)[:, None] * np.linalg.inv(masses) * np.sqrt(alone)).max()
+        motors = np.where(stated > 0.0, stated, 0.5 * alone / most)
+        if elasticity.motors is not None:
+            motors = np.array(per_joint("motors", elasticity.motors, n))
+        physics.reflected = -np.diag(np.where(stated > 0.0, 0.0, motors))
+        links = masses + physics.reflected
+        if not (motors.min() > 0.0 and np.linalg.eigvalsh(links).min() > 0.0):
+            raise ArmidError(f"{self.robot.name}: elasticity.motors must be above zero and leave some inertia to links")
+        stiffness = omega**2 * np.diagonal(links[0])
+        return np.array([stiffness, 2.0 * elasticity.damping * stiffness / omega, motors])
 
     def _tuning_inertia(self) -> Array:
         """Inertia of each joint that its loop is tuned for: where the arm stands.
@@ -317,9 +357,10 @@ class VirtualRobot:
         met = float(np.linalg.eigvalsh(masses / np.sqrt(np.outer(result, result))).max())
         return result * max(met / HEAVIEST, 1.0)
 
-    def _velocity(self) -> Array:
-        """Velocities at the present instant."""
-        return np.asarray(self._state[stepping.V] + 0.5 * self._dt * self._state[stepping.A])
+    def _velocity(self, *, links: bool = False) -> Array:
+        """Velocities at the present instant, of motors or links."""
+        v, a = (stepping.LINK_V, stepping.LINK_A) if links else (stepping.V, stepping.A)
+        return np.asarray(self._state[v] + 0.5 * self._dt * self._state[a])
 
     def _now(self) -> Array:
         """The present instant as a record's row."""

@@ -22,7 +22,7 @@ from armid.excitation.plan import Plan
 from armid.experiment.drive import Recording
 from armid.experiment.friction_runs import friction_sweep
 from armid.experiment.gravity_free import gravity_free
-from armid.experiment.settings import DriveLoop, PerJoint, Presliding, Thermal
+from armid.experiment.settings import DriveLoop, Elasticity, PerJoint, Presliding, Thermal
 from armid.experiment.virtual import VirtualRobot, truth_of
 from armid.files import plain
 from armid.papers.bench import PaperBench
@@ -85,6 +85,7 @@ class Hardness:
         warming: viscous friction of the cold over that of the warm arm, less 1; it falls while the arm moves.
         gain_drift: how much the torque constants of the drives differ from one experiment to the next (temperature);
             standard deviation, as a share.
+        elastic_hz: resonance of the links against their locked motors, by joint or of all; 0 for rigid gears.
     """
 
     loop_hz: float = 8.0
@@ -96,6 +97,7 @@ class Hardness:
     per_turn: Sequence[int] = (2, 7)
     warming: float = 0.0
     gain_drift: float = 0.0
+    elastic_hz: float | Sequence[float] = 0.0
 
 
 class StandRobot(VirtualRobot):
@@ -123,6 +125,7 @@ class StandRobot(VirtualRobot):
         waves = np.array([[turns] * robot.n_joints for turns in hard.per_turn] or motors, dtype=float)
         sizes = np.broadcast_to(hard.ripple, robot.n_joints).tolist()
         ripple = [(j + 1, sizes[j], float(turns)) for row in waves for j, turns in enumerate(row) if sizes[j]]
+        resonances = np.broadcast_to(hard.elastic_hz, robot.n_joints).tolist()
         drift = np.random.default_rng([more.get("seed", 0) if hour is None else hour, 7]).normal(size=robot.n_joints)
         self.gain = 1.0 + hard.gain_drift * drift
         if hard.breakaway > 1.0:
@@ -134,6 +137,7 @@ class StandRobot(VirtualRobot):
             loop=DriveLoop(bandwidth_hz=hard.loop_hz),
             presliding=Presliding(deflection=hard.presliding) if hard.presliding else None,
             ripple=ripple,
+            elasticity=Elasticity(tuple(resonances)) if any(resonances) else None,
             **more,
         )
 
