@@ -53,7 +53,7 @@ DEFAULT_RATE_HZ = 150.0
     arg("--noise NM...", "torque noise, one or one per joint, N m", float),
     arg("--perfect", "no noise, no rounding"),
     arg("--presliding", "friction that does not jump at reversals"),
-    arg("--elastic HZ", "gears that give way: resonance of links against their locked motors", float),
+    arg("--elastic HZ", "gears that give way: the lowest resonance of a joint", float),
     arg("--cold", "start with cold grease, which warms up"),
     arg("--delay S", "how late torque is reported", default=0.0),
     arg("--jitter S", "spread of the sampling instants", default=0.0),

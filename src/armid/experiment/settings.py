@@ -113,8 +113,8 @@ class Elasticity:
     Encoders, drives and friction are on the motors' side.
 
     Attributes:
-        resonance_hz: of a link against its locked motor, f: K = (2 pi f)^2 J, with J the link's own inertia where the
-            arm stands when it is made.
+        resonance_hz: the lowest of a joint, of its links against the locked motor or of its motor against locked links,
+            f: K = (2 pi f)^2 J, with J the larger of both inertias in any posture.
         damping: ratio of that resonance's, D = 2 damping K / (2 pi f).
         motors: B [kg m^2]; None takes the description's rotors, or, where one has none (its inertia is part of the
             link's), half of what the arm's mass matrix leaves for it in any posture.

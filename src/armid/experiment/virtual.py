@@ -183,7 +183,7 @@ class VirtualRobot:
     @property
     def link_position(self) -> Array:
         """Where the links are now [rad or m]; on an elastic arm not where the motors are, which encoders show."""
-        return self._state[stepping.LINK_Q].copy()
+        return np.array(self._state[stepping.LINK_Q])
 
     @property
     def speed_factor(self) -> float:
@@ -338,7 +338,7 @@ class VirtualRobot:
         links = masses + physics.reflected
         if not (motors.min() > 0.0 and np.linalg.eigvalsh(links).min() > 0.0):
             raise ArmidError(f"{self.robot.name}: elasticity.motors must be above zero and leave some inertia to links")
-        stiffness = omega**2 * np.diagonal(links[0])
+        stiffness = omega**2 * np.maximum(np.diagonal(links, axis1=1, axis2=2).max(axis=0), motors)
         return np.array([stiffness, 2.0 * elasticity.damping * stiffness / omega, motors])
 
     def _tuning_inertia(self) -> Array:

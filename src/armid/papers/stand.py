@@ -85,7 +85,7 @@ class Hardness:
         warming: viscous friction of the cold over that of the warm arm, less 1; it falls while the arm moves.
         gain_drift: how much the torque constants of the drives differ from one experiment to the next (temperature);
             standard deviation, as a share.
-        elastic_hz: resonance of the links against their locked motors, by joint or of all; 0 for rigid gears.
+        elastic_hz: lowest resonance of a joint's gear, by joint or of all; 0 for rigid gears.
     """
 
     loop_hz: float = 8.0
