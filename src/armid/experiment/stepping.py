@@ -323,13 +323,12 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
                     for b in range(nv):
                         total += mass_all[a, b] * projection[b, j]
                     mass[i, j] += projection[a, i] * total
-    links = np.zeros((n + 1, n))
-    if settings[STIFFNESS, 0] > 0.0:
+    elastic = settings[STIFFNESS, 0] > 0.0
+    links = np.empty((n + 1 if elastic else 0, n))
+    if elastic:
         bias += passive
         passive[:] = 0.0
         _behind_springs(mass, bias, state, settings, dt, links)
-    else:
-        links[1:] = np.eye(n)
     tau, drive, heat, new, error = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error)
     for i in range(n):
@@ -374,8 +373,8 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
         target = 1.0 if abs(new[i]) > MOVING else 0.0
         state[WARMTH, i] += dt * settings[THERMAL_RATE, i] * (target - state[WARMTH, i])
     for i in range(n):
-        link = links[0, i]
-        for j in range(n):
+        link = links[0, i] if elastic else new[i]
+        for j in range(n if elastic else 0):
             link += links[j + 1, i] * new[j]
         state[LINK_A, i] += 0.5 * ((link - state[LINK_V, i]) / dt - state[LINK_A, i])
         state[LINK_Q, i] += dt * link
