@@ -101,8 +101,8 @@ def test_covariance_of_a_few_experiments(design, run):
 
 
 def test_short_validation(identified, run):
-    """R4 with eight points and four rounds: below Table 2 on every joint and with both frictions."""
-    outcome = run("R4", points=8, repetitions=4)
+    """R4 with eight points and eight rounds: below Table 2 on every joint and with both frictions."""
+    outcome = run("R4", points=8, repetitions=8)
     found = rows(outcome, "Table 2")
     assert len(found) == 6
     assert all(row.ours < row.published and row.verdict == "better" for row in found)
