@@ -26,7 +26,7 @@ HEADLINES = {
 
 @pytest.mark.prove
 def test_ten_seeds():
-    """At most five rows are worse over the seeds, each with its reason, and none that a paper is known for."""
+    """At most five rows are worse in half of the seeds, each with its reason, and none that a paper is known for."""
     results = [reproduce(PAPERS, FOLDER / f"seed-{seed}", seed=seed) for seed in range(SEEDS)]
     print(seeds_page(results))  # shown with -s or on failure
     rows = over_seeds(results)

@@ -101,8 +101,7 @@ class SeedsRow:
         first: of the first seed.
         ours: median and range, or the texts.
         held: share of the seeds in which it is not worse.
-        verdict: worse if it is so in more than half of the seeds, or in half of them and the median is; else what it is
-            in most of the others.
+        verdict: worse if it is so in half of the seeds or more, else what it is in most of the others.
         note: of a seed in which it is worse, otherwise of the first.
     """
 
@@ -125,22 +124,13 @@ def over_seeds(results: Sequence[Reproduction]) -> list[SeedsRow]:
 def _together(rows: Sequence[PaperRow]) -> SeedsRow:
     worse = [row for row in rows if row.verdict == "worse"]
     others = [row.verdict for row in rows if row.verdict != "worse"]
+    verdict: Verdict = "worse" if len(worse) >= len(others) else mode(others)
     values = [row.ours for row in rows if not isinstance(row.ours, str)]
-    more = len(worse) - len(others)
-    verdict: Verdict = "worse" if more > 0 or (more == 0 and _median_worse(worse, values)) else mode(others)
     ours = "; ".join(dict.fromkeys(str(row.ours) for row in rows))
     if values:
         low, middle, high = np.min(values), np.median(values), np.max(values)
         ours = f"{middle:.4g}" + (f" ({low:.3g} … {high:.3g})" if low < high else "")
     return SeedsRow(rows[0], ours, len(others) / len(rows), verdict, (worse or rows)[0].note)
-
-
-def _median_worse(worse: Sequence[PaperRow], values: Sequence[float]) -> bool:
-    """Whether the median lies beyond the published number, on the side of the seeds that are worse."""
-    published, beyond = worse[0].published, [row.ours for row in worse if not isinstance(row.ours, str)]
-    if published is None or isinstance(published, str) or len(beyond) < len(worse):
-        return True
-    return bool((np.median(values) - published) * (np.median(beyond) - published) > 0.0)
 
 
 def seeds_page(results: Sequence[Reproduction]) -> str:
