@@ -47,6 +47,18 @@ def test_faults_do_not_hide_themselves():
     assert second < 1.3 * first
 
 
+def test_some_changes_do_not_end_the_promise():
+    """Four of fifty arms whose changes show in most quantities, none of them far off: what is promised stays."""
+    rng = np.random.default_rng(4)
+    made = scores(rng, 50, 20, rng.standard_normal)
+    course = np.abs(made[0][:, :1]) / np.abs(made[0][:, 0]).max()
+    for one in made[:4]:
+        one[:, :8] += course * rng.uniform(3.0, 8.0, 8)
+    promise = promise_of(null_of(made, [19] * 50), 1e-3, 20, QUANTITIES * len(course))
+    assert promise.holds
+    assert promise.spread < 1.3
+
+
 def test_little_data_promise_nothing():
     """A few arms on a few days: withdrawn, with the number of scores that is needed; with more days it stands."""
     rng = np.random.default_rng(2)

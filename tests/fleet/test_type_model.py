@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 import armid
-from armid.estimation.linear import residual_squares, solve
+from armid.dynamics.base import random_motion
+from armid.estimation.linear import residual_squares, residual_variance, solve
 from armid.estimation.problem import Problem
 from armid.fleet.description import load_fleet
-from armid.fleet.recording import dataset_of
+from armid.fleet.recording import dataset_of, payload_map
 from armid.fleet.type_model import DIFFERS, TypeModel
+from armid.robot.inertia import change_of_frame
+from armid.robot.robot import inertial_names
 from armid.torque.friction.smooth import BELLS, prior_covariance
 from armid.torque.friction.term import FrictionTerm
-from tests.fleet.arms import EXAMPLES, log_of, rough_arm_file, true_parameters, write_fleet
+from armid.torque.model import TorqueModel
+from tests.fleet.arms import EXAMPLES, NOISE, arm_file, log_of, rough_arm_file, true_parameters, write_fleet
 
 TERMS = tuple(FrictionTerm("smooth", joint, (0.1,)) for joint in range(4))
 
@@ -55,6 +59,38 @@ def test_prior_of_the_curve_counts_as_its_covariance_says(known):
         matrix[part, part] += precision
         vector[part] += precision @ own
     np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-5, atol=1e-6)
+
+
+def test_an_arm_may_differ_between_directions_where_the_type_does_not(tmp_path):
+    """Directions that are alike on average: an arm whose friction is a tenth lower in one of them has its own curve."""
+    path = arm_file(tmp_path)
+    path.write_text(path.read_text().replace("offset: true", "offset: false"))
+    robot = armid.load_robot(path)
+    terms = tuple(FrictionTerm("smooth-even", joint, (0.1,)) for joint in range(4))
+    model = TypeModel(robot, terms, None, np.zeros(4), np.zeros(4 * (BELLS + 1)))
+    parameters = true_parameters(robot.virtual)
+    known = replace(model, values=np.array([parameters.get(name, 0.0) for name in model.torque.names]))
+    data = armid.process(log_of(robot, parameters, seconds=20.0), robot=robot)
+    weights, left = np.full(4, 1.0 / NOISE**2), []
+    for share in (0.0, 0.1):
+        torque = data.torque - share * np.array([parameters[f"fc{joint + 1}"] for joint in range(4)])
+        problem = Problem(robot, replace(data, torque=torque), terms=terms, slow_share=0.0, slow_floor=0.03)
+        factor = problem.factor(triangular=True)
+        rest = known.without_curve(factor, known.own_curve(factor, weights))
+        left.append(residual_variance(rest, solve(rest, weights, rank_tolerance=1e-9).values))
+    np.testing.assert_allclose(left[1], left[0], rtol=0.05)
+
+
+def test_a_mass_in_the_hand_is_seen_where_the_last_link_is_neglected():
+    """The PA-10's base parameters have no link 7: a mass on its axis is a change of those before; others are not."""
+    robot = armid.load_robot("pa10")
+    model = TorqueModel(robot)
+    mapped, motion = payload_map(model), random_motion(robot, 20, np.random.default_rng(1))
+    own = model.model.regressor(*motion, model.model.base.kept) @ mapped
+    carried = model.model.regressor(*motion, inertial_names(7)) @ change_of_frame(robot.tool)
+    seen = np.abs(mapped).max(axis=0) > 0.0
+    assert seen.tolist() == [True, False, False, True] + [False] * 6
+    np.testing.assert_allclose(own[..., seen], carried[..., seen], atol=1e-9)
 
 
 def test_torque_of_the_type_is_told_from_torque_that_is_wrong(known):

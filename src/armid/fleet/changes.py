@@ -159,9 +159,9 @@ class ArmChanges:
         safe = np.where(seen, V, 1.0)
         return Scan(np.where(seen, U / np.sqrt(safe), 0.0), U / safe, 1.0 / np.sqrt(safe))
 
-    def fitted(self) -> Array:
-        """The arm's parameters on each day, changes found so far included, (days, parameters)."""
-        J, right, columns = self._normal()
+    def fitted(self, *, changed: bool = True) -> Array:
+        """The arm's parameters on each day, (days, parameters), with or without the changes found so far."""
+        J, right, columns = self._normal(None if changed else [])
         return np.asarray(columns @ np.linalg.solve(J, right))
 
     def _normal(self, changes: list[tuple[Array, Array]] | None = None) -> tuple[Array, Array, Array]:

@@ -18,7 +18,6 @@ from scipy.stats import t as student
 from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
-from armid.estimation.linear import solve
 from armid.fleet.day import ArmDay
 from armid.fleet.type_model import TypeModel
 
@@ -141,7 +140,8 @@ def history_of(
     inflation = np.median([day.inflation for day in quiet or kept], axis=0)
     matrices, vectors = [], []
     with one_blas_thread():
-        curve = own_curve(quiet or kept, model, 1.0 / (noise**2 * inflation))
+        total = reduce(add, [day.factor for day in quiet or kept if day.factor is not None])
+        curve = model.own_curve(total, 1.0 / (noise**2 * inflation))
         for day in kept:
             assert day.factor is not None
             own = np.where(day.rms > LOUD * noise, day.rms, noise)
@@ -150,14 +150,6 @@ def history_of(
             matrices.append(matrix)
             vectors.append(vector)
     return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation, curve)
-
-
-def own_curve(days: Sequence[ArmDay], model: TypeModel, weights: Array) -> Array:
-    """Coefficients of an arm's friction curve: what its days say, in the light of the type's."""
-    if not len(model.curve):
-        return model.curve
-    total = reduce(add, [day.factor for day in days if day.factor is not None])
-    return solve(model.with_prior(total, weights), weights, rank_tolerance=1e-9).values[-len(model.curve) :]
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ from armid.fleet.result import (
     rounded,
 )
 from armid.fleet.survey import ArmSurvey, Survey, Surveyor
+from armid.fleet.type_model import RANK
 from armid.fleet.watch import entries_of, ordered, unused_days
 from armid.notes import Note, note
 from armid.torque.model import TorqueModel
@@ -52,7 +53,6 @@ from armid.validation.auditing import audit
 
 FALSE_ALARMS = 1e-3  # per arm and day
 RESULT, PAGE, ROBOTS, FACTORS = "fleet.json", "fleet.html", "robots", "factors"
-RANK = 1e-9
 METHOD = "fleet"
 SAME = 1e-3  # growth of the weighted squares, whose noise is 1, up to which two fits are the same
 
@@ -371,13 +371,13 @@ def _parameters(model: TorqueModel, survey: Survey) -> tuple[TypeParameter, ...]
 
 def _watched(survey: Survey) -> tuple[WatchedQuantity, ...]:
     usual = survey.usual
-    numbers = zip(usual.day_to_day, usual.per_degree, usual.reference, strict=True)
+    numbers = zip(usual.day_to_day, usual.per_degree, usual.reference, survey.least, strict=True)
     return tuple(
         WatchedQuantity(
             *(one.name, one.what, None if one.joint is None else one.joint + 1, one.unit, one.relative),
-            *(rounded(daily), rounded(slope), rounded(reference, 4)),
+            *(rounded(daily), rounded(slope), rounded(reference, 4), rounded(least, 3)),
         )
-        for one, (daily, slope, reference) in zip(survey.watched, numbers, strict=True)
+        for one, (daily, slope, reference, least) in zip(survey.watched, numbers, strict=True)
     )
 
 

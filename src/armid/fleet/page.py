@@ -265,10 +265,14 @@ def _quantity(name: str, members: Sequence[int], watched: Sequence[WatchedQuanti
     remark = f"usual from day to day: {amount}"
     if slopes and abs(float(np.mean(slopes))) > TOLD_SLOPE:
         remark += f"; {short(100.0 * float(np.mean(slopes)), 2)} % per °C is taken off"
+    unit = "%" if first.relative else pretty(first.unit)
+    least = [one for k in members if (one := watched[k].least) is not None]
+    if least:
+        ends = dict.fromkeys(short((100.0 if first.relative else 1.0) * one, 2) for one in (min(least), max(least)))
+        remark += f"; on these days a step of {' to '.join(ends)} {unit} is found nine times in ten"
     panels = "".join(
         f'<figure class="panel" data-watched="{k}" aria-label="{html.text(watched[k].what)}"></figure>' for k in members
     )
-    unit = "%" if first.relative else pretty(first.unit)
     head = f"{name[:1].upper()}{name[1:]}, deviation [{unit}]"
     return (
         f'<div class="quantity"><h3>{html.text(head)} <small>{html.flowing(remark)}</small></h3>'

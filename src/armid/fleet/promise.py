@@ -3,13 +3,16 @@
 Most arms have not changed, so that the bulk of all scores shows what they are without a change, Efron's empirical null:
 normal, or with the tails of Student's t where those are heavier, with a scale for each quantity and one number of
 degrees of freedom. Model errors widen the scale and make tails heavy; few values leave room for heavy tails. Both widen
-what counts as one standard deviation of a score, or end the promise.
+what counts as one standard deviation of a score, or end the promise. Arms that have changed make tails heavy, too;
+those that stand out are set aside first, a tenth of the fleet beside the extreme ones at most, by a forward search
+(Atkinson and Riani 2000).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -21,11 +24,13 @@ from armid.arrays import Array
 from armid.notes import Note
 
 ANCHOR, TAIL = 1.1503, 0.25  # scores beyond the first, in units of their scale, are that share of all
-BULK = 5.0  # scores up to this, in units of their scale, show the null
-FAULTY = 10.0  # an arm that has a larger one in some quantity may have changed, and does not show the null of that
+FARTHEST = 10.0  # an arm that has a larger score, in units of its scale, does not show the null
+ASIDE = 0.1  # largest share of the other arms that are set aside
+BEYOND = 0.01  # scores expected beyond the limit from which on arms are set aside, in the whole fleet
+ROUNDS = 20
 INVERSE = np.linspace(0.005, 0.495, 50)  # 1 / degrees of freedom
 USUAL_INVERSE = 0.05  # mean of their prior
-SURE = 0.5  # probability that tails are no heavier than is assumed
+SURE = 0.9  # probability that tails are no heavier than is assumed
 INSTEAD = (2e-3, 5e-3, 1e-2, 2e-2)  # rates that may be promised in the place of one that cannot
 FEW = 100.0  # independent scores without which nothing is promised
 WIDEST = 3.0  # times that a score may scatter more than it should, in the median quantity, before nothing is promised
@@ -80,14 +85,25 @@ def null_of(scores: Sequence[Array], independent: Sequence[int]) -> Null:
     high = [np.quantile(v[ok], 1.0 - TAIL) if ok.any() else 0.0 for v, ok in zip(pooled.T, told.T, strict=True)]
     scale = np.maximum(np.array(high) / ANCHOR, 1e-9)
     z = pooled / scale
-    sound = np.repeat([np.abs(one).max(axis=0, initial=0.0) < FAULTY * scale for one in scores], lengths, axis=0)
-    bulk = told & sound & (z > ANCHOR) & (z < BULK)
-    return Null(scale, _freedom(z[bulk], (worth[:, None] * told)[bulk]), count)
+    ends = np.cumsum([0, *lengths])
+    peak = np.array([z[first:last].max(initial=0.0) for first, last in pairwise(ends)])
+    least = cut = max(2.0 * ANCHOR, float(np.quantile([0.0, *peak[peak < FARTHEST]], 1.0 - ASIDE)))
+    for _ in range(ROUNDS):
+        shown = told & (z > ANCHOR) & np.repeat(peak <= cut, lengths)[:, None]
+        null = Null(scale, _freedom(z[shown], (worth[:, None] * told)[shown], cut), count)
+        wider = float(np.clip(null.reach(min(BEYOND / max(count, 1.0), TAIL)), least, FARTHEST))
+        if wider <= cut:
+            break
+        cut = wider
+    return null
 
 
-def _freedom(z: Array, weight: Array) -> float:
-    """Degrees of freedom of scores between anchor and bulk, at the cautious end of their posterior."""
-    edges = np.linspace(ANCHOR, BULK, 41)
+def _freedom(z: Array, weight: Array, cut: float) -> float:
+    """Degrees of freedom of scores between anchor and a cut, at the cautious end of their posterior.
+
+    Where all scores of an arm beyond the cut leave with the arm, those that stay are as if none could lie there.
+    """
+    edges = np.linspace(ANCHOR, cut, 41)
     counts, _ = np.histogram(z, edges, weights=weight)
     stretch = [student.isf(0.5 * TAIL, 1.0 / g) / ANCHOR for g in INVERSE]
     inside = np.array([-np.diff(student.sf(edges * s, 1.0 / g)) for g, s in zip(INVERSE, stretch, strict=True)])

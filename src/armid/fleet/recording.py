@@ -14,6 +14,7 @@ from operator import add
 import numpy as np
 
 from armid.arrays import Array
+from armid.dynamics.base import random_motion
 from armid.dynamics.factor import CompactFactor
 from armid.errors import ArmidError
 from armid.estimation.problem import Problem
@@ -30,6 +31,7 @@ CHUNK = 16_384  # samples reduced at a time
 JUMP_S = 1.0  # a step of time longer than this, or backwards, begins a new stretch
 NEEDED = ("position", "effort", "current")  # channels in which a hole costs the rows around it
 LOOKED_AT = 4  # chunks per day whose residuals are looked at
+SAMPLES, SPANNED = 128, 1e-4  # of random motion; share of a column that others may leave
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,11 +261,23 @@ def without_payload(factor: CompactFactor, shift: Array) -> CompactFactor:
 
 
 def payload_map(model: TorqueModel) -> Array:
-    """(columns, 10): what a payload in the tool frame adds to the base parameters, per unit of its parameters."""
+    """(columns, 10): what a payload in the tool frame adds to the base parameters, per unit of its parameters.
+
+    Parameters of the last link that the description neglects count as far as the others' columns span theirs: a mass on
+    the last axis belongs to the link before.
+    """
     base, robot = model.model.base, model.robot
     index = {name: i for i, name in enumerate(base.names)}
+    names = inertial_names(robot.n_joints)
+    adds = np.array([base.matrix[:, index[name]] if name in index else np.zeros(len(base.kept)) for name in names])
+    missing = [k for k, name in enumerate(names) if name not in index]
+    if missing:
+        motion = random_motion(robot, SAMPLES, np.random.default_rng(0))
+        rows = model.model.regressor(*motion, (*base.kept, *(names[k] for k in missing)))
+        own, wanted = np.split(rows.reshape(-1, rows.shape[-1]), [len(base.kept)], axis=1)
+        found = np.linalg.lstsq(own, wanted, rcond=1e-12)[0]
+        left = np.linalg.norm(wanted - own @ found, axis=0) <= SPANNED * np.linalg.norm(wanted, axis=0)
+        adds[missing] = np.where(left & (np.abs(wanted).max(axis=0) > 0.0), found, 0.0).T
     result = np.zeros((len(model.names), 10))
-    for name, row in zip(inertial_names(robot.n_joints), change_of_frame(robot.tool), strict=True):
-        if name in index:
-            result[: len(base.kept)] += np.outer(base.matrix[:, index[name]], row)
+    result[: len(base.kept)] = adds.T @ change_of_frame(robot.tool)
     return result

@@ -21,7 +21,7 @@ from armid.fleet.day import ALL, ArmDay, DayFinding, DayProblem
 from armid.fleet.description import Fleet
 from armid.fleet.partitions import Partition, file_system, local_copy
 from armid.fleet.recording import Reduction, Sums
-from armid.fleet.type_model import TypeModel
+from armid.fleet.type_model import RANK, TypeModel
 from armid.logs.files import open_log
 from armid.logs.log import Log, LogInfo, LogStream
 from armid.signals.dataset import Dataset
@@ -199,14 +199,17 @@ def _check_mounting(info: LogInfo, fleet: Fleet) -> None:
 def _residuals(
     model: TypeModel, factor: CompactFactor, looked_at: Iterable[tuple[Problem, Array]]
 ) -> tuple[Array, Array, Array]:
-    """Rms, inflation of variances by correlation in time, and reversals against the rest, per joint."""
-    factor = model.without_curve(factor, model.curve)
-    known = np.array(factor.counts) > 0
-    first = solve(factor, np.ones(len(factor.matrices)), rank_tolerance=1e-9)
-    weights = known / residual_variance(factor, first.values)
-    values = solve(factor, weights, rank_tolerance=1e-9).values
-    whole = np.concatenate([values, model.curve])
-    rms = np.where(known, np.sqrt(residual_variance(factor, values)), np.nan)
+    """Rms, inflation of variances by correlation in time, and reversals against the rest, per joint.
+
+    The friction curve is the day's own, in the light of the type's: what arms differ by is no noise.
+    """
+    known, rest = np.array(factor.counts) > 0, model.without_curve(factor, model.curve)
+    first = solve(rest, np.ones(len(rest.matrices)), rank_tolerance=RANK)
+    weights = np.where(known, 1.0 / residual_variance(rest, first.values), 1.0)
+    whole = solve(model.with_prior(factor, weights), weights, rank_tolerance=RANK).values
+    count = len(rest.names)
+    rest = model.without_curve(factor, whole[count:])
+    rms = np.where(known, np.sqrt(residual_variance(rest, whole[:count])), np.nan)
     n = len(rms)
     products, turning, steady = np.zeros((LAGS + 1, n)), np.zeros((2, n)), np.zeros((2, n))
     for problem, shift in looked_at:

@@ -66,6 +66,7 @@ class WatchedQuantity(msgspec.Struct, frozen=True):
         day_to_day: standard deviation of usual changes from day to day; None where it is not known, as below.
         per_degree: mean effect of temperature [1/°C].
         reference: temperature that values refer to [°C].
+        least: step that is found nine times in ten in the median arm over these days, as deviations are told.
     """
 
     name: str
@@ -76,6 +77,7 @@ class WatchedQuantity(msgspec.Struct, frozen=True):
     day_to_day: float | None
     per_degree: float | None
     reference: float | None = None
+    least: float | None = None
 
 
 class ArmCourse(msgspec.Struct, frozen=True, eq=False):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from armid.arrays import Array, Mask
 from armid.dynamics.factor import CompactFactor
@@ -48,6 +49,7 @@ from armid.fleet.usual import (
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MISFIT = 3.0, 10.0  # times the noise that residuals may be before a day is said not to fit: on any fleet, at most
+MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
 REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
 SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel is dead
@@ -55,6 +57,7 @@ LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the s
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
+NINE_IN_TEN = 1.28  # standard deviations that a score lies above, nine times in ten
 LEAST_GROWTH = 0.2  # the same of the logarithm of residuals at reversals
 
 
@@ -117,6 +120,7 @@ class Survey:
         estimate: of the type and of each arm, before any change.
         arms: by name.
         promise: about false alarms.
+        least: step of each watched quantity that is found nine times in ten in the median arm; NaN where none is.
     """
 
     watched: tuple[Watched, ...]
@@ -124,6 +128,7 @@ class Survey:
     estimate: FleetEstimate
     arms: Mapping[str, ArmSurvey]
     promise: Promise
+    least: Array
 
 
 class Surveyor:
@@ -193,7 +198,7 @@ class Surveyor:
             sound, promise = list(self.arms), None
             for _ in range(2):  # what is usual is learnt again without the arms that have changed
                 usual = self._usual(first, sound)
-                null, limits, found = self._null(first, usual, sound)
+                null, limits, found, finest = self._null(first, usual, sound)
                 promise = found if promise is None else promise
                 judge = null if promise.holds else None
                 healthy = {name: self._changes(name, first, usual, judge, limits) for name in self.arms}
@@ -208,24 +213,39 @@ class Surveyor:
         assert promise is not None
         if promise.holds:
             self._reversals()
-        return Survey(self.watched, usual, estimate, self.arms, promise)
+        return Survey(self.watched, usual, estimate, self.arms, promise, self._findable(null, promise, finest))
 
-    def _null(self, first: FleetEstimate, usual: Usual, sound: Sequence[str]) -> tuple[Null, Array, Promise]:
-        """Scores without changes, of sound arms, how well a day may fit, per joint, and what can be promised."""
-        scores, worth, tests, fits = [], [], 1, []
+    def _findable(self, null: Null, promise: Promise, finest: Array) -> Array:
+        """Steps that exceed the threshold nine times in ten, and are worth telling; NaN where nothing is promised."""
+        least = np.full(len(self.watched), np.nan)
+        if promise.threshold is not None:
+            chance = 2.0 * float(norm.sf(promise.threshold))
+            least = finest * (promise.threshold * null.spread(chance) + NINE_IN_TEN * np.maximum(null.scale, 1.0))
+        return np.where([one.relative for one in self.watched], np.maximum(least, LEAST_SHARE), least)
+
+    def _null(self, first: FleetEstimate, usual: Usual, sound: Sequence[str]) -> tuple[Null, Array, Promise, Array]:
+        """Scores without changes, of sound arms, how well a day may fit, per joint, what can be promised, finest steps.
+
+        The last are standard deviations of the step, in each quantity, that the median arm's days tell best.
+        """
+        scores, worth, tests, fits, finest = [], [], 1, [], []
         for name, arm in self.arms.items():
             if not arm.used.any():
                 continue
             searcher = self._searcher(name, first, usual)
             fits.append(self._misfits(searcher))
             if arm.used.sum() > 1 and name in set(sound):
-                scores.append(searcher.scan().score)
+                scan = searcher.scan()
+                scores.append(scan.score)
+                step = np.array([one == "step" for one in searcher.shapes.names])[:, None] & (scan.score != 0.0)
+                finest.append(np.where(step, scan.sigma, np.inf).min(axis=0))
                 worth.append(int(arm.used.sum()) - 1)
                 tests = max(tests, self._tests(len(scores[-1])))
         days = max(worth, default=0) + 1
         null = null_of(scores or [np.zeros((0, len(self.watched)))], worth or [0])
         limits = _fitting(fits, chance_of(self.rate, 1, len(self._joints)))
-        return null, limits, promise_of(null, self.rate, days, tests)
+        middle = np.median(finest or [np.full(len(self.watched), np.inf)], axis=0)
+        return null, limits, promise_of(null, self.rate, days, tests), np.where(np.isfinite(middle), middle, np.nan)
 
     def _tests(self, candidates: int) -> int:
         """Tests of one arm: so many courses of each quantity, and of the residuals at reversals of each joint."""
@@ -312,9 +332,9 @@ class Surveyor:
         ]
         return np.array(least)
 
-    def _misfits(self, searcher: ArmChanges) -> Array:
-        """Rms of each day's residuals over the noise, (days, joints)."""
-        values, history = searcher.fitted() + searcher.shift, searcher.history
+    def _misfits(self, searcher: ArmChanges, *, changed: bool = True) -> Array:
+        """Rms of each day's residuals over the noise, (days, joints), with or without the changes found so far."""
+        values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
         whole = [np.concatenate([one, history.curve]) for one in values]
         return np.array([misfit(day, one, history.noise) for day, one in zip(history.days, whole, strict=True)])
 
@@ -326,6 +346,9 @@ class Surveyor:
         bad = {k: (int(j), float(times[k, j])) for k, j in enumerate(worst) if times[k, j] > limits[j]}
         many = len(bad) > len(index) // 2
         arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
+        for side in () if many or not bad else self._explained(searcher, times):
+            if bad.keys() >= side:
+                bad = {k: one for k, one in bad.items() if k not in side}
         if not bad or many:
             return False
         arm.used[index[list(bad)]] = False
@@ -335,6 +358,14 @@ class Surveyor:
             why = ("exchanged", said) if said else ("misfit", (joint,), size)
             arm.excluded.append(ExcludedDay(day.date, *why))
         return True
+
+    def _explained(self, searcher: ArmChanges, times: Array) -> list[set[int]]:
+        """Days before, or from, a change that explains most of their misfit: without them it could not be seen."""
+        plain = self._misfits(searcher, changed=False) if searcher.changes else times
+        excess, before = (np.maximum(one**2 - 1.0, 0.0).sum(axis=1) for one in (times, plain))
+        days = range(len(times))
+        sides = [set(some) for one in searcher.changes for some in (days[: one.onset], days[one.onset :])]
+        return [side for side in sides if excess[list(side)].sum() < MOSTLY * before[list(side)].sum()]
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
         arm = self.arms[name]

@@ -1,8 +1,10 @@
 """The torque model of a type of arm: what its arms have in common before any of them is estimated.
 
 The model is that of `armid identify`: base parameters, and friction of any smooth form as random effects. The type has
-a friction curve beyond viscous and Coulomb friction; an arm's own curve differs from it by a share of its size, which
-is a prior that stands beside the data as a few more rows. What is followed from day to day is what comes before.
+a friction curve beyond viscous and Coulomb friction; an arm's own curve differs from it by a share of its size, and by
+a share of the Coulomb friction between the directions, where the type's own difference is a mean over arms and says
+nothing about one of them. That is a prior, which stands beside the data as a few more rows. What is followed from day
+to day is what comes before.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from scipy.linalg import block_diag
 
 from armid.arrays import Array, Indices
 from armid.dynamics.factor import CompactFactor, triangle
+from armid.dynamics.parameters import FRICTION
 from armid.estimation.fit import Fit
-from armid.estimation.linear import residual_squares
+from armid.estimation.linear import residual_squares, solve
 from armid.robot.robot import Robot
 from armid.torque.friction.smooth import BELLS, EVEN, ODD, REST, prior_covariance
 from armid.torque.friction.term import GAIN, FrictionTerm
@@ -27,6 +30,7 @@ CURVES = (ODD.name, EVEN.name, REST.name, GAIN.name)  # terms that make the curv
 DIFFERS = 0.3  # standard deviation of an arm's curve from the type's, as a share of its size
 EXPLAINED = 0.25  # squared residual over squared torque: 1 if they have nothing in common, 4 if a sign is wrong
 LEAST_SIZE = 1e-3  # of a curve [N m]
+RANK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,20 @@ class TypeModel:
             matrices[joint] = triangle(np.vstack([matrices[joint], rows]))
         return replace(factor, matrices=tuple(matrices))
 
+    def own_curve(self, factor: CompactFactor, weights: Array) -> Array:
+        """Coefficients of an arm's friction curve: what its data say, in the light of the type's."""
+        if not len(self.curve):
+            return self.curve
+        return solve(self.with_prior(factor, weights), weights, rank_tolerance=RANK).values[-len(self.curve) :]
+
+    def _coulomb(self, joint: int) -> float:
+        """Coulomb friction of a joint of the type, the larger of both directions [N m]; 0 where it is not known."""
+        if self.values is None:
+            return 0.0
+        own = [one.name for one in self.torque.model.parameters if one.kind == FRICTION and one.number == joint + 1]
+        known = zip(self.torque.names, self.values, strict=True)
+        return max((abs(float(value)) for name, value in known if name in own and name[:2] == "fc"), default=0.0)
+
     @cached_property
     def _roots(self) -> dict[int, tuple[Indices, Array]]:
         """For each joint the places of its coefficients in the curve, and the root of their prior's precision."""
@@ -113,6 +131,8 @@ class TypeModel:
             count = len(places)
             values, shape = self.curve[places], prior_covariance(count) if count >= BELLS else np.eye(count)
             size = max(float(np.sqrt(values @ np.linalg.solve(shape, values) / count)), LEAST_SIZE)
+            if term.law == EVEN.name:
+                size = max(size, self._coulomb(term.joint))
             root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (DIFFERS * size)
             parts.setdefault(term.joint, []).append((places, root))
         return {joint: _joined(some) for joint, some in parts.items()}
