@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal
 
 import armid
 from armid.dynamics.model import Motion
+from armid.estimation import mixed
 from armid.estimation.mixed import MixedEffects
 from armid.estimation.random_effects import Grams, _Likelihood, held_out_cost, held_out_misfit, variance_components
 from armid.excitation import Fourier, FourierSeries, design
@@ -216,6 +217,13 @@ def test_no_friction_is_invented(frictionless):
         invented += np.sum(np.abs(fit.values[first:]) > 2.0 * fit.sigma[first:])  # none where every kind has vanished
         assert fit.delay_s.max() < 1e-4
     assert invented <= 0.05 * 5 * 3 * (2 * len(ODD.columns) + 2)
+
+
+def test_losses_of_the_weight_stay_with_linear_friction(frictionless, monkeypatch):
+    """Where friction beyond linear goes, as held-out data are predicted better without: payloads need them."""
+    monkeypatch.setattr(mixed._Pass, "_linear_is_better", lambda *given: bool({*given[-1]} & {*mixed.FOUND}))
+    fit = MixedEffects().fit(frictionless.robot, frictionless.data(0))
+    assert {term.law for term in fit.terms} == {"gain"}
 
 
 def test_held_out_data_judge_between_linear_and_smooth():

@@ -9,9 +9,10 @@
                           + noise
 
 What is random has a variance for each kind, shared by all joints and found by REML: kinds that the data do not show
-vanish, and all of friction beyond linear goes where held-out folds are predicted clearly better without. No term is
-chosen, so that no choice hangs on the last digit and the covariance knows of friction's shape. Below the slowest speed
-of the data friction may differ by a share of its level that is stated, not found.
+vanish, and all of friction beyond linear goes where held-out folds are predicted clearly better without. Torque in
+proportion to the weight stays: the arm without payload looks the same with it and with other masses, a payload's mass
+does not. No term is chosen, so that no choice hangs on the last digit and the covariance knows of friction's shape.
+Below the slowest speed of the data friction may differ by a share of its level that is stated, not found.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ REST_SHARE, REST_DEPARTURES = 0.25, 1.5  # and differ by that of its level at mo
 ENOUGH_ROWS, SPEED_STEPS = 5.0, 100  # rows that make the slowest data; steps in which they are counted
 ASSUMED = 0.02  # spread of Coulomb and viscous friction between recordings where there is only one
 BELIEVED = 3.0  # observations that this assumption counts for where there are several
-FOUND = ("smooth", "smooth-even", "load", "gain")  # kinds of friction beyond linear
+FOUND = ("smooth", "smooth-even", "load")  # kinds of friction beyond linear
 FOLDS, CLEARLY = 5, 2.0  # of neighbouring rows, by which it is judged; minus twice the log likelihood that tells
 TOLD = 0.5  # misfit in held-out parts, in standard deviations of the noise, from which it is told
 ALIKE = 0.5  # share of the variance of gains that is common to all joints
