@@ -58,6 +58,11 @@ def test_payload_shows_in_the_torque(armid, trajectory, tmp_path):
     assert np.abs(efforts[1] - efforts[0]).max() > 10.0
 
 
+def test_a_payload_that_takes_the_place_of_another(armid):
+    result = armid("simulate", "kr15", "--points", 2, "--rate", 50, "--perfect", "--payload", 1, 0, 0, 0.1)
+    assert "--payload is carried instead of the description's own payload of 9.58 kg" in result.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -164,6 +164,16 @@ def test_firm_prior_leaves_the_links_where_they_are():
     assert np.all(fit.sigma <= 1.05 * free.sigma)
 
 
+def test_a_log_does_not_count_twice():
+    """A fit is no prior for the data that it was made from, which would narrow intervals; for others it is."""
+    robot = library_arm("rx60")
+    data, other = made(robot, noise=0.1), made(robot, noise=0.2)
+    prior = fit_prior(ConsistentLeastSquares().fit(robot, data))
+    with pytest.raises(EstimationError, match="identified from this very log"):
+        armid.identify(robot, [other, data], method="feasible", prior=prior)
+    assert armid.identify(robot, other, method="feasible", prior=prior).method == "feasible"
+
+
 def test_thin_bodies_can_be_priors():
     """A point mass, as some CAD exports have it, is a prior too."""
     robot = library_arm("rx60")

@@ -10,7 +10,7 @@ import pytest
 
 import armid
 from armid.dynamics.sensitivity import Sensitivity
-from armid.errors import ArmidError
+from armid.errors import ArmidError, ArmidWarning
 from armid.excitation import (
     ConditionAndSigma,
     ConditionNumber,
@@ -297,6 +297,12 @@ def test_bad_search(robot, search, message):
     """Options of the search are looked at one by one."""
     with pytest.raises(ArmidError, match=message):
         design(robot, **search)
+
+
+def test_many_joints_are_advised_against(robot):
+    """Before the long work, which here ends at once as the arm has fewer."""
+    with pytest.warns(ArmidWarning, match="15 joints move.*--joints"), pytest.raises(ArmidError, match="from 1 to"):
+        armid.design(robot, Fourier(), joints=range(1, 16))
 
 
 def test_noise_weights_the_information(robot):

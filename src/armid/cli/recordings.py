@@ -89,6 +89,9 @@ def simulate(options: argparse.Namespace) -> int:
         f"{log.info.robot}: {len(log)} samples at {log.info.rate_hz:g} Hz{period}; simulated {arm.speed_factor:.0f} "
         "times faster than real time"
     )
+    own = None if robot.virtual is None else robot.virtual.payload
+    if options.payload is not None and own is not None and own[0] > 0.0:
+        text += f"; --payload is carried instead of the description's own payload of {own[0]:.3g} kg"
     advice = [] if files else ["nothing is kept: give -o LOG (.parquet, .csv or .mcap) to write the log"]
     return finish(options, data, [text, *advice], files)
 

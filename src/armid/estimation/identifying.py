@@ -15,7 +15,7 @@ from armid.dynamics.threads import one_blas_thread
 from armid.errors import UnknownNameError
 from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.consistent.prior import Prior
-from armid.estimation.estimator import Estimator, estimators
+from armid.estimation.estimator import Estimator, estimators, fingerprint
 from armid.estimation.fit import Fit
 from armid.estimation.least_squares import PriorLeastSquares, WeightedLeastSquares
 from armid.estimation.problem import EstimationError, Problem
@@ -62,6 +62,7 @@ def identify(
 
     Raises:
         LogError: torques that no drive of the arm has, such as those in another unit.
+        EstimationError: a fit of the same data as prior.
     """
     from armid.signals.doctor.robot import check_torque
 
@@ -78,6 +79,11 @@ def identify(
             return fit.with_notes(note("estimation.not_consistent", reason=str(error)))
     for dataset in [data] if isinstance(data, Dataset) else data:
         check_torque(dataset, robot)
+        if prior is not None and fingerprint(dataset) in prior.data_sha256:
+            raise EstimationError(
+                f"{prior.source}: was identified from this very log, which as a prior would count twice and make "
+                "intervals too narrow; give the fit of another log, or leave the prior out"
+            )
     friction = friction or ("auto" if estimators[method].finds_friction else "linear")
     estimator = _estimator(method, prior, {"known": dict(known or {}) or None, "known_torque": known_torque})
     if friction in ("auto", "linear"):

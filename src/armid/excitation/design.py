@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
-from armid.errors import ArmidError, UnknownNameError
+from armid.errors import ArmidError, ArmidWarning, UnknownNameError
 from armid.excitation.certificate import binding_limits, certify
 from armid.excitation.checks import Checks, known_limits
 from armid.excitation.constraints import MotionConstraint
@@ -29,6 +30,7 @@ from armid.robot.robot import Limits, Robot, inertial_names
 
 _NAMED = 8  # parameters that a message names at most
 _MOST_STARTS, _MOST_HARMONICS = 100_000, 1000
+_MANY_JOINTS = 14  # more take minutes
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,10 @@ def design(
         raise ArmidError(f"starts is {starts}; it must be at least 1 and at most {_MOST_STARTS}")
     if budget is not None and not budget > 0.0:
         raise ArmidError(f"budget is {budget} s; it must be positive")
+    joints = robot.n_joints if options.get("joints") is None else len(options["joints"])
+    if joints > _MANY_JOINTS:
+        advice = f"{robot.name}: {joints} joints move, for which design takes many minutes; choose some by --joints"
+        warnings.warn(ArmidWarning(advice), stacklevel=2)
     problem = design_problem(robot, shape, **options)
     seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(starts)]
     if hidden := unseen(problem, seeds[0]):

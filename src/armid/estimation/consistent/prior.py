@@ -44,12 +44,14 @@ class Prior:
         strength: relative standard deviation.
         source: where the values come from.
         link_strength: strength of single links, by number.
+        data_sha256: data that an earlier fit was made from, by hash; they must not count twice.
     """
 
     values: Mapping[str, float]
     strength: float = 0.05
     source: str = "prior"
     link_strength: Mapping[int, float] = field(default_factory=dict)
+    data_sha256: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check strengths and links."""
@@ -199,9 +201,8 @@ def fit_prior(fit: Fit, strength: float = 0.05, source: str = "an earlier fit") 
         raise EstimationError(f"{source} has no link parameters; make it with the method `feasible`")
     massive = [n for n in range(1, len(fit.robot.links) + 1) if fit.standard_parameters.get(f"m{n}", 0.0) > 0.0]
     names = {name for number in massive for name in inertial_names(number)}
-    return Prior(
-        {name: fit.standard_parameters[name] for name in fit.standard_parameters if name in names}, strength, source
-    )
+    values = {name: value for name, value in fit.standard_parameters.items() if name in names}
+    return Prior(values, strength, source, data_sha256=tuple(fit.history.get("data_sha256", ())))
 
 
 class _PriorLink(Body):
