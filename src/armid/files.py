@@ -9,7 +9,7 @@ import os
 import re
 import reprlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -330,11 +330,13 @@ def file_hash(path: Path) -> str:
 
 
 @cache
-def code_hash() -> str:
-    """SHA-256 of armid's own code and data: with another method an earlier result is another result."""
+def code_hash(without: Collection[str] = ()) -> str:
+    """SHA-256 of armid's own code and data, but some packages: with another method a result is another result."""
     digest = hashlib.sha256()
     root = Path(str(resources.files("armid")))
     for path in sorted(path for kind in ("*.py", "*.yaml") for path in root.rglob(kind)):
+        if path.relative_to(root).parts[0] in without:
+            continue
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -29,7 +29,7 @@ from armid.experiment.drive import State
 from tests.control.arms import MIDDLE, circle_csv, fitted, small_arm
 
 pytest.importorskip("mujoco")
-from armid.experiment.settings import Sensors
+from armid.experiment.settings import Elasticity, Sensors
 from armid.experiment.virtual import VirtualRobot
 
 CYCLE = 0.0025
@@ -68,6 +68,18 @@ def test_a_model_is_worth_five_times_pid(runs):
         assert run.max_joint_error < 0.2 * pid.max_joint_error
         assert run.feedback_share < 0.2
     assert pid.feedback_share == 1.0
+
+
+@pytest.mark.parametrize("hertz", [15.0, 30.0])
+def test_gears_that_give_way_are_not_swung_up(stand, runs, hertz):
+    """Motors far lighter than links behind soft gears: every controller is as near as on rigid ones."""
+    model, reference, gains = stand
+    motors = tuple(0.06 * gains.inertia)
+    for rigid, one in zip(runs.runs, (PID(), FeedForward(model=model), ComputedTorque(model=model)), strict=True):
+        soft = arm(model.robot, elasticity=Elasticity(hertz, motors=motors))
+        run = track(soft, model.robot, reference, one, gains)
+        assert run.completed
+        assert run.max_joint_error < 1.3 * rigid.max_joint_error
 
 
 def test_errors_are_what_they_say(runs):

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from importlib.resources import files
 from inspect import signature
@@ -47,7 +49,7 @@ def calls(monkeypatch):
     other = ExperimentTemplate(title="second", function="second", seconds=1.0, needs=("R1",), notes=("a finding",))
     two = (Experiment("R1", "rx60", one, first), Experiment("R2", "rx60", other, second))
     monkeypatch.setattr(runner, "experiments_of", lambda paper: two if paper == "rx60" else experiments_of(paper))
-    monkeypatch.setattr(runner, "code_hash", lambda: "same")
+    monkeypatch.setattr(runner, "code_hash", lambda unused: "same")
     return calls
 
 
@@ -85,9 +87,20 @@ def test_other_code_or_a_damaged_outcome_is_run_anew(calls, tmp_path, monkeypatc
     (tmp_path / "rx60" / "R1" / "outcome.json").write_text(text)
     runner.reproduce(["rx60"], tmp_path)
     assert calls == ["R1", "R2", "R1"]
-    monkeypatch.setattr(runner, "code_hash", lambda: "changed")
+    monkeypatch.setattr(runner, "code_hash", lambda unused: "changed")
     runner.reproduce(["rx60"], tmp_path)
     assert calls == ["R1", "R2", "R1", "R1", "R2"]
+
+
+def test_papers_use_nothing_that_their_outcomes_do_not_depend_on():
+    """No module of the packages that the key of an outcome leaves out is loaded with the papers."""
+    names = ", ".join(f"armid.papers.{path.stem}" for path in files("armid.papers").iterdir() if path.suffix == ".py")
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"import sys, {names}; print(*sys.modules)"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    used = {name.split(".")[1] for name in loaded if name.startswith("armid.")}
+    assert "estimation" in used
+    assert not used & set(runner.UNUSED)
 
 
 def test_command_prints_every_row_and_fails_with_a_worse_one(calls, tmp_path, capsys):

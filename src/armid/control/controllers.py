@@ -23,6 +23,7 @@ TOLERANCE = np.radians(0.05)  # error that this may cause, and four standard dev
 PEAK = 4.0  # standard deviations that noise hardly ever passes
 LOWEST_HZ = 3.0
 CYCLES = 4.0  # cycles that a controller's time constant 1 / w spans at least
+SMOOTH = 2.0  # cycles of the time constant of the low-pass on measured errors of velocity
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,9 @@ class Gains:
     """What all controllers of a comparison have in common.
 
     The error of an ideally compensated joint obeys e'' + 2 w e' + w^2 e = 0 (double pole at w); a controller without
-    a model gets the same loop from a constant inertia J: Kp = J w^2, Kd = 2 J w.
+    a model gets the same loop from a constant inertia J: Kp = J w^2, Kd = 2 J w. The error of velocity e' passes a
+    low-pass with a time constant of two cycles: behind a gear that gives way, fast changes move the motor alone, whose
+    inertia is far below J, and a sampled loop would swing it up.
 
     Attributes:
         omega: w per joint [rad/s].
@@ -229,10 +232,11 @@ class ComputedTorque(Controller):
         q_d, qd_d, qdd_d = reference.motion
         rest = model.rest(reference.motion) if self.rest == "reference" else None
         rigid(q_d[0], qd_d[0], qdd_d[0])  # compiled now rather than in the first cycle
+        smooth = _smoothed(q_d.shape[1])
 
         def law(row: int, state: State) -> tuple[Array, Array]:
             q, qd = state.position, state.velocity
-            correction = kv * (qd_d[row] - qd) + kp * (q_d[row] - q)
+            correction = kv * smooth(qd_d[row] - qd) + kp * (q_d[row] - q)
             planned = rigid(q, qd, qdd_d[row])
             torque = rigid(q, qd, qdd_d[row] + correction)
             feedback = torque - planned
@@ -249,12 +253,23 @@ def _pid(reference: Reference, gains: Gains, rate: float, start: Array, known: A
     q_d, qd_d, _ = reference.motion
     kp, kd = gains.inertia * gains.kp, gains.inertia * gains.kv
     step = rate * gains.omega * kp * reference.cycle_s
-    stored = np.array(start, dtype=float)
+    stored, smooth = np.array(start, dtype=float), _smoothed(len(start))
 
     def law(row: int, state: State) -> tuple[Array, Array]:
         error = q_d[row] - state.position
         stored[:] += step * error
-        feedback = kp * error + kd * (qd_d[row] - state.velocity) + stored
+        feedback = kp * error + kd * smooth(qd_d[row] - state.velocity) + stored
         return known[row] + feedback, feedback
 
     return law
+
+
+def _smoothed(joints: int) -> Callable[[Array], Array]:
+    """Low-pass of first order, called once per cycle."""
+    last, share = np.zeros(joints), -np.expm1(-1.0 / SMOOTH)
+
+    def smooth(error: Array) -> Array:
+        last[:] += share * (error - last)
+        return last
+
+    return smooth

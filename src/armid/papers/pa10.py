@@ -354,8 +354,7 @@ def tracked(
     bench.say(controller.title)
     seed = 100 * bench.seed + 60 + number
     sensors = Sensors(encoder_resolution=STAND.encoder_resolution)
-    stiff = replace(HARD, elastic_hz=0.0)  # the paper prints no gains; with ours and gears of 30 Hz the arm swings
-    virtual = stand.StandRobot(robot, stiff, rate_hz=1.0 / STAND.cycle_s, seed=seed, sensors=sensors)
+    virtual = stand.StandRobot(robot, HARD, rate_hz=1.0 / STAND.cycle_s, seed=seed, sensors=sensors)
     arm = NoisyDrives(virtual, truth_of(robot).torque_noise, seed=seed + 20)
     return track(arm, robot, reference, controller, gains)
 
