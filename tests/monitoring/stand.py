@@ -80,6 +80,7 @@ def torque_of(name, q, qd, qdd, friction=1.0, payload=None, lag_s=0.0):
 
 @cache
 def _scale(name):
+    """Largest torque of an ordinary minute."""
     _, *moved = motion(truth(name)[0], 60.0, 10_000)
     return np.abs(torque_of(name, *moved)).max(axis=0)
 
@@ -94,9 +95,9 @@ def recording(name, duration, seed, pushes=(), *, friction=1.0, payload=None, no
     for push in pushes:
         during = (time >= push.start) & (time < push.start + push.duration)
         tau[during] -= push.torque
-    scale = _scale(name)
-    tau = tau + noise * scale * rng.normal(size=tau.shape)
-    speed = qd + 0.1 * noise * np.abs(qd).max(axis=0) * rng.normal(size=qd.shape)
+    tau = tau + noise * _scale(name) * rng.normal(size=tau.shape)
+    fastest = np.abs(motion(robot, 60.0, 10_000)[2]).max(axis=0)  # of the sensor, whatever this recording does
+    speed = qd + 0.1 * noise * fastest * rng.normal(size=qd.shape)
     info = LogInfo(robot.joint_names, "joint torque", rate_hz=RATE_HZ, robot=robot.name, source=f"{name} {seed}")
     return Log(time, {"position": q, "velocity": speed, "effort": tau}, info)
 

@@ -133,7 +133,7 @@ def _tables(numbers: Numbers) -> str:
 def _limits(limits: ContactLimits | None) -> str:
     if limits is None:
         return ""
-    names = ("gain", "variance", "scale", "level", "slower", "usual", "coupling", "changing")
+    names = ("gain", "variance", "scale", "level", "slower", "faster", "steep", "usual", "coupling", "changing")
     arrays = zip(names, limit_numbers(limits), strict=True)
     return "/* limits of contacts */\n" + "".join(_array(name, values) for name, values in arrays)
 

@@ -144,8 +144,9 @@ def numbers_of(arm: IdentifiedArm) -> Numbers:
 
 def limit_numbers(limits: ContactLimits) -> tuple[Array, ...]:
     """The limits of contacts: gain, time to forget, gate of a joint that moves and what is strange; then by joint."""
-    by_joint = (limits.variance, limits.scale, limits.level, limits.slow_speed, limits.usual_acceleration)
-    return (np.array([limits.gain, FADE_S, OPEN, STRANGE]), *by_joint, limits.inertia, limits.friction)
+    speeds = (limits.slow_speed, limits.usual_speed, limits.steepness, limits.usual_acceleration)
+    by_joint = (limits.variance, limits.scale, limits.level, *speeds, limits.inertia, limits.friction)
+    return np.array([limits.gain, FADE_S, OPEN, STRANGE]), *by_joint
 
 
 def _in_joint_frames(arm: IdentifiedArm, vector: Array) -> Array:

@@ -1,15 +1,16 @@
 """Contacts in the external torque: limits that follow the prediction interval, calibrated for a rate of false alarms.
 
-    limit_j = scale_j sigma_j + level_j gate_j + sum_i inertia_ji stop_i
+    limit_j = scale_j sigma_j + level_j gate_j + steepness_j fast_j + sum_i inertia_ji stop_i
     sigma_j^2 = c_j0 + c_j1 qd_j^2 + c_j2 qdd_j^2 + c_j3 (sum of the other joints' qdd^2) + friction_j^2
 
 sigma has the shape of the fit's interval, and more where contact-free recordings ask for it. Friction is not the same
 every day: how it differs from the fit's is learnt while the arm moves, and taken away; what is not known of it yet is
 friction_j. A joint that is slow has a dead zone as wide as its friction, since that may be anything up to its level
-(`gate`: 1 while slow, then falling with the observer's time constant). Accelerations beyond those of the calibration,
-as in an emergency stop, raise the limits by the inertial torque of the excess (`stop`). The scales come from
-exponential tails (peaks over a threshold), and are widened where recordings that were left out may pass them more than
-twice as often as stated: recordings differ by more than one of them shows, and few of them show little of that. This
+(`gate`: 1 while slow, then falling with the observer's time constant). Speeds beyond those of the calibration raise
+the limit by as much friction as the joint has per speed (`fast`: the excess), since no recording shows what it is
+there, and accelerations beyond, as in an emergency stop, by the inertial torque of the excess (`stop`). The scales
+come from exponential tails (peaks over a threshold), and are widened where recordings that were left out may pass them
+more often than stated: recordings differ by more than one of them shows, and few of them show little of that. This
 finds contacts; it is no safety function.
 """
 
@@ -34,17 +35,16 @@ from armid.files import plain, read_result, write_result
 from armid.monitoring.observer import GAIN, STRANGE, Observed, Observer, held, learned
 from armid.monitoring.recordings import Samples
 
-FORMAT = "armid limits 2"
+FORMAT = "armid limits 3"
 BLOCK_S = 1.0  # peaks so far apart are different ones, and so are alarms
 TAIL = 0.1  # share of the blocks whose peaks make the tail, at most
 NEAR, LEAST_TAIL = 3.0, 50  # times as many peaks as are stated make it, where that is enough of them
 LEAST_BLOCKS = 20
-TWICE = 2.0  # times the stated rate at which recordings that were left out may pass the limits
 SURE = 0.95  # one-sided, of the widening for few recordings
 TOLD = 3.0  # false alarms that a calibration must last for to state their rate from what it has seen
 STATIC = 1.5  # times the friction at the slowest speeds of the data: what a joint may hold before it moves
 OPEN = 0.05  # gate below which a joint moves as the model knows it
-USUAL = 0.999  # quantile of acceleration that counts as usual
+USUAL = 0.999  # quantile of speed and acceleration that counts as usual
 SELDOM = 0.01  # share of the time in which a recording may accelerate harder than others of its kind
 HARDER = 1.5, 4.0  # times the usual acceleration that a motion of the same kind may, and may not, have in any case
 LEAST_SHARE = 0.02  # of the friction's level: what it usually does between recordings where the fit does not tell
@@ -61,6 +61,8 @@ class ContactLimits:
         variance: coefficients c of sigma^2, (joints, 4).
         scale: of sigma, (joints,).
         level, slow_speed: dead zone [N m] of joints below this speed [rad/s].
+        usual_speed: beyond it a joint is fast [rad/s].
+        steepness: friction over speed at the usual speed [N m s/rad].
         usual_acceleration: beyond it an acceleration is a stop [rad/s^2].
         inertia: absolute mass matrix, mean over the calibration, (joints, joints) [kg m^2].
         friction: standard deviations by which friction differs between recordings, (joints, 3): all of it in
@@ -78,6 +80,8 @@ class ContactLimits:
     scale: Array
     level: Array
     slow_speed: Array
+    usual_speed: Array
+    steepness: Array
     usual_acceleration: Array
     inertia: Array
     friction: Array
@@ -111,7 +115,8 @@ def load_limits(path: str | Path) -> ContactLimits:
     found = read_result(path, ContactLimits, "limits", FORMAT, "armid observe -o")
     n = len(found.joints)
     shapes = {"variance": (n, 4), "inertia": (n, n), "friction": (n, 3)}
-    for name in ("variance", "inertia", "friction", "scale", "level", "slow_speed", "usual_acceleration"):
+    speeds = "slow_speed", "usual_speed", "steepness", "usual_acceleration"
+    for name in ("variance", "inertia", "friction", "scale", "level", *speeds):
         array = getattr(found, name)
         if array.shape != shapes.get(name, (n,)) or not (np.isfinite(array) & (array >= 0.0)).all():
             raise ArmidError(f"{path}: {name}: must be finite and not below zero; write it again with armid observe -o")
@@ -127,6 +132,7 @@ class Detected:
         limit: beyond which it is a contact [N m].
         sigma: its standard deviation without contact [N m].
         gate: share of the dead zone of friction in the limit: 1 for a slow joint.
+        fast: speed beyond the usual [rad/s].
         stop: acceleration beyond the usual [rad/s^2].
         still: whether a joint stands still.
     """
@@ -135,6 +141,7 @@ class Detected:
     limit: Array
     sigma: Array
     gate: Array
+    fast: Array
     stop: Array
     still: Mask
 
@@ -181,17 +188,18 @@ class Detector:
 
     def _judged(self, dt: Array, qd: Array, seen: Observed, strange: float = STRANGE) -> Detected:
         limits, n = self.limits, qd.shape[1]
-        excess = np.maximum(np.abs(seen.acceleration) - limits.usual_acceleration, 0.0)
-        raised = np.hstack([np.abs(qd) < limits.slow_speed, excess])
+        speed, excess = np.abs(qd), np.maximum(np.abs(seen.acceleration) - limits.usual_acceleration, 0.0)
+        beyond = np.maximum(speed - limits.usual_speed, 0.0)
+        raised = np.hstack([speed < limits.slow_speed, beyond, excess])
         steps = dt if self._held is not None else np.concatenate([[0.0], dt[1:]])
-        raised = held(steps, raised, limits.gain, np.zeros(2 * n) if self._held is None else self._held)
-        self._held, gate, stop = raised[-1], raised[:, :n], raised[:, n:]
+        raised = held(steps, raised, limits.gain, np.zeros(3 * n) if self._held is None else self._held)
+        self._held, gate, fast, stop = raised[-1], raised[:, :n], raised[:, n : 2 * n], raised[:, 2 * n :]
         noise = limits.noise(qd, seen.acceleration)
-        known = (gate < OPEN, strange, limits.friction, limits.gain, *self._friction)
+        known = ((gate < OPEN) & (beyond <= 0.0), strange, limits.friction, limits.gain, *self._friction)
         bias, unknown = learned(steps, seen.torque, seen.friction, seen.rubbing, noise, *known)
         sigma = np.sqrt(noise + unknown)
-        limit = limits.scale * sigma + limits.level * gate + stop @ limits.inertia
-        return Detected(seen.torque - bias, limit, sigma, gate, stop, seen.still)
+        limit = limits.scale * sigma + limits.level * gate + limits.steepness * fast + stop @ limits.inertia
+        return Detected(seen.torque - bias, limit, sigma, gate, fast, stop, seen.still)
 
 
 def calibrate(
@@ -283,6 +291,7 @@ def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float
         np.zeros(len(level)),
         STATIC * level,
         still / STANDSTILL,
+        *_steepness(qd, np.vstack([r.seen.friction for r in runs])),
         np.quantile(np.abs(acceleration), USUAL, axis=0),
         np.mean([r.inertia for r in runs], axis=0),
         _shares(fit, runs),
@@ -296,8 +305,7 @@ def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float
     blank = replace(blank, variance=variance + more)
     scores = [_score(_judge(Detector(fit, blank), run), blank) for run in runs]
     each = _peaks(runs, scores)
-    scale = np.array([_tail(peaks, false_alarms / len(level)) for peaks in each.T])
-    scale = np.maximum(scale, 1.0)
+    scale = np.maximum(np.quantile(each, 1.0 - min(TAIL, LEAST_BLOCKS / max(len(each), 1)), axis=0), 1.0)
     scale *= _tail(_peaks(runs, [score / scale for score in scores]).max(axis=1), false_alarms)
     return replace(blank, scale=scale)
 
@@ -309,14 +317,13 @@ def _score(found: Detected, limits: ContactLimits) -> Array:
 
 
 def _wider(peaks: Sequence[Array], false_alarms: float) -> float:
-    """Factor of the limits that keeps recordings left out of the calibration below twice the stated rate; at least one.
+    """Factor of the limits that keeps recordings left out of the calibration below the stated rate; at least one.
 
-    An extreme recording counts twice when it is left out: the limits know nothing of it, and its peaks pass them. The
-    slope of their tail counts with as many standard errors as Student's t is beyond the normal distribution, which
+    The slope of their tail counts with as many standard errors as Student's t is beyond the normal distribution, which
     vanishes with many recordings: these, not their seconds, are independent.
     """
     errors = float(student.ppf(SURE, max(len(peaks) - 1, 1)) - norm.ppf(SURE))
-    return max(1.0, _tail(np.concatenate(peaks), TWICE * false_alarms, errors))
+    return max(1.0, _tail(np.concatenate(peaks), false_alarms, errors))
 
 
 def _between(fit: Fit, limits: ContactLimits, runs: Sequence[_Run]) -> Array:
@@ -328,6 +335,14 @@ def _between(fit: Fit, limits: ContactLimits, runs: Sequence[_Run]) -> Array:
         _, mean, spread = detector._friction
         squares.append(mean**2 + np.diagonal(spread, axis1=1, axis2=2))
     return np.maximum(np.sqrt(np.mean(squares, axis=0)), limits.friction)
+
+
+def _steepness(qd: Array, friction: Array) -> tuple[Array, Array]:
+    """Usual speed, and friction over speed of the samples beyond it, (joints,) each."""
+    speed = np.abs(qd)
+    usual = np.quantile(speed, USUAL, axis=0)
+    top = speed >= usual
+    return usual, np.sum(np.abs(friction) * top, axis=0) / np.maximum(np.sum(speed * top, axis=0), 1e-12)
 
 
 def _shares(fit: Fit, runs: Sequence[_Run]) -> Array:

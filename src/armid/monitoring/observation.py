@@ -110,16 +110,19 @@ class Observation:
         return sum(part.stretch.duration for part in self.parts) / 3600.0
 
     def states(self) -> dict[str, dict[str, float]]:
-        """Share of the samples in which each joint stood still, was slow (dead zone) or stopped hard.
+        """Share of the samples in which each joint stood still, was slow (dead zone) or fast, or stopped hard.
 
         A hard stop is an acceleration beyond what the contact-free recordings show of each other.
         """
-        seen = [(p.detected.still, p.detected.gate >= 1.0, p.hard(self.limits)) for p in self.parts]
-        still, slow, stop = (np.concatenate(masks).mean(axis=0) for masks in zip(*seen, strict=True))
-        return {
-            name: {"still": float(still[j]), "slow": float(slow[j]), "stop": float(stop[j])}
-            for j, name in enumerate(self.limits.joints)
+        found = [part.detected for part in self.parts]
+        seen = {
+            "still": [one.still for one in found],
+            "slow": [one.gate >= 1.0 for one in found],
+            "fast": [np.abs(part.stretch.qd) > part.limits.usual_speed for part in self.parts],
+            "stop": [part.hard(self.limits) for part in self.parts],
         }
+        shares = {state: np.concatenate(masks).mean(axis=0).tolist() for state, masks in seen.items()}
+        return {name: {state: share[j] for state, share in shares.items()} for j, name in enumerate(self.limits.joints)}
 
     @property
     def extrapolated(self) -> bool:

@@ -368,11 +368,11 @@ static inline void @X@_observer_step(@X@_observer *o, double gain, const double 
 }
 @IF detector@
 
-/* What the detector keeps between samples: the observer, dead zones and stops that fade, and what is known of changes of
+/* What the detector keeps between samples: the observer, what raises limits and fades, and what is known of changes of
  * friction (all of it in proportion, viscous, offset): mean and covariance, and how they show in the external torque. */
 typedef struct {
     @X@_observer observer;
-    double gate[@N@], stop[@N@], phi[@N@][3], mean[@N@][3], spread[@N@][3][3];
+    double gate[@N@], fast[@N@], stop[@N@], phi[@N@][3], mean[@N@][3], spread[@N@][3][3];
 } @X@_detector;
 
 static inline void @X@_detector_reset(@X@_detector *d)
@@ -380,7 +380,7 @@ static inline void @X@_detector_reset(@X@_detector *d)
     int i, a, b;
     @X@_observer_reset(&d->observer);
     for (i = 0; i < @N@; i++) {
-        d->gate[i] = d->stop[i] = 0.0;
+        d->gate[i] = d->fast[i] = d->stop[i] = 0.0;
         for (a = 0; a < 3; a++) {
             const double usual = @X@_changing_[3 * i + a];
             d->phi[i][a] = d->mean[i][a] = 0.0;
@@ -420,13 +420,16 @@ static inline int @X@_detector_step(@X@_detector *d, const double *q, const doub
     const double *qdd = d->observer.qdd, fade = d->observer.samples ? dt / @X@_gain_[1] : 0.0;
     const double keep = d->observer.samples ? exp(-@X@_gain_[0] * dt) : 1.0;
     static const double rest[@N@] = {0.0};
-    double squares = 0.0, offset[@N@], noise[@N@], size[@N@], change[@N@][3];
-    int i, k, a, over = 0, usable = d->observer.samples;
+    double squares = 0.0, offset[@N@], noise[@N@], size[@N@], beyond[@N@], change[@N@][3];
+    int i, k, a, over = 0, usable = d->observer.samples, known[@N@];
     @X@_observer_step(&d->observer, @X@_gain_[0], q, qd, tau, dt, external);
     @X@_friction(q, rest, qdd, offset);
     for (i = 0; i < @N@; i++) {
         const double excess = (qdd[i] < 0.0 ? -qdd[i] : qdd[i]) - @X@_usual_[i], stop = keep * d->stop[i];
-        d->gate[i] = qd[i] < @X@_slower_[i] && -qd[i] < @X@_slower_[i] ? 1.0 : keep * d->gate[i];
+        const double speed = qd[i] < 0.0 ? -qd[i] : qd[i], fast = keep * d->fast[i];
+        beyond[i] = speed - @X@_faster_[i];
+        d->gate[i] = speed < @X@_slower_[i] ? 1.0 : keep * d->gate[i];
+        d->fast[i] = beyond[i] > fast ? beyond[i] : fast;
         d->stop[i] = excess > stop ? excess : stop;
         squares += qdd[i] * qdd[i];
     }
@@ -434,16 +437,18 @@ static inline int @X@_detector_step(@X@_detector *d, const double *q, const doub
         const double *c = @X@_variance_ + 4 * i, own = qdd[i] * qdd[i];
         noise[i] = c[0] + c[1] * qd[i] * qd[i] + c[2] * own + c[3] * (squares - own);
         external[i] -= @X@_expected_(d, i, offset[i], keep, fade, change[i], size + i);
-        if (d->gate[i] < @X@_gain_[2] && external[i] * external[i] > @X@_gain_[3] * @X@_gain_[3] * (size[i] + noise[i]))
+        known[i] = d->gate[i] < @X@_gain_[2] && beyond[i] <= 0.0;
+        if (known[i] && external[i] * external[i] > @X@_gain_[3] * @X@_gain_[3] * (size[i] + noise[i]))
             usable = 0;
         limit[i] = @X@_scale_[i] * @X@_root_(noise[i] + size[i]) + @X@_level_[i] * d->gate[i];
+        limit[i] += @X@_steep_[i] * d->fast[i];
         for (k = 0; k < @N@; k++)
             limit[i] += d->stop[k] * @X@_coupling_[@N@ * k + i];
         over += external[i] > limit[i] ? 1 : -external[i] > limit[i];
     }
     for (i = 0; i < @N@; i++) {
         const double whole = size[i] + noise[i] * 2.0 / (@X@_gain_[0] * dt);
-        for (a = 0; usable && d->gate[i] < @X@_gain_[2] && a < 3; a++) {
+        for (a = 0; usable && known[i] && a < 3; a++) {
             d->mean[i][a] += change[i][a] * external[i] / whole;
             for (k = 0; k < 3; k++)
                 d->spread[i][a][k] -= change[i][a] * change[i][k] / whole;
