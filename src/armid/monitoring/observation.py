@@ -139,6 +139,7 @@ class Observation:
             "limits": describe(self.limits),
             "rate_stated": self.limits.false_alarms,
             "rate_extrapolated": self.extrapolated,
+            "rate_factor": None if self.extrapolated else self.limits.rate_factor,
             "calibration": {"hours": self.limits.hours, "alarms_left_out": self.limits.left_out},
             "hours": self.hours,
             "states": self.states(),
@@ -158,10 +159,10 @@ class Observation:
     def summary(self) -> str:
         """A page for people."""
         limits = self.limits
-        told = ", extrapolated" if self.extrapolated else ""
+        told = "extrapolated" if self.extrapolated else f"known within a factor {limits.rate_factor:.2g}"
         lines = [
             f"{self.robot}: {plural(len(self.alarms), 'contact')} in {3600.0 * self.hours:.4g} s; limits for "
-            f"{limits.false_alarms:g} false alarms an hour{told}"
+            f"{limits.false_alarms:g} false alarms an hour, {told}"
         ]
         for alarm in self.alarms:
             force = alarm.force
