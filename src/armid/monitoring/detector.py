@@ -313,9 +313,19 @@ def _calibrated(fit: Fit, runs: Sequence[_Run], false_alarms: float, gain: float
     blank = replace(blank, variance=variance + more)
     scores = [_score(_judge(Detector(fit, blank), run), blank) for run in runs]
     each = _peaks(runs, scores)
-    scale = np.maximum(np.quantile(each, 1.0 - min(TAIL, LEAST_BLOCKS / max(len(each), 1)), axis=0), 1.0)
+    scale = np.maximum(_levels(each, false_alarms), 1.0)
     scale *= _tail(_peaks(runs, [score / scale for score in scores]).max(axis=1), false_alarms)
     return replace(blank, scale=scale)
+
+
+def _levels(peaks: Array, false_alarms: float) -> Array:
+    """What makes the joints' peaks (blocks, joints) alike: frequent ones, whose level is well known, (joints,).
+
+    Where the rate is extrapolated, each joint's own tail tells more, on the safe side.
+    """
+    if false_alarms * len(peaks) * BLOCK_S / 3600.0 > TOLD:
+        return np.asarray(np.quantile(peaks, 1.0 - LEAST_BLOCKS / max(len(peaks), LEAST_BLOCKS / TAIL), axis=0))
+    return np.array([_tail(one, false_alarms / peaks.shape[1]) for one in peaks.T])
 
 
 def _score(found: Detected, limits: ContactLimits) -> Array:
