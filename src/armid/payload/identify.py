@@ -19,7 +19,7 @@ from armid.notes import Note, note
 from armid.payload.attach import attached, base_map
 from armid.payload.body import QUANTITIES, compared, consistent_body, described, spread
 from armid.payload.estimate import FrictionChange, JointLoad, PayloadEstimate, PayloadSeries, Quantity, Requirement
-from armid.payload.joint import JointSolution, LoadedProblem, solve_jointly, weight_share
+from armid.payload.joint import JointSolution, LoadedProblem, solve_jointly
 from armid.progress import report_progress
 from armid.robot.inertia import INERTIAL_NAMES, INERTIAL_UNITS, impossibility, to_com
 from armid.signals.dataset import Dataset
@@ -153,7 +153,7 @@ def _solved(fit: Fit, data: Sequence[Dataset], without: Sequence[Dataset]) -> Jo
     """The joint problem; load-dependent friction and losses need the payload, so that it is solved again with it."""
     bare = LoadedProblem(fit, without, loaded=False) if without else None
     carried = None
-    for _ in range(LOAD_ROUNDS if weight_share(fit) or any(term.loaded for term in fit.terms) else 1):
+    for _ in range(LOAD_ROUNDS if any(term.loaded or term.formula.weighted for term in fit.terms) else 1):
         solution = solve_jointly(fit, LoadedProblem(fit, data, carried=carried), bare)
         carried = solution.payload
     return solution

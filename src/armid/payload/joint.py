@@ -31,8 +31,7 @@ class LoadedProblem(Problem):
     def __init__(self, fit: Fit, data: Sequence[Dataset], *, loaded: bool = True, carried: Array | None = None) -> None:
         """Take delays, friction terms and what is known from the fit."""
         super().__init__(fit.robot, data, delay_s=fit.delay_s)
-        own = fit.torque_model
-        self.torque_model = LoadedTorqueModel(own, carried, weight_share(fit)) if loaded else own
+        self.torque_model = LoadedTorqueModel(fit.torque_model, carried) if loaded else fit.torque_model
 
     def _check_counts(self, factor: CompactFactor) -> None:
         if sum(factor.counts) <= len(self.names):
@@ -40,19 +39,6 @@ class LoadedProblem(Problem):
                 f"{sum(factor.counts)} rows are left in which a joint moves fast enough for its friction to be known, "
                 f"for {len(self.names)} parameters; give a log with more motion"
             )
-
-
-def weight_share(fit: Fit) -> float:
-    """Share of a payload's weight that drives lose or add as the fit says they do of the arm's own, from 0 to 1.
-
-    It is what James and Stein (1961) shrink such coefficients by: nothing where they are as large as their errors make
-    them, all where they stand out. Coefficients that are noise would move the payload's mass by themselves.
-    """
-    names = {name for term in fit.terms if term.formula.weighted for name in term.names}
-    own = [k for k, name in enumerate(fit.columns) if name in names]
-    values, covariance = fit.values[own], fit.covariance[np.ix_(own, own)]
-    square = float(values @ np.linalg.pinv(covariance, hermitian=True) @ values)
-    return 1.0 - len(own) / square if square > len(own) else 0.0
 
 
 ROUNDS = 5  # of weights from residuals

@@ -21,16 +21,14 @@ class LoadedTorqueModel(TorqueModel):
     Attributes:
         carried: what load-dependent friction and gains of the weight take for the payload, ten parameters in the tool
             frame.
-        share: of its weight that gains of the weight go by.
     """
 
-    def __init__(self, own: TorqueModel, carried: Array | None = None, share: float = 0.0) -> None:
+    def __init__(self, own: TorqueModel, carried: Array | None = None) -> None:
         """Take over the columns of the arm without payload."""
         super().__init__(
             own.robot, terms=own.terms, load_values=own.load_values, known_torque=own.known, model=own.model
         )
         self.carried = np.zeros(10) if carried is None else np.asarray(carried, dtype=float)
-        self.share = share
         self._to_link = change_of_frame(own.robot.tool)
 
     @cached_property
@@ -68,12 +66,12 @@ class LoadedTorqueModel(TorqueModel):
         return own if own is None or not self.carried.any() else own + self._payload_torque(motion, self.carried)
 
     def weight(self, motion: Motion) -> Array | None:
-        """Torque against gravity that gains of the weight go by, with their share of what is carried."""
+        """Torque against gravity that gains of the weight go by, with what is carried."""
         own = super().weight(motion)
-        if own is None or self.share == 0.0 or not self.carried.any():
+        if own is None or not self.carried.any():
             return own
         still = np.zeros_like(motion.q)
-        return own + self.share * self._payload_torque(Motion(motion.q, still, still), self.carried)
+        return own + self._payload_torque(Motion(motion.q, still, still), self.carried)
 
     def _payload_torque(self, motion: Motion, payload: Array) -> Array:
         """Torque (samples, joints) of ten parameters in the tool frame."""
