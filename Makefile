@@ -30,7 +30,8 @@ $(STAMP): requirements.lock pyproject.toml
 	{ echo "armid needs Python 3.11 or newer: install one, or name it with make PYTHON=/path/to/python3." >&2; exit 1; }; \
 	test -x $(BIN)/pip || { echo "Creating $(VENV) with $$("$$python" --version)"; "$$python" -m venv $(VENV); }
 	@echo "Installing the locked dependencies into $(VENV) (about a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@# the lock is complete; asked for dependencies, pip refuses extras of a package that has a newer release
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 	@echo "Installed: $(BIN)/armid"
