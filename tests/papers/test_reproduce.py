@@ -74,6 +74,13 @@ def test_what_is_finished_is_not_done_again(calls, tmp_path):
     assert len(again.rows) == 2
 
 
+def test_what_the_command_has_finished_is_not_done_again(calls, tmp_path, capsys):
+    """`make papers` and the proof at full size share their outcomes."""
+    main(["reproduce", "rx60", "-o", str(tmp_path), "--quiet"])
+    runner.reproduce(["rx60"], tmp_path)
+    assert calls == ["R1", "R2"]
+
+
 @pytest.mark.parametrize("change", [{"seed": 1}, {"as_printed": True}])
 def test_other_options_are_run_anew(calls, tmp_path, change):
     runner.reproduce(["rx60"], tmp_path)

@@ -54,7 +54,7 @@ def reproduce(options: argparse.Namespace) -> int:
                 papers,
                 folder / f"seed-{seed}" if options.seeds > 1 else folder,
                 seed=seed,
-                as_printed=options.as_printed,
+                as_printed=bool(options.as_printed),
                 processes=options.processes,
                 progress=_Teller(papers, display(options, stay=False)),
             )

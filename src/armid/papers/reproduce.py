@@ -237,7 +237,7 @@ def run_paper(
     code = code_hash(UNUSED)
     for experiment in experiments_of(paper):
         place = folder / paper / experiment.name
-        key = {"armid": __version__, "code_sha256": code, "seed": seed, "as_printed": bool(as_printed)}
+        key = {"armid": __version__, "code_sha256": code, "seed": seed, "as_printed": as_printed}
         kept = _kept(place / "outcome.json", key)
         if kept is not None:
             done[experiment.name] = kept
