@@ -268,12 +268,15 @@ def test_held_out_cost_is_that_of_the_dense_normal():
 
 
 def test_an_arm_that_sticks_has_no_delay(tmp_path):
-    """Joints that stick change friction's sides late: that is found as such, and not as a delay of all torque."""
+    """Joints that stick change friction's sides late: that is found as such, and not as a delay of all torque.
+
+    One recording in three shares the lag between both, whatever the processor.
+    """
     arm = random_arm(102, tmp_path)
     stand = Stand(arm.robot, loop_hz=arm.loop_hz)
-    fit = MixedEffects().fit(stand.robot, stand.data(1001))
-    assert fit.delay_s.max() < 2e-3
-    assert np.median(fit.friction_lag_s) > 1e-3
+    fits = [MixedEffects().fit(stand.robot, stand.data(seed)) for seed in (1001, 1002, 1003)]
+    assert np.median([fit.delay_s.max() for fit in fits]) < 5e-4
+    assert np.median([np.median(fit.friction_lag_s) for fit in fits]) > 2e-3
 
 
 def test_torque_in_other_units_is_the_same_arm(frictionless):

@@ -15,8 +15,9 @@ z axis along the joint's axis. Rows of a link's state:
 ====  =====================================================================
 
 A joint's screw axis (linear part v in rows 0-2, angular part z in rows 3-5) is carried outward from link to link; the
-torque of joint j caused by link i is then a product of screw and wrench in frame i. All accelerations include -gravity,
-so gravity needs no term of its own (Newton-Euler).
+torque of joint j caused by link i is then a product of screw and wrench in frame i. Torques alone need no screws: there
+wrenches go inward from link to link. All accelerations include -gravity, so gravity needs no term of its own
+(Newton-Euler).
 """
 
 from functools import partial
@@ -166,14 +167,19 @@ def carry(R, p, state, screws, count):
 
 
 @inner
-def slide(motion, state, screws, count):
-    """Move state and the first `count` screws along the z axis of a prismatic joint, whose motion that is, in place."""
+def slide(motion, state):
+    """Move a state along the z axis of a prismatic joint, whose motion that is, in place."""
     for b in range(BLOCK):
         d, w0, w1 = motion[b], state[b], state[BLOCK + b]
         twice, dw2 = 2.0 * motion[BLOCK + b], d * state[2 * BLOCK + b]
         state[6 * BLOCK + b] += state[4 * BLOCK + b] * d + w0 * dw2 + w1 * twice
         state[7 * BLOCK + b] += w1 * dw2 - state[3 * BLOCK + b] * d - w0 * twice
         state[8 * BLOCK + b] += motion[2 * BLOCK + b] - d * (w0 * w0 + w1 * w1)
+
+
+@inner
+def slide_screws(motion, screws, count):
+    """Move the first `count` screws along the z axis of a prismatic joint, whose motion that is, in place."""
     for j in range(count):
         for b in range(BLOCK):
             screws[j, b] += motion[b] * screws[j, 4 * BLOCK + b]
@@ -244,14 +250,27 @@ def rate_of_momentum(phi, state, wrench):
 
 
 @inner
-def add_power(screw, wrench, dst):
-    """Add the product of screw and wrench to `dst`: torque of the screw's joint."""
+def inward(R, p, state, shift, wrench, parent):
+    """Add a link's wrench to its parent's; `shift` is how far the joint slides along its z axis, R, p place it."""
+    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
+    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
+    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
+    p0, p1, p2 = p[0], p[1], p[2]
     for b in range(BLOCK):
-        linear = (
-            screw[b] * wrench[b] + screw[BLOCK + b] * wrench[BLOCK + b] + screw[2 * BLOCK + b] * wrench[2 * BLOCK + b]
-        )
-        angular = screw[3 * BLOCK + b] * wrench[3 * BLOCK + b] + screw[4 * BLOCK + b] * wrench[4 * BLOCK + b]
-        dst[b] += linear + angular + screw[5 * BLOCK + b] * wrench[5 * BLOCK + b]
+        s, c, d = state[9 * BLOCK + b], state[10 * BLOCK + b], shift[b]
+        f0, f1, f2 = wrench[b], wrench[BLOCK + b], wrench[2 * BLOCK + b]
+        n0, n1, n2 = wrench[3 * BLOCK + b] - d * f1, wrench[4 * BLOCK + b] + d * f0, wrench[5 * BLOCK + b]
+        t0, t1 = c * f0 - s * f1, s * f0 + c * f1
+        y0 = r00 * t0 + r01 * t1 + r02 * f2
+        y1 = r10 * t0 + r11 * t1 + r12 * f2
+        y2 = r20 * t0 + r21 * t1 + r22 * f2
+        t0, t1 = c * n0 - s * n1, s * n0 + c * n1
+        parent[b] += y0
+        parent[BLOCK + b] += y1
+        parent[2 * BLOCK + b] += y2
+        parent[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * n2 + p1 * y2 - p2 * y1
+        parent[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * n2 + p2 * y0 - p0 * y2
+        parent[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * n2 + p0 * y1 - p1 * y0
 
 
 @inner

@@ -88,6 +88,13 @@ class CompactFactor:
             power += float(gram[-1, -1])
         return matrix, vector, power
 
+    def by_joint(self, weights: Array) -> Array:
+        """The part of W'tau, weighted as in `normal_equations`, that each joint's torque makes: (names, joints)."""
+        parts = np.zeros((len(self.names), len(self.matrices)))
+        for joint, columns in enumerate(self.columns):
+            parts[columns, joint] = weights[joint] * self.gram(joint)[:-1, -1]
+        return parts
+
 
 def compact_factor(
     model: Model,

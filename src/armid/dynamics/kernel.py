@@ -15,7 +15,6 @@ from armid.dynamics.blocks import (
     add_gram,
     add_moment_power,
     add_own_screw,
-    add_power,
     add_scaled,
     base_state,
     carry,
@@ -23,6 +22,7 @@ from armid.dynamics.blocks import (
     copy,
     inertial_columns,
     inner,
+    inward,
     load,
     outward,
     own_columns,
@@ -30,6 +30,7 @@ from armid.dynamics.blocks import (
     rotor_moment,
     sine_cosine,
     slide,
+    slide_screws,
 )
 
 # Kinds of local columns: functions of one coordinate u = weight . q alone.
@@ -115,30 +116,36 @@ def _follow(tree, motion):
 
 
 @inner
-def _visit(tree, i, motion, state, screws):
-    """Bring state and screws of link i's slot from its parent to the link."""
-    slot = tree.slot[i]
-    parent = tree.parent[i]
-    kin = state[slot]
-    before = tree.depth[parent] if parent >= 0 else 0
+def _move(tree, i, motion, state):
+    """Bring the state of link i's slot from its parent to the link."""
+    parent, kin = tree.parent[i], state[tree.slot[i]]
     if parent < 0:
         base_state(tree.gravity, kin)
-    elif tree.slot[parent] != slot:
+    elif tree.slot[parent] != tree.slot[i]:
         copy(state[tree.slot[parent]], kin)
-        for d in range(before):
-            copy(screws[tree.slot[parent], d], screws[slot, d])
     own = motion[tree.row[i]]
-    velocity, acceleration = own[BLOCK : 2 * BLOCK], own[2 * BLOCK :]
     if tree.prismatic[i]:
         kin[9 * BLOCK : 10 * BLOCK] = 0.0
         kin[10 * BLOCK :] = 1.0
-        velocity = acceleration = kin[9 * BLOCK : 10 * BLOCK]  # it does not turn
+        still = kin[9 * BLOCK : 10 * BLOCK]  # it does not turn
+        outward(tree.rotation[i], tree.translation[i], kin, still, still)
+        slide(own, kin)
     else:
         sine_cosine(own[:BLOCK], kin)
-    carry(tree.rotation[i], tree.translation[i], kin, screws[slot], before)
-    outward(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+        outward(tree.rotation[i], tree.translation[i], kin, own[BLOCK : 2 * BLOCK], own[2 * BLOCK :])
+
+
+@inner
+def _carry(tree, i, motion, state, screws):
+    """Bring the screws of link i's slot, whose state is there, from its parent to the link."""
+    slot, parent = tree.slot[i], tree.parent[i]
+    before = tree.depth[parent] if parent >= 0 else 0
+    if parent >= 0 and tree.slot[parent] != slot:
+        for d in range(before):
+            copy(screws[tree.slot[parent], d], screws[slot, d])
+    carry(tree.rotation[i], tree.translation[i], state[slot], screws[slot], before)
     if tree.prismatic[i]:
-        slide(own, kin, screws[slot], before)
+        slide_screws(motion[tree.row[i]], screws[slot], before)
     for d in range(tree.depth[i]):
         if d >= before:
             screws[slot, d, :] = 0.0
@@ -176,28 +183,26 @@ def _local_value(kind, constant, weight, motion, dst):
             dst[b] = factor * lever
         return
     _combine(motion, weight, 2 if kind == ACCELERATION else 1, dst)
-    width = constant[1]
+    if kind > VELOCITY:
+        _signed(kind, constant[1], dst)
     for b in range(BLOCK):
-        u = dst[b]
-        if kind in (ACCELERATION, VELOCITY):
-            dst[b] = factor * u
-            continue
-        up = 1.0 if u > 0.0 else 0.0
-        down = 1.0 if u < 0.0 else 0.0
-        if width > 0.0:
-            up = 0.5 + 0.5 * np.tanh(u / width)
-            down = 1.0 - up
-        if kind == SIGN:
-            u = up - down
-        elif kind == VELOCITY_UP:
-            u = u * up
-        elif kind == VELOCITY_DOWN:
-            u = u * down
-        elif kind == MOVING_UP:
-            u = up
-        else:
-            u = -down
-        dst[b] = factor * u
+        dst[b] *= factor
+
+
+@inner
+def _signed(kind, width, u):
+    """Turn velocities into what friction has of their sign, smoothed over `width` unless it is zero, in place."""
+    with_up = 1.0 if kind in (SIGN, VELOCITY_UP, MOVING_UP) else 0.0
+    with_down = 1.0 if kind == VELOCITY_DOWN else -1.0 if kind in (SIGN, MOVING_DOWN) else 0.0
+    speed = 1.0 if kind in (VELOCITY_UP, VELOCITY_DOWN) else 0.0
+    if width > 0.0:
+        for b in range(BLOCK):
+            up = 0.5 + 0.5 * np.tanh(u[b] / width)
+            u[b] = (with_up * up + with_down * (1.0 - up)) * (speed * u[b] + 1.0 - speed)
+        return
+    for b in range(BLOCK):
+        up, down = 1.0 if u[b] > 0.0 else 0.0, 1.0 if u[b] < 0.0 else 0.0
+        u[b] = (with_up * up + with_down * down) * (speed * u[b] + 1.0 - speed)
 
 
 @inner
@@ -265,7 +270,8 @@ def _fill_local(columns, place, motion, ten, dst, block):
 def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
     """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], block]``."""
     for i in range(tree.parent.shape[0]):
-        _visit(tree, i, motion, state, screws)
+        _move(tree, i, motion, state)
+        _carry(tree, i, motion, state, screws)
         _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block)
         _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block)
     _fill_local(columns, place, motion, ten, dst, block)
@@ -273,12 +279,12 @@ def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
 
 @inner
 def _scratch(tree):
-    n, slots = tree.parent.shape[0], 0
+    links, slots = tree.parent.shape[0], 0
     for slot in tree.slot:
         slots = max(slots, slot + 1)
-    motion = np.empty((n, 3 * BLOCK))
+    motion = np.empty((links, 3 * BLOCK))
     state = np.empty((slots, STATE_ROWS * BLOCK))
-    screws = np.empty((slots, n, 6 * BLOCK))
+    screws = np.empty((slots, links, 6 * BLOCK))
     return motion, state, screws, np.empty(10 * BLOCK)
 
 
@@ -295,53 +301,71 @@ def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams):
     is zero are left out; an empty `use` takes all.
     """
     motion, state, screws, ten = _scratch(tree)
-    joints, size, keep = grams.shape[0], grams.shape[1], ten[:BLOCK]
+    joints, size, away = grams.shape[0], grams.shape[1], np.empty(BLOCK, np.int64)
     packed = rows[: joints * size].reshape((joints, size, BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
         _fill(tree, columns, place, motion, state, screws, ten, rows, first // BLOCK if joints == 0 else 0)
         for j in range(joints):
-            own, used, count = packed[j], columns.used[j], 0.0
+            own, used, out = packed[j], columns.used[j], 0
             load(tau, first, j, own[used])
             for b in range(BLOCK):
-                keep[b] = 1.0 if first + b < end and (use.shape[0] == 0 or use[first + b, j] != 0) else 0.0
-                count += keep[b]
-            if count == 0.0:
+                if first + b >= end or (use.shape[0] > 0 and use[first + b, j] == 0):
+                    away[out] = b
+                    out += 1
+            if out == BLOCK:
                 continue
-            if count < BLOCK:
-                for c in range(used + 1):
-                    for b in range(BLOCK):
-                        own[c, b] = own[c, b] if keep[b] != 0.0 else 0.0
+            for c in range(used + 1 if out > 0 else 0):
+                for k in range(out):
+                    own[c, away[k]] = 0.0
             add_gram(own, used + 1, grams[j])
+
+
+@inner
+def _wrench(columns, i, phi, rotor, motion, state, ten, wrench, tau):
+    """Force and moment that move link i and the rotors it carries; what these do to the joints they drive to `tau`."""
+    rate_of_momentum(phi, state, wrench)
+    for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
+        driven = columns.rotor_joint[r]
+        velocity, acceleration = motion[driven, BLOCK : 2 * BLOCK], motion[driven, 2 * BLOCK :]
+        moment, own = ten[: 3 * BLOCK], ten[3 * BLOCK : 4 * BLOCK]
+        rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], state, velocity, acceleration, moment, own)
+        add_scaled(rotor[r], own, tau[driven])
+        for b in range(3 * BLOCK):
+            wrench[3 * BLOCK + b] += rotor[r] * moment[b]
+
+
+@inner
+def _inward(tree, motion, states, wrenches, ten, tau):
+    """Carry wrenches from the last link to the base; what each joint bears of them goes to `tau`."""
+    still = ten[:BLOCK]
+    still[:] = 0.0
+    for i in range(tree.parent.shape[0] - 1, -1, -1):
+        row = 2 if tree.prismatic[i] else 5
+        for d in range(tree.depth[i]):
+            if tree.own[i, d] != 0.0:
+                add_scaled(tree.own[i, d], wrenches[i, row * BLOCK : (row + 1) * BLOCK], tau[tree.path[i, d]])
+        if tree.parent[i] >= 0:
+            shift = motion[tree.row[i], :BLOCK] if tree.prismatic[i] else still
+            inward(tree.rotation[i], tree.translation[i], states[i], shift, wrenches[i], wrenches[tree.parent[i]])
 
 
 @compiled
 def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out):
-    """Torque for samples [begin, end) to `out` (N, n); phi (n, 10) in joint frames, rotor and local in column order."""
-    n = out.shape[1]
-    motion, state, screws, ten = _scratch(tree)
-    tau = np.empty((n, BLOCK))
+    """Torque for samples [begin, end) to `out` (N, n); phi (l, 10) in joint frames, rotor and local in column order.
+
+    Each link has a scratch slot of its own (`tree.slot` is 0 .. l-1): its wrench goes to its parent's.
+    """
+    n, links = out.shape[1], tree.parent.shape[0]
+    motion, ten = np.empty((links, 3 * BLOCK)), np.empty(10 * BLOCK)
+    states, wrenches, tau = np.empty((links, STATE_ROWS * BLOCK)), np.empty((links, 6 * BLOCK)), np.empty((n, BLOCK))
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
         tau[:] = 0.0
-        for i in range(tree.parent.shape[0]):
-            _visit(tree, i, motion, state, screws)
-            slot = tree.slot[i]
-            rate_of_momentum(phi[i], state[slot], ten)
-            for d in range(tree.depth[i]):
-                add_power(screws[slot, d], ten, tau[tree.path[i, d]])
-            for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
-                driven = columns.rotor_joint[r]
-                velocity = motion[driven, BLOCK : 2 * BLOCK]
-                acceleration = motion[driven, 2 * BLOCK :]
-                moment = ten[: 3 * BLOCK]
-                own = ten[3 * BLOCK : 4 * BLOCK]
-                rotor_moment(
-                    columns.rotor_axis[r], columns.rotor_ratio[r], state[slot], velocity, acceleration, moment, own
-                )
-                add_scaled(rotor[r], own, tau[driven])
-                for d in range(tree.depth[i]):
-                    add_moment_power(screws[slot, d], moment, rotor[r], tau[tree.path[i, d]])
+        for i in range(links):
+            _move(tree, i, motion, states)
+            _wrench(columns, i, phi[i], rotor, motion, states[i], ten, wrenches[i], tau)
+        _inward(tree, motion, states, wrenches, ten, tau)
         value = ten[:BLOCK]
         for k in range(local.shape[0]):
             _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)

@@ -272,7 +272,7 @@ class Model:
         if not local:
             inertia = columns.local_kind == kernel.ACCELERATION
             extra = np.where(inertia, extra, 0.0)
-        out = np.empty_like(motion.q)
+        out, tree = np.empty_like(motion.q), tree._replace(slot=np.arange(len(tree.slot)))
         over_samples(
             lambda _, a, b: kernel.inverse_dynamics(tree, columns, phi, rotor, extra, *motion, a, b, out), len(motion.q)
         )

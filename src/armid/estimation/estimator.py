@@ -206,5 +206,5 @@ def fingerprint(dataset: Dataset) -> str:
     """Hash of a data set: of its size and of up to 20 000 rows spread over it."""
     digest = hashlib.sha256(str(dataset.q.shape).encode())
     for array in (dataset.time, dataset.q, dataset.torque):
-        digest.update(np.ascontiguousarray(array[:: max(1, len(array) // 20_000)]).tobytes())
+        digest.update(np.ascontiguousarray(array[:: max(1, len(array) // 20_000)]).data)
     return digest.hexdigest()

@@ -20,7 +20,7 @@ from armid.dynamics.factor import CompactFactor
 
 LEAST = 0.02  # share of the residuals that is noise in any case
 ROUNDS = 8  # of torque corrected by the errors so far, and of weights from the residuals that they do not explain
-MOST = 0.5  # error of a gain
+MOST = 0.7  # logarithm of what a gain is off by
 EXACT = 1e-4  # of the torque: less noise counts as this much, so that rounding does not tell of gains
 
 
@@ -52,46 +52,48 @@ def effects_of_gains(factor: CompactFactor, inverse: Array, weights: Array) -> A
         inverse: of the information.
         weights: 1 / variance per joint.
     """
-    own = [factor.normal_equations(one)[1] for one in np.diag(weights)]
-    return np.asarray(inverse @ np.column_stack(own))
+    return np.asarray(inverse @ factor.by_joint(weights))
 
 
 def gain_errors(factor: CompactFactor, weights: Array, values: Array, effects: Array, stated: Array) -> GainErrors:
     """Errors of gains that are known to the shares `stated`, from residuals in which they contradict each other.
 
     Each round goes on from torque and estimates that are corrected by the errors so far: with gains 10 % off, what one
-    joint's error does depends on those of the others.
+    joint's error does depends on those of the others. What is known before is a normal distribution of the gains'
+    logarithms: one of the gains themselves pulls all of them to the small side, twice its variance of a common scale.
     """
     joints, known = len(weights), np.asarray(stated, dtype=np.float64)
     precision = np.diag(1.0 / np.where(known > 0.0, known, 1e-9) ** 2)
-    mean: Array = np.zeros(joints)
+    logarithm: Array = np.zeros(joints)
     covariance: Array = np.diag(known**2)
-    first = _misfits(factor, values, effects, mean)[:, -1, -1]
+    first = _misfits(factor, values, effects, logarithm)[:, -1, -1]
     power = np.array([factor.gram(j)[-1, -1] / max(count, 1) for j, count in enumerate(factor.counts)])
     most = 1.0 / np.maximum(EXACT**2 * power, 1e-300)
     for _ in range(ROUNDS):
-        grams = _misfits(factor, values, effects, mean)
+        grams = _misfits(factor, values, effects, logarithm)
         share = np.clip(grams[:, -1, -1] / np.maximum(first, 1e-300), 1e-6, 1.0)
         total = np.tensordot(np.minimum(weights / share, most), grams, axes=1)
         covariance = np.asarray(np.linalg.inv(total[:-1, :-1] + precision), dtype=np.float64)
-        mean = np.clip(mean + covariance @ (total[:-1, -1] - precision @ mean), -MOST, MOST)
+        logarithm = np.clip(logarithm + covariance @ (total[:-1, -1] - precision @ logarithm), -MOST, MOST)
     left, whole = (
-        float(np.asarray(weights) @ one) for one in (_misfits(factor, values, effects, mean)[:, -1, -1], first)
+        float(np.asarray(weights) @ one) for one in (_misfits(factor, values, effects, logarithm)[:, -1, -1], first)
     )
     unexplained = left / whole if whole > 0.0 else 1.0
-    return GainErrors(mean, covariance, float(np.clip(unexplained, LEAST, 1.0)))
+    true = np.exp(-logarithm)
+    return GainErrors(1.0 - true, covariance * np.outer(true, true), float(np.clip(unexplained, LEAST, 1.0)))
 
 
-def _misfits(factor: CompactFactor, values: Array, effects: Array, errors: Array) -> Array:
+def _misfits(factor: CompactFactor, values: Array, effects: Array, logarithm: Array) -> Array:
     """Products of what each gain's error leaves as residuals, and of the residuals, (joints, errors + 1, errors + 1).
 
-    Torque and values are corrected by `errors` so far.
+    Errors are those of logarithms; torque and values are corrected by the `logarithm` so far.
     """
-    joints, corrected = len(errors), values - effects @ errors
+    true = np.exp(-logarithm)  # of the torque reported
+    joints, corrected = len(true), values - effects @ (1.0 - true)
     result = np.zeros((joints, joints + 1, joints + 1))
     for joint, columns in enumerate(factor.columns):
         ends = np.zeros((len(columns) + 1, joints + 1))  # of the misfits, then of the residual
-        ends[:-1, :-1], ends[:-1, -1], ends[-1, -1] = -effects[columns], -corrected[columns], 1.0 - errors[joint]
-        ends[:-1, joint] += corrected[columns] / (1.0 - errors[joint])
+        ends[:-1, :-1], ends[:-1, -1], ends[-1, -1] = -effects[columns] * true, -corrected[columns], true[joint]
+        ends[:-1, joint] += corrected[columns]
         result[joint] = ends.T @ factor.gram(joint) @ ends
     return result

@@ -103,8 +103,9 @@ class _Part:
 
     def gained(self) -> Array:
         """Change of the right side if a joint's torque, and the arm's fit with it, grows by its own size."""
-        own = np.column_stack([self.factor.normal_equations(one)[1] for one in np.diag(self.weights)])
-        return np.asarray(own - self.factor.normal_equations(self.weights)[0] @ self.of_gain)
+        return np.asarray(
+            self.factor.by_joint(self.weights) - self.factor.normal_equations(self.weights)[0] @ self.of_gain
+        )
 
     def reweigh(self, unknowns: Array) -> None:
         moving = np.array(self.factor.counts) > 0
