@@ -48,6 +48,24 @@ def test_poor_arms_gain_and_intervals_stay_honest():
     assert np.sqrt(np.mean(np.square(alone))) > 2.0 * np.sqrt(np.mean(np.square(fleet)))
 
 
+def test_intervals_hold_errors_that_all_arms_share():
+    """What is taken off all arms' torque alike is wrong by a curve's error: intervals that count it hold, others not."""
+    inside, blind = [], []
+    for seed in range(24):
+        truth, sd, parts = drawn(seed, arms=20, poor=5)
+        rng = np.random.default_rng(seed + 100)
+        curve = 3.0 * rng.normal(size=(P, 2)) * sd[:, None]  # change of the values per error
+        doubts = {name: part.matrix @ curve for name, part in parts.items()}
+        error = rng.normal(size=2)
+        parts = {name: Information(part.matrix, part.vector + doubts[name] @ error) for name, part in parts.items()}
+        names = [f"p{i}" for i in range(P)]
+        for shares, found in ((inside, learn(names, parts, doubts)), (blind, learn(names, parts))):
+            arms = [found.arms[name] for name in sorted(parts)]
+            shares.append([np.abs(one.values - true) < 1.96 * one.sigma for one, true in zip(arms, truth, strict=True)])
+    assert 0.9 <= np.mean(inside) <= 0.99
+    assert np.mean(blind) < 0.6
+
+
 def test_an_odd_arm_is_named_with_its_parameter():
     """Twelve standard deviations off in one parameter: named; of the others, none or nearly none."""
     others = 0

@@ -69,6 +69,7 @@ class History:
         noise: usual rms of the residuals per joint [N m].
         inflation: by how much their correlation in time enlarges variances, per joint.
         curve: the arm's own coefficients of the type's friction curve, which is taken off.
+        doubt: change of b per standard deviation of the curve's own errors, (parameters, errors).
     """
 
     name: str
@@ -78,6 +79,7 @@ class History:
     noise: Array
     inflation: Array
     curve: Array = field(default_factory=lambda: np.zeros(0))
+    doubt: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def total(self) -> Information:
@@ -141,7 +143,7 @@ def history_of(
     matrices, vectors = [], []
     with one_blas_thread():
         total = reduce(add, [day.factor for day in quiet or kept if day.factor is not None])
-        curve = model.own_curve(total, 1.0 / (noise**2 * inflation))
+        curve, doubt = model.own_curve(total, 1.0 / (noise**2 * inflation))
         for day in kept:
             assert day.factor is not None
             own = np.where(day.rms > LOUD * noise, day.rms, noise)
@@ -149,7 +151,7 @@ def history_of(
             matrix, vector, _ = factor.normal_equations(1.0 / (own**2 * inflation))
             matrices.append(matrix)
             vectors.append(vector)
-    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation, curve)
+    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation, curve, doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +159,13 @@ class ArmEstimate:
     """One arm in the light of the fleet.
 
     Attributes:
-        values, covariance: of the parameters, with the fleet's knowledge.
+        values, covariance: of the parameters, with the fleet's knowledge, as if the friction curve were known.
         own_share: 1 - posterior over prior variance of each parameter: 1 where the arm's own data decided, 0 where the
             fleet did.
         deviation: distance of each parameter from the fleet's mean in standard deviations of spread and error; in
             small fleets, of mean and spread of the other arms.
         unusual: names of the parameters that make the arm stand out, the worst first.
+        doubt: variances that come from the friction curve, which is the same on all days and hides no change.
     """
 
     values: Array
@@ -170,11 +173,12 @@ class ArmEstimate:
     own_share: Array
     deviation: Array
     unusual: tuple[str, ...]
+    doubt: Array | float = 0.0
 
     @property
     def sigma(self) -> Array:
-        """Standard deviations."""
-        return np.sqrt(np.diag(self.covariance))
+        """Standard deviations, the doubt in the friction curve included."""
+        return np.sqrt(np.diag(self.covariance) + self.doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +209,19 @@ class FleetEstimate:
         return Information(matrix, matrix @ self.mean)
 
 
-def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: bool = True) -> FleetEstimate:
+def learn(
+    names: Sequence[str],
+    arms: Mapping[str, Information],
+    doubts: Mapping[str, Array] | None = None,
+    *,
+    compare: bool = True,
+) -> FleetEstimate:
     """Fit the hierarchical model.
 
     Args:
         names: parameters.
         arms: what each arm's data say.
+        doubts: `History.doubt` of each; none for parameters as if friction curves were known.
         compare: whether to look for unusual arms in a small fleet, which costs a fit for each.
     """
     keys = sorted(arms)
@@ -233,6 +244,8 @@ def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: boo
         # The spread is known from as many arms only, so that Student's tails count.
         limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 1)) if told else np.inf
         back, found = np.outer(scale, scale), {}
+        shifts = None if doubts is None else np.array([scale[:, None] * doubts[key] for key in keys])
+        common = None if shifts is None else np.linalg.lstsq(A.sum(axis=0), shifts.sum(axis=0), rcond=1e-12)[0]
         for k, key in enumerate(keys):
             own = one = _arm(A[k], b[k], mean, mean_covariance, spread)
             if told and compare and len(keys) <= ONE_BY_ONE:
@@ -240,8 +253,10 @@ def learn(names: Sequence[str], arms: Mapping[str, Information], *, compare: boo
                 limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 2))
             far = np.abs(one.deviation)
             unusual = tuple(names[i] for i in np.argsort(-far) if far[i] > limit)
-            values, covariance = own.values * scale, own.covariance * back
-            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual)
+            values, covariance, doubt = own.values * scale, own.covariance * back, np.zeros(len(scale))
+            if shifts is not None and common is not None:
+                doubt = scale**2 * _doubt(A[k], shifts[k], spread, common)
+            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual, doubt)
     return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, found)
 
 
@@ -304,6 +319,16 @@ def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array)
     own = np.clip(1.0 - np.diag(covariance) / prior, 0.0, 1.0)
     deviation = np.where(own > 0.05, (values - mean) / np.sqrt(np.maximum(moved, 1e-300)), 0.0)
     return ArmEstimate(values, covariance, own, deviation, ())
+
+
+def _doubt(A: Array, shift: Array, spread: Array, common: Array) -> Array:
+    """Variances of an arm's values from errors of friction curves, which all arms are taken to share.
+
+    They shift what its data say, and the mean, by `common`, which it takes over where its data say little.
+    """
+    covariance = np.linalg.solve(np.eye(len(A)) + spread @ A, spread)
+    moved = covariance @ shift + common - covariance @ (A @ common)
+    return np.asarray(np.einsum("pe,pe->p", moved, moved))
 
 
 def _others(A: Array, b: Array, k: int, mean: Array, spread: Array) -> tuple[Array, Array, Array]:

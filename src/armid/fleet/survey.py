@@ -206,7 +206,8 @@ class Surveyor:
                 if len(left) == len(sound) or len(left) < LEAST_SOUND:
                     break
                 sound = left
-            estimate = learn(self.model.labels, {name: one for name, one in healthy.items() if one is not None})
+            known = {name: one for name, one in healthy.items() if one is not None}
+            estimate = learn(self.model.labels, known, {name: self.used(name).doubt for name in known})
             for name in self.arms:
                 self._series(name, estimate, usual)
                 self._sizes(name)

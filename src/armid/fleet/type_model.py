@@ -21,6 +21,7 @@ from armid.dynamics.factor import CompactFactor, triangle
 from armid.dynamics.parameters import FRICTION
 from armid.estimation.fit import Fit
 from armid.estimation.linear import residual_squares, solve
+from armid.estimation.mixed import SIZES
 from armid.robot.robot import Robot
 from armid.torque.friction.smooth import BELLS, EVEN, ODD, REST, prior_covariance
 from armid.torque.friction.term import GAIN, FrictionTerm
@@ -106,11 +107,21 @@ class TypeModel:
             matrices[joint] = triangle(np.vstack([matrices[joint], rows]))
         return replace(factor, matrices=tuple(matrices))
 
-    def own_curve(self, factor: CompactFactor, weights: Array) -> Array:
-        """Coefficients of an arm's friction curve: what its data say, in the light of the type's."""
+    def own_curve(self, factor: CompactFactor, weights: Array) -> tuple[Array, Array]:
+        """Coefficients of an arm's friction curve: what its data say, in the light of the type's; and its errors.
+
+        The second is by how much the right side of the normal equations of the columns before the curve changes with
+        each of its errors, which have unit variance and are independent, (columns before, errors).
+        """
+        count = len(factor.names) - len(self.curve)
         if not len(self.curve):
-            return self.curve
-        return solve(self.with_prior(factor, weights), weights, rank_tolerance=RANK).values[-len(self.curve) :]
+            return self.curve, np.zeros((count, 0))
+        believed = self.with_prior(factor, weights)
+        found = solve(believed, weights, rank_tolerance=RANK)
+        between = believed.normal_equations(weights)[0][:count, count:]
+        errors = found.inverse[count:, count:]
+        values, vectors = np.linalg.eigh(0.5 * (errors + errors.T))
+        return found.values[count:], between @ (vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def _coulomb(self, joint: int) -> float:
         """Coulomb friction of a joint of the type, the larger of both directions [N m]; 0 where it is not known."""
@@ -133,6 +144,8 @@ class TypeModel:
             size = max(float(np.sqrt(values @ np.linalg.solve(shape, values) / count)), LEAST_SIZE)
             if term.law == EVEN.name:
                 size = max(size, self._coulomb(term.joint))
+            if term.law == GAIN.name:  # hardly told from mass by one arm, less so by several that differ
+                size = max(size, SIZES[GAIN.name] / DIFFERS)
             root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (DIFFERS * size)
             parts.setdefault(term.joint, []).append((places, root))
         return {joint: _joined(some) for joint, some in parts.items()}
