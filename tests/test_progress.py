@@ -68,6 +68,17 @@ def test_a_new_phase_is_timed_by_itself(monkeypatch):
     assert visible(terminal.getvalue()) == ["recording  50 %  42 s, at most 2 s left"]
 
 
+def test_what_follows_a_finished_phase_is_timed_by_itself(monkeypatch):
+    """A phase that told its end and half of the next, 2 s later: 2 s are left."""
+    now, terminal = [100.0], Terminal()
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(display.sys, "stderr", terminal)
+    show = display.Display(after_s=2.0)
+    for now[0], share in ((110.0, 0.5), (140.0, 1.0), (142.0, 0.5)):
+        show("reading", share)
+    assert visible(terminal.getvalue())[-1] == "reading  50 %  42 s, about 2 s left"
+
+
 def test_without_a_terminal_a_line_now_and_then(monkeypatch):
     """A file gets whole lines, half a minute apart, and no control characters."""
     now, file = [0.0], io.StringIO()

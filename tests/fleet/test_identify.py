@@ -88,7 +88,7 @@ def test_nothing_is_done_twice(home, monkeypatch):
     told = []
     with watch_progress(lambda *what: told.append(what)):
         again = identify_fleet(load_fleet(folder / "fleet.yaml"), folder / "result")
-    assert told == []
+    assert not [text for text, _ in told if text.startswith(("reading logs", "estimating arms"))]
     assert again.counts.kept == ARMS * DAYS
     after = {
         path: path.stat().st_mtime_ns

@@ -43,7 +43,7 @@ class Display:
             self._now = (text, share)
             self._show()
             if share >= 1.0:
-                self._now = None
+                self._now, self._phase = None, time.monotonic()  # what follows is timed from here
                 self._clear()
 
     def __enter__(self) -> Display:

@@ -46,6 +46,7 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
+from armid.progress import report_progress
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MISFIT = 3.0, 10.0  # times the noise that residuals may be before a day is said not to fit: on any fleet, at most
@@ -194,6 +195,7 @@ class Surveyor:
     def survey(self) -> Survey:
         """Do it all; the promise is looked at before any change is."""
         with one_blas_thread():
+            report_progress("learning what arms have in common", 0.0)
             first = self._judged(self._learnt())
             sound, promise = list(self.arms), None
             for _ in range(2):  # what is usual is learnt again without the arms that have changed
@@ -201,7 +203,10 @@ class Surveyor:
                 null, limits, found, finest = self._null(first, usual, sound)
                 promise = found if promise is None else promise
                 judge = null if promise.holds else None
-                healthy = {name: self._changes(name, first, usual, judge, limits) for name in self.arms}
+                healthy = {}
+                for done, name in enumerate(self.arms):
+                    report_progress(f"looking for changes ({name})", done / len(self.arms))
+                    healthy[name] = self._changes(name, first, usual, judge, limits)
                 left = [name for name, arm in self.arms.items() if not arm.changes]
                 if len(left) == len(sound) or len(left) < LEAST_SOUND:
                     break
