@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armid.fleet.changes import shapes_of
-from armid.fleet.promise import RESERVE, chance_of, limit, null_of, promise_of
+from armid.fleet.promise import RESERVE, chance_of, limit, null_of, nulls_of, promise_of
 
 QUANTITIES = 12
 
@@ -34,6 +34,29 @@ def test_false_alarms_are_as_rare_as_promised(days, freedom):
     assert alarms <= 1.5 * RESERVE * rate * days * 10 * arms
     if np.isinf(freedom):
         assert null.spread(chance).max() < 1.5
+
+
+@pytest.mark.parametrize(("days", "freedom"), [(5, 8.0), (20, 8.0), (20, np.inf)])
+def test_odd_days_make_no_more_alarms_than_promised(days, freedom):
+    """Twenty days with heavy tails: what one day decides is judged by its own tails, where one null is exceeded."""
+    rng, arms, rate = np.random.default_rng(days), 150, 1e-3
+
+    def draw(shape):
+        return rng.standard_normal(shape) if np.isinf(freedom) else rng.standard_t(freedom, shape)
+
+    single = shapes_of(tuple(f"2026-01-{day + 1:02d}" for day in range(days))).single
+    alarms = 0
+    for _ in range(3):
+        made = scores(rng, arms, days, draw)
+        nulls = nulls_of(made, [days - 1] * arms, [single] * arms)
+        chance = chance_of(rate, days, QUANTITIES * len(made[0]))
+        assert promise_of(nulls[0], rate, days, QUANTITIES * len(made[0])).holds
+        many, one = (limit(chance) * null.spread(chance) for null in nulls)
+        others = np.abs(scores(rng, 10 * arms, days, draw))
+        alarms += int((others > np.where(single[:, None], one, many)).any(axis=(1, 2)).sum())
+    assert alarms <= rate * days * 30 * arms
+    assert single[[0, -1]].all()  # the first and the last day against all others
+    assert single.mean() < 0.7
 
 
 def test_faults_do_not_hide_themselves():

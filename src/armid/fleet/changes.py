@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.fleet.day import ArmDay
 from armid.fleet.hierarchy import History, Information
 from armid.fleet.usual import PAYLOAD, Watched, directions
@@ -20,6 +20,7 @@ from armid.fleet.usual import PAYLOAD, Watched, directions
 ROUNDS = 3  # changes that are looked for in one arm
 ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart
 RECENT = 14  # of those, the last days, each of which is tried
+ALONE = 0.45  # share of a course's variation that one day may have before it alone decides
 VISIBLE = 0.02  # share of a change's information that is left when the arm's own parameters are unknown
 LEAST_DAYS = 4  # on which residuals at reversals are known
 CENTRE = 0.15  # prior standard deviation of a payload's centre about the tool's origin [m]
@@ -77,6 +78,13 @@ class Shapes:
     names: tuple[str, ...]
     onsets: tuple[int, ...]
 
+    @property
+    def single(self) -> Mask:
+        """Which of them one day decides, (candidates,): more than `ALONE` of what makes the course is on it."""
+        away = self.courses - self.courses.mean(axis=1, keepdims=True)
+        share = (away**2).max(axis=1, initial=0.0) / np.maximum((away**2).sum(axis=1), 1e-300)
+        return np.asarray(share > ALONE)
+
 
 def shapes_of(dates: tuple[str, ...], *, ramps: bool = True) -> Shapes:
     """Steps and ramps from each day but the first; a ramp has the value 1 on its first day and grows by 1 a day."""
@@ -90,7 +98,7 @@ def shapes_of(dates: tuple[str, ...], *, ramps: bool = True) -> Shapes:
     for onset in onsets.tolist():
         after = np.arange(count) >= onset
         made.append((after.astype(float), "step", onset))
-        if ramps and after.sum() >= 3:  # with fewer days a ramp is a step
+        if ramps and after.sum() >= 2:  # on one day a ramp is a step
             made.append((np.where(after, days - days[onset] + 1.0, 0.0), "ramp", onset))
     courses, names, first = zip(*made, strict=True) if made else ((), (), ())
     return Shapes(np.array(courses).reshape(len(names), count), names, first)
@@ -184,7 +192,8 @@ class ArmChanges:
 
         Args:
             threshold: score above which a change is told.
-            spread: by which scores of each quantity scatter more than they should, (watched,), at least 1.
+            spread: by which scores of each quantity scatter more than they should, (watched,) or
+                (candidates, watched), at least 1.
             least: sizes below which a change is not worth telling, (watched,), over all days of the change.
             rounds: most changes to look for.
         """

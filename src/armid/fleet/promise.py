@@ -5,7 +5,7 @@ normal, or with the tails of Student's t where those are heavier, with a scale f
 degrees of freedom. Model errors widen the scale and make tails heavy; few values leave room for heavy tails. Both widen
 what counts as one standard deviation of a score, or end the promise. Arms that have changed make tails heavy, too;
 those that stand out are set aside first, a tenth of the fleet beside the extreme ones at most, by a forward search
-(Atkinson and Riani 2000).
+(Atkinson and Riani 2000). Changes that one day decides are judged by their own tails, which are heavier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.notes import Note
 
 ANCHOR, TAIL = 1.1503, 0.25  # scores beyond the first, in units of their scale, are that share of all
@@ -71,7 +71,7 @@ def limit(chance: float) -> float:
     return float(norm.isf(0.5 * chance))
 
 
-def null_of(scores: Sequence[Array], independent: Sequence[int]) -> Null:
+def null_of(scores: Sequence[Array], independent: Sequence[float]) -> Null:
     """The null that all arms' scores show.
 
     Args:
@@ -96,6 +96,27 @@ def null_of(scores: Sequence[Array], independent: Sequence[int]) -> Null:
             break
         cut = wider
     return null
+
+
+def nulls_of(scores: Sequence[Array], independent: Sequence[int], single: Sequence[Mask]) -> tuple[Null, Null]:
+    """Nulls of courses that many days make, and of those that one day decides: means over days have lighter tails.
+
+    Where there are few scores of either, all of them together stand for it.
+
+    Args:
+        scores: of each arm, (candidates, quantities); 0 where there is none.
+        independent: of each arm, how many of its candidates are worth an independent score.
+        single: of each arm, which of its candidates are of the second kind, (candidates,).
+    """
+    whole, found = null_of(scores, independent), []
+    for kind in (False, True):
+        parts = [one[own == kind] for one, own in zip(scores, single, strict=True)]
+        worth = [
+            count * len(part) / max(len(one), 1) for count, part, one in zip(independent, parts, scores, strict=True)
+        ]
+        own = null_of(parts, worth) if sum(map(len, parts)) else whole
+        found.append(own if own.values >= FEW else whole)
+    return found[0], found[1]
 
 
 def _freedom(z: Array, weight: Array, cut: float) -> float:

@@ -29,7 +29,7 @@ from armid.fleet.hierarchy import (
     median_over_days,
     told_noise,
 )
-from armid.fleet.promise import Null, Promise, chance_of, limit, null_of, promise_of
+from armid.fleet.promise import Null, Promise, chance_of, limit, null_of, nulls_of, promise_of
 from armid.fleet.recording import payload_map
 from armid.fleet.reduce import SUSPECT
 from armid.fleet.type_model import TypeModel
@@ -200,9 +200,9 @@ class Surveyor:
             sound, promise = list(self.arms), None
             for _ in range(2):  # what is usual is learnt again without the arms that have changed
                 usual = self._usual(first, sound)
-                null, limits, found, finest = self._null(first, usual, sound)
+                nulls, limits, found, finest = self._null(first, usual, sound)
                 promise = found if promise is None else promise
-                judge = null if promise.holds else None
+                judge = nulls if promise.holds else None
                 healthy = {}
                 for done, name in enumerate(self.arms):
                     report_progress(f"looking for changes ({name})", done / len(self.arms))
@@ -219,7 +219,7 @@ class Surveyor:
         assert promise is not None
         if promise.holds:
             self._reversals()
-        return Survey(self.watched, usual, estimate, self.arms, promise, self._findable(null, promise, finest))
+        return Survey(self.watched, usual, estimate, self.arms, promise, self._findable(nulls[0], promise, finest))
 
     def _findable(self, null: Null, promise: Promise, finest: Array) -> Array:
         """Steps that exceed the threshold nine times in ten, and are worth telling; NaN where nothing is promised."""
@@ -229,12 +229,14 @@ class Surveyor:
             least = finest * (promise.threshold * null.spread(chance) + NINE_IN_TEN * np.maximum(null.scale, 1.0))
         return np.where([one.relative for one in self.watched], np.maximum(least, LEAST_SHARE), least)
 
-    def _null(self, first: FleetEstimate, usual: Usual, sound: Sequence[str]) -> tuple[Null, Array, Promise, Array]:
+    def _null(
+        self, first: FleetEstimate, usual: Usual, sound: Sequence[str]
+    ) -> tuple[tuple[Null, Null], Array, Promise, Array]:
         """Scores without changes, of sound arms, how well a day may fit, per joint, what can be promised, finest steps.
 
         The last are standard deviations of the step, in each quantity, that the median arm's days tell best.
         """
-        scores, worth, tests, fits, finest = [], [], 1, [], []
+        scores, worth, single, tests, fits, finest = [], [], [], 1, [], []
         for name, arm in self.arms.items():
             if not arm.used.any():
                 continue
@@ -246,12 +248,19 @@ class Surveyor:
                 step = np.array([one == "step" for one in searcher.shapes.names])[:, None] & (scan.score != 0.0)
                 finest.append(np.where(step, scan.sigma, np.inf).min(axis=0))
                 worth.append(int(arm.used.sum()) - 1)
+                single.append(searcher.shapes.single)
                 tests = max(tests, self._tests(len(scores[-1])))
         days = max(worth, default=0) + 1
-        null = null_of(scores or [np.zeros((0, len(self.watched)))], worth or [0])
+        none = np.zeros((0, len(self.watched))), np.zeros(0, dtype=bool)
+        nulls = nulls_of(scores or [none[0]], worth or [0], single or [none[1]])
         limits = _fitting(fits, chance_of(self.rate, 1, len(self._joints)))
         middle = np.median(finest or [np.full(len(self.watched), np.inf)], axis=0)
-        return null, limits, promise_of(null, self.rate, days, tests), np.where(np.isfinite(middle), middle, np.nan)
+        return (
+            nulls,
+            limits,
+            promise_of(nulls[0], self.rate, days, tests),
+            np.where(np.isfinite(middle), middle, np.nan),
+        )
 
     def _tests(self, candidates: int) -> int:
         """Tests of one arm: so many courses of each quantity, and of the residuals at reversals of each joint."""
@@ -303,9 +312,9 @@ class Surveyor:
         return ArmChanges(corrected, self.watched, found.scale, prior, self._payload, shift)
 
     def _changes(
-        self, name: str, first: FleetEstimate, usual: Usual, null: Null | None, limits: Array
+        self, name: str, first: FleetEstimate, usual: Usual, nulls: tuple[Null, Null] | None, limits: Array
     ) -> Information | None:
-        """Find an arm's changes, none without a null to judge them by, and days that fit nothing.
+        """Find an arm's changes, none without nulls to judge them by, and days that fit nothing.
 
         Returns:
             What its data say about it before the changes; None without any day that counts.
@@ -316,10 +325,12 @@ class Surveyor:
         arm.changes = []
         for more in (True, True, False):
             searcher = self._searcher(name, first, usual)
-            if null is not None and len(searcher.shapes.names):
+            if nulls is not None and len(searcher.shapes.names):
                 tests = self._tests(len(searcher.shapes.names))
                 chance = chance_of(self.rate, int(arm.used.sum()), tests)
-                searcher.search(limit(chance), null.spread(chance), self._least(name))
+                many, one = (null.spread(chance) for null in nulls)
+                spread = np.where(searcher.shapes.single[:, None], one, many)
+                searcher.search(limit(chance), spread, self._least(name))
             if not more or not self._leave_out_misfits(arm, searcher, limits):
                 break
         days, arm.scale = searcher.history.days, searcher.scale
