@@ -49,7 +49,7 @@ def test_poor_arms_gain_and_intervals_stay_honest():
 
 
 def test_intervals_hold_errors_that_all_arms_share():
-    """What is taken off all arms' torque alike is wrong by a curve's error: intervals that count it hold, others not."""
+    """Torque taken off all arms alike is wrong by a curve's error: intervals that count it hold, others do not."""
     inside, blind = [], []
     for seed in range(24):
         truth, sd, parts = drawn(seed, arms=20, poor=5)
