@@ -82,12 +82,19 @@ def examine_clock(log: Log) -> tuple[TimeColumn, list[Finding]]:
         where = at_rows(time, kept[stale])
         findings.append(found("stale-rows", where=where, count=where.count, share=float(stale.mean())))
         kept = kept[~stale]
-        step = float(np.median(np.diff(time[kept])))
+        step = _near_median(np.diff(time[kept]))
     clean = np.diff(time[kept])
     findings += _gaps(time, kept, clean, step)
     findings += _irregular(clean, step)
     equidistant = bool(np.abs(clean - step).max(initial=0.0) < _IRREGULAR * step)
     return TimeColumn(time, step, kept, equidistant), findings
+
+
+def _near_median(steps: Array) -> float:
+    """Mean of the steps near their median: where rows are missing and the clock jitters, the median is too long."""
+    middle = float(np.median(steps))
+    near = steps[np.abs(steps - middle) < 0.5 * middle]
+    return float(near.mean()) if len(near) else middle
 
 
 def _in_order(time: Array, rows: Indices, steps: Array, step: float) -> Indices:

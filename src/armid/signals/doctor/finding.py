@@ -18,6 +18,7 @@ from armid.signals.repair import Jump
 from armid.signals.words import finding_entry, sentence
 
 SEVERITIES = ("info", "warning", "error")
+LONG_AGO = 1e6  # first time of a log [s] from which on its clock counts from long ago
 _SHOWN = 20  # rows that a finding lists
 
 
@@ -200,6 +201,14 @@ def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (-SEVERITIES.index(finding.severity), -finding.confidence)))
 
 
+def in_words(time: Array, start: float, stop: float | None = None) -> str:
+    """A time of a log, or a span; of a clock that counts from long ago, after the log's first sample."""
+    first = float(time[np.isfinite(time)][0])
+    origin, words = (first, " after the start") if abs(first) > LONG_AGO else (0.0, "")
+    span = f"{start - origin:.6g}" if stop is None else f"{start - origin:.6g}–{stop - origin:.6g}"
+    return f"{span} s{words}"
+
+
 def at_rows(time: Array, rows: ArrayLike) -> Where:
     """The place of some rows of a log."""
     index = np.asarray(rows, dtype=np.int64)
@@ -208,9 +217,7 @@ def at_rows(time: Array, rows: ArrayLike) -> Where:
     stamps = time[index][np.isfinite(time[index])]
     start, stop = (float(stamps.min()), float(stamps.max())) if len(stamps) else (None, None)
     count = len(index)
-    span = (
-        "" if start is None or stop is None else f" ({start:.6g} s)" if count == 1 else f" ({start:.6g}–{stop:.6g} s)"
-    )
+    span = "" if start is None or stop is None else f" ({in_words(time, start, None if count == 1 else stop)})"
     if count == 1:
         words = f"row {index[0]}"
     elif index[-1] - index[0] == count - 1:

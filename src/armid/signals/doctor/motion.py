@@ -12,7 +12,7 @@ from armid.logs.log import Log, LogInfo
 from armid.robot.robot import Limits
 from armid.signals.doctor.channels import Channels, noise_level
 from armid.signals.doctor.clock import TimeColumn
-from armid.signals.doctor.finding import Finding, Where, found
+from armid.signals.doctor.finding import Finding, Where, found, in_words
 from armid.signals.filters import central_differences, low_pass, motion_band
 from armid.signals.period import find_period
 from armid.signals.problems import SignalError
@@ -210,7 +210,9 @@ def examine_period(track: Track, joints: tuple[str, ...], moving: Mask, period: 
     if period is None:
         return
     start = track.time(period.start)
-    where = Where(f"from {start:.6g} s on", (), 0, start, start + period.repeats * period.length_s)
+    where = Where(
+        f"from {in_words(np.array([track.start]), start)} on", (), 0, start, start + period.repeats * period.length_s
+    )
     sure = float(np.clip(1.0 - 5.0 * period.mismatch, 0.5, 0.99))
     yield found("periodic", None, where, confidence=sure, period_s=period.length_s, periods=period.repeats)
     if period.repeats >= 3:
