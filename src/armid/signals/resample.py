@@ -22,6 +22,7 @@ SMOOTH = ("position", "velocity", "acceleration")  # channels of a body in motio
 HALF_TAPS = 32  # of the band-limited interpolation, on each side
 STEADY = 0.02  # of a sample time, by which a step between neighbours may be off; more is jitter
 OFF_GRID = 0.1  # the same across lost rows: a recorder that went on between two instants of its grid is another clock
+GAP_STEPS = 3.5  # sample times that are bridged: two lost rows, also of a clock that jitters
 MOST = 4  # a grid of more than so many times the rows would be invented for the most part
 
 
@@ -44,7 +45,7 @@ def resample(log: Log, rate_hz: float | None = None, *, effort: str = "linear", 
         log: time must increase.
         rate_hz: by default that of the log (the inverse of its median step).
         effort: ``linear``, which does not overshoot at steps of friction, or ``cubic``.
-        max_gap_s: longer gaps become NaN; by default three steps.
+        max_gap_s: longer gaps become NaN; by default those of more than two lost rows.
     """
     rate = log.rate_hz if rate_hz is None else rate_hz
     if not (np.isfinite(rate) and rate > 0.0):
@@ -69,7 +70,7 @@ def resample_at(
     if (np.diff(log.time) <= 0.0).any():
         raise LogError(log.info.source, "time", "does not increase; repair the log first (step Repair)")
     steps = np.diff(log.time)
-    gap = 3.0 * float(np.median(steps)) if max_gap_s is None else max_gap_s
+    gap = GAP_STEPS * float(np.median(steps)) if max_gap_s is None else max_gap_s
     channels = {}
     for name, values in log.channels.items():
         moving = name in SMOOTH or (name == "command" and log.info.mode == "position")
