@@ -116,10 +116,13 @@ def test_where_the_nominal_model_is_better_it_says_so(robot, fit):
 
 
 def test_a_nominal_model_that_is_better_at_nothing_that_matters(robot, fit):
-    """Without noise, errors of a millionth of the torque differ by factors; above a tenth of the limit they count."""
+    """Without noise, errors of a millionth of the torque differ by factors; above a tenth of the limit they count.
+
+    Of two errors that are nearly the same, neither is better: 1.1 % where the nominal inertia has 1.0 %.
+    """
     check = validate(fit, data_of(robot, seed=2))
-    for error, found in ((1e-3, False), (0.02, True)):
-        exact = {"noise_ratio": float("nan"), "nrms_moving": error, "nominal_nrms_moving": 0.1 * error}
+    for error, nominal, found in ((1e-3, 1e-4, False), (0.02, 0.002, True), (0.011, 0.01, False), (0.04, 0.03, True)):
+        exact = {"noise_ratio": float("nan"), "nrms_moving": error, "nominal_nrms_moving": nominal}
         judged = judge(fit, replace(check, joints=tuple(replace(joint, **exact) for joint in check.joints)))
         assert ("nominal" in codes(judged)) == found
 

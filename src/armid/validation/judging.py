@@ -184,11 +184,14 @@ def _structure(fit: Fit, check: Validation) -> Iterator[Objection]:
 
 
 def _nominal(fit: Fit, check: Validation) -> Iterator[Objection]:
-    """Joints that the file's own inertia predicts better, unless noise or accuracy leaves nothing to be better at."""
+    """Joints that the file's own inertia predicts better, unless noise or accuracy leaves nothing to be better at.
+
+    What the model adds to its error, as independent errors add, must be worth telling.
+    """
     small = SMALL * check.thresholds.nrms_moving
-    loud = [j for j in check.moving if not check.joints[j].noise_ratio <= QUIET and check.joints[j].nrms_moving > small]
+    loud = [j for j in check.moving if not check.joints[j].noise_ratio <= QUIET]
     errors = {j: (check.joints[j].nrms_moving, check.joints[j].nominal_nrms_moving) for j in loud}
-    better = [j for j, (ours, theirs) in errors.items() if theirs < BETTER * ours]
+    better = [j for j, (ours, theirs) in errors.items() if theirs < BETTER * ours and ours**2 - theirs**2 > small**2]
     if better:
         told = [(check.joints[j].name, *errors[j]) for j in better]
         others = _names(check, [j for j in check.moving if j not in better])
