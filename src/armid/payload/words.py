@@ -22,7 +22,7 @@ def _shares(arm_share: float, gain: float, gain_share: float) -> str:
 
 
 def _design(words: str) -> str:
-    return words + " (armid design {robot} --parameters payload --joints … --box …)"
+    return words + " (armid design ROBOT --parameters payload --joints … --box …)"
 
 
 WORDS: dict[str, Any] = {
