@@ -23,6 +23,7 @@ from armid.fleet.type_model import TypeModel
 
 SPARE_ROWS = 20  # beyond the number of parameters, without which a day does not tell a joint's noise
 LOUD = 1.5  # times its arm's usual residual from which on a day counts by its own
+CORRELATED = 4.0  # times its arm's usual variance of a day, as correlated residuals have it, from which on it counts
 LEAST_ARMS = 5  # below, a spread between arms cannot be told
 MOST_ARMS = 400  # from which the type is learnt; more add little but time
 UNSEEN = 1e6  # standard deviation of a parameter that no arm's motion shows, in its own unit
@@ -146,9 +147,11 @@ def history_of(
         curve, doubt = model.own_curve(total, 1.0 / (noise**2 * inflation))
         for day in kept:
             assert day.factor is not None
-            own = np.where(day.rms > LOUD * noise, day.rms, noise)
+            own, usual = day.rms**2 * day.inflation, noise**2 * inflation
+            variance = np.where(day.rms > LOUD * noise, day.rms**2 * inflation, usual)
+            variance = np.where(own > CORRELATED * usual, np.maximum(own, variance), variance)
             factor = model.without_curve(day.factor, curve)
-            matrix, vector, _ = factor.normal_equations(1.0 / (own**2 * inflation))
+            matrix, vector, _ = factor.normal_equations(1.0 / variance)
             matrices.append(matrix)
             vectors.append(vector)
     return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation, curve, doubt)
