@@ -35,6 +35,7 @@ INSTEAD = (2e-3, 5e-3, 1e-2, 2e-2)  # rates that may be promised in the place of
 FEW = 100.0  # independent scores without which nothing is promised
 WIDEST = 3.0  # times that a score may scatter more than it should, in the median quantity, before nothing is promised
 RESERVE = 0.5  # share of the promised false alarms that changes may take; the rest is for odd days and unusual arms
+MISFIT = 3.0, 10.0  # times the noise that residuals may be before a day is said not to fit: on any fleet, at most
 MOST = 0.05  # largest chance of a false alarm for one arm, however long it is watched
 
 
@@ -132,6 +133,21 @@ def _freedom(z: Array, weight: Array, cut: float) -> float:
     log_density = np.log(np.maximum(inside, 1e-300)) @ counts - INVERSE / USUAL_INVERSE
     mass = np.cumsum(np.exp(log_density - log_density.max()))
     return float(1.0 / INVERSE[min(int(np.searchsorted(mass, SURE * mass[-1])), len(INVERSE) - 1)])
+
+
+def most_misfit(times: Sequence[Array], chance: float) -> Array:
+    """How many times its noise a joint's residuals may be on a day, (joints,), so that a sound day rarely exceeds it.
+
+    Args:
+        times: what they are, (days, joints) of each arm; 0 where it is not known.
+        chance: that a sound day exceeds a limit.
+    """
+    sizes = np.concatenate(times)
+    middle = np.array([np.median(np.log(one[one > 0.0])) if one.any() else 0.0 for one in sizes.T])
+    far = [np.where(one > 0.0, np.log(np.where(one > 0.0, one, 1.0)) - middle, 0.0) for one in times]
+    sound = [one for one in far if np.all(np.median(one, axis=0) < np.log(MISFIT[0]))] or far  # not unfit as a whole
+    null = null_of(sound, [len(one) for one in sound])
+    return np.asarray(np.clip(np.exp(middle + null.reach(chance) * null.scale), *MISFIT))
 
 
 class Promise(msgspec.Struct, frozen=True):

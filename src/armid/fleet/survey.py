@@ -29,7 +29,7 @@ from armid.fleet.hierarchy import (
     median_over_days,
     told_noise,
 )
-from armid.fleet.promise import Null, Promise, chance_of, limit, null_of, nulls_of, promise_of
+from armid.fleet.promise import Null, Promise, chance_of, limit, most_misfit, null_of, nulls_of, promise_of
 from armid.fleet.recording import payload_map
 from armid.fleet.reduce import SUSPECT
 from armid.fleet.type_model import TypeModel
@@ -49,7 +49,6 @@ from armid.fleet.usual import (
 from armid.progress import report_progress
 
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
-MISFIT = 3.0, 10.0  # times the noise that residuals may be before a day is said not to fit: on any fleet, at most
 MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
 REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
@@ -253,7 +252,7 @@ class Surveyor:
         days = max(worth, default=0) + 1
         none = np.zeros((0, len(self.watched))), np.zeros(0, dtype=bool)
         nulls = nulls_of(scores or [none[0]], worth or [0], single or [none[1]])
-        limits = _fitting(fits, chance_of(self.rate, 1, len(self._joints)))
+        limits = most_misfit(fits, chance_of(self.rate, 1, len(self._joints)))
         middle = np.median(finest or [np.full(len(self.watched), np.inf)], axis=0)
         return (
             nulls,
@@ -434,21 +433,6 @@ class Surveyor:
         scale = scales(self.watched, survey.estimate.arms[name].values, survey.estimate.mean)
         D = directions(self.watched) * (scale * survey.usual.day_to_day)
         return np.asarray(D @ D.T)
-
-
-def _fitting(times: Sequence[Array], chance: float) -> Array:
-    """How many times its noise a joint's residuals may be on a day, (joints,), so that a sound day rarely exceeds it.
-
-    Args:
-        times: what they are, (days, joints) of each arm; 0 where it is not known.
-        chance: that a sound day exceeds a limit.
-    """
-    sizes = np.concatenate(times)
-    middle = np.array([np.median(np.log(one[one > 0.0])) if one.any() else 0.0 for one in sizes.T])
-    far = [np.where(one > 0.0, np.log(np.where(one > 0.0, one, 1.0)) - middle, 0.0) for one in times]
-    sound = [one for one in far if np.all(np.median(one, axis=0) < np.log(MISFIT[0]))] or far  # not unfit as a whole
-    null = null_of(sound, [len(one) for one in sound])
-    return np.asarray(np.clip(np.exp(middle + null.reach(chance) * null.scale), *MISFIT))
 
 
 def suspect(day: ArmDay) -> bool:
