@@ -176,7 +176,7 @@ def test_information_already_gathered_counts(robot, plan):
     """With knowledge about everything but one joint's friction, the design is for what is left."""
     names = plan.parameters
     known = np.diag([0.0 if name in ("fv3", "fc3") else 1e9 for name in names])
-    last = design(robot, starts=1, workers=1, parameters=names, given=known)
+    last = design(robot, starts=3, workers=1, parameters=names, given=known)
     model = armid.Model(robot)
     wanted = [names.index("fv3"), names.index("fc3")]
 
