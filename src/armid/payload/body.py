@@ -70,7 +70,8 @@ class _BodyCost(NamedTuple):
 
     def derivatives(self, x: Array, strength: float) -> tuple[Array, Array]:
         """Gradient and Hessian."""
-        turned = np.linalg.inv(pseudo_inertia(x)) @ _SLOPES
+        root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(x)))  # the factor that `value` is finite with
+        turned = root.T @ root @ _SLOPES
         gradient = self.information @ (x - self.estimate) + strength * (self.pull - np.einsum("iaa->i", turned))
         return gradient, self.information + strength * np.einsum("iab,jba->ij", turned, turned)
 
