@@ -270,7 +270,7 @@ def test_held_out_cost_is_that_of_the_dense_normal():
 def test_an_arm_that_sticks_has_no_delay(tmp_path):
     """Joints that stick change friction's sides late: that is found as such, and not as a delay of all torque.
 
-    One recording in three shares the lag between both, whatever the processor.
+    Two or three of nine recordings share the lag between both, by how the motion is rounded.
     """
     arm = random_arm(102, tmp_path)
     stand = Stand(arm.robot, loop_hz=arm.loop_hz)

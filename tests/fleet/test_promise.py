@@ -38,7 +38,7 @@ def test_false_alarms_are_as_rare_as_promised(days, freedom):
 
 @pytest.mark.parametrize(("days", "freedom"), [(5, 8.0), (20, 8.0), (20, np.inf)])
 def test_odd_days_make_no_more_alarms_than_promised(days, freedom):
-    """Twenty days with heavy tails: what one day decides is judged by its own tails, where one null is exceeded."""
+    """Days with heavy tails: what one day decides is judged by its own, and the promised rate holds on other arms."""
     rng, arms, rate = np.random.default_rng(days), 150, 1e-3
 
     def draw(shape):

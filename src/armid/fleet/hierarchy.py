@@ -95,9 +95,8 @@ class History:
     def scaled(self, scatter: float) -> History:
         """The same with errors that many times larger."""
         square = scatter**2
-        return replace(
-            self, matrix=self.matrix / square, vector=self.vector / square, inflation=self.inflation * square
-        )
+        less = {name: getattr(self, name) / square for name in ("matrix", "vector", "doubt")}
+        return replace(self, inflation=self.inflation * square, **less)
 
 
 def told_noise(days: Sequence[ArmDay], model: TypeModel) -> Array:
