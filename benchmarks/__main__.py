@@ -193,7 +193,10 @@ def main() -> None:
     if "--memory" in sys.argv:
         memory_child()
         return
-    wanted = sys.argv[1:] or [work.__name__ for work in (*ONE_THREAD, *ALL_CORES)]
+    known = [work.__name__ for work in (*ONE_THREAD, *ALL_CORES)]
+    wanted = sys.argv[1:] or known
+    if unknown := set(wanted) - set(known):
+        sys.exit(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     warm()
     results: dict = {
         "machine": platform.processor() or platform.machine(),

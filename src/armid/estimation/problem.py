@@ -45,7 +45,6 @@ class Rows:
         part: of the data set, that the rows are.
         torque: (rows, joints), what is known subtracted.
         use: (rows, joints), False where a row does not count.
-        velocity: of the joints, (rows, joints).
         dataset: index of the data set.
         which: slice into the data set's rows.
         kept: columns of the part that no parameter changes.
@@ -55,7 +54,6 @@ class Rows:
     part: Dataset
     torque: Array
     use: NDArray[np.bool_]
-    velocity: Array
     dataset: int
     which: slice
     kept: Kept
@@ -64,6 +62,11 @@ class Rows:
     def motion(self) -> Motion:
         """The samples that the rows are made of."""
         return self.part.motion
+
+    @property
+    def velocity(self) -> Array:
+        """Of the joints, (rows, joints)."""
+        return np.asarray(self.part.qd[self.part.rows])
 
     @cached_property
     def regressor(self) -> Array:
@@ -241,7 +244,6 @@ class Problem:
                     part=part,
                     torque=torque[which],
                     use=self.used(dataset, which),
-                    velocity=dataset.qd[dataset.rows[which]],
                     dataset=index,
                     which=which,
                     kept=kept,
