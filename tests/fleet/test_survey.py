@@ -203,3 +203,14 @@ def test_a_reversed_torque_is_seen_in_few_rows(rows, sign, found):
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), rows, True, (rows,))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), rows, 1.0, factor=factor)
     assert [one.code for one in wrong_torques(day, x, ("turn",))] == ["sign"] * found
+
+
+@pytest.mark.parametrize(("share", "noise", "found"), [(0.0, 0.0, True), (0.0, 0.2, True), (0.2, 0.1, False)])
+def test_a_small_torque_that_goes_with_the_expected_one_is_not_dead(share, noise, found):
+    """A last joint's torque is friction, of which an arm may have a fifth of what is usual; a dead channel has none."""
+    rng = np.random.default_rng(0)
+    W, x = rng.normal(size=(200, 3)), np.array([2.0, -1.0, 0.5])
+    table = np.column_stack([W, share * W @ x + noise * rng.normal(size=200)])
+    factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), 200, True, (200,))
+    day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), 200, 1.0, factor=factor)
+    assert [one.code for one in wrong_torques(day, x, ("turn",))] == ["dead"] * found

@@ -52,7 +52,8 @@ WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own 
 MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
 REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
-SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel is dead
+SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel may be dead
+ALIVE = 0.5  # correlation with the expected torque from which on a small torque is not dead: little friction, a gain
 LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the second on only by the second limit
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
@@ -444,7 +445,8 @@ def wrong_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> list[Exc
     """Torques that have the wrong sign, are dead or one another's on a day, seen from the parameters of the type.
 
     The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself. Torques are exchanged
-    where the log doctor says so and none of them is anything like what it should be.
+    where the log doctor says so and none of them is anything like what it should be. A small torque that goes with the
+    expected one is alive: the friction of last joints, which is most of their torque, varies from arm to arm.
     """
     assert day.factor is not None
     found, unlike = [], set()
@@ -457,7 +459,7 @@ def wrong_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> list[Exc
         few = rows < LEAST_ROWS[0]
         if error >= UNRELATED * (expected + power) and not few:
             unlike.add(joint)
-        if power < SILENT * expected and not few:
+        if power < SILENT * expected and cross <= ALIVE * np.sqrt(expected * power) and not few:
             found.append(ExcludedDay(day.date, "dead", (joint,)))
         elif reversed_error < REVERSED[few] * error:
             found.append(ExcludedDay(day.date, "sign", (joint,)))
