@@ -21,13 +21,14 @@ WITHIN = 0.01
 class Wrong:
     """An arm whose gains are off by up to 15 % each, and a load of 1 to 5 kg that weighs 1 % more or less than said."""
 
-    def __init__(self, name, seed, off=None):
+    def __init__(self, name, seed, off=None, periods=1):
         rng = np.random.default_rng(seed)
         mass, off = rng.uniform(1.0, 5.0), rng.normal() if off is None else off  # what is said, and standard errors
         self.load = from_com(mass, [0.03, 0.05, 0.12], mass * np.diag([0.01, 0.012, 0.006]))
         self.draws = Draws(name, payload=self.load * (1.0 + WITHIN * off), seed=seed, share=0.8)
         self.off = 1.0 + rng.uniform(-0.15, 0.15, self.draws.robot.n_joints)
         draws = self.draws
+        draws.noise = draws.noise / np.sqrt(periods)  # what is left of it in their mean
         self.empty = draws.arm_torque + draws.noise * rng.normal(size=draws.arm_torque.shape)
         self.loaded = draws.torque + draws.noise * rng.normal(size=draws.torque.shape)
 
@@ -72,12 +73,14 @@ def test_ratios_without_a_load(monkeypatch):
 
 @pytest.mark.prove
 @pytest.mark.parametrize("name", ["kr15", "powerball", "pa10", 301, 302, 303, 304])
-def test_gains_of_virtual_arms(name, tmp_path):
-    """Gains off by up to 15 %, loads of 1 to 5 kg known to 1 %: within 2 %, intervals cover 92 to 98 %.
+@pytest.mark.parametrize(("periods", "bar"), [(1, 0.02), (10, 0.013)])
+def test_gains_of_virtual_arms(name, periods, bar, tmp_path):
+    """Gains off by up to 15 %, loads of 1 to 5 kg known to 1 %: found to 2 %, intervals cover 92 to 98 %.
 
-    All gains of an arm share the error of its load, which is most of theirs: 60 loads tell the coverage to 3 % if their
-    errors are drawn (those of seeds 0 to 59 are within 1.96 standard errors in 93 %), and better if they are the
-    quantiles of what they are drawn from.
+    All gains of an arm share the error of its load, which is most of theirs: 1 %, and beyond 2 % in 5 % of all cases.
+    The mean of ten periods leaves little else. 60 loads tell the coverage to 3 % if their errors are drawn (those of
+    seeds 0 to 59 are within 1.96 standard errors in 93 %), and better if they are the quantiles of what they are drawn
+    from.
     """
     if isinstance(name, int):
         random_arm(name, tmp_path)
@@ -85,14 +88,15 @@ def test_gains_of_virtual_arms(name, tmp_path):
     count, errors, inside = 60, [], []
     quantiles = norm.ppf((np.random.default_rng(0).permutation(count) + 0.5) / count)
     for seed, off in enumerate(quantiles):
-        wrong = Wrong(name, seed, off)
+        wrong = Wrong(name, seed, off, periods)
         found = wrong.found()
         told = np.array(found.told)
         errors.append(np.where(told, found.ratio * wrong.off - 1.0, 0.0))
         inside.append(np.where(told, np.abs(errors[-1]) < 1.96 * found.sigma, np.nan))
-    rms, covered = np.sqrt(np.mean(np.square(errors))), np.nanmean(inside)
-    print(name, "largest", np.round(np.max(np.abs(errors), axis=0), 4), f"rms {rms:.4f}, covered {covered:.3f}")
-    assert rms < 0.02
+    rms, covered, near = np.sqrt(np.mean(np.square(errors))), np.nanmean(inside), np.mean(np.abs(errors) < 0.02)
+    largest = np.round(np.max(np.abs(errors), axis=0), 4)
+    print(f"{name}, {periods} periods: rms {rms:.4f}, {near:.3f} within 2 %, largest {largest}, covered {covered:.3f}")
+    assert rms < bar
     assert 0.92 <= covered <= 0.98
 
 
