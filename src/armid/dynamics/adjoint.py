@@ -7,7 +7,7 @@ link are linear in its inertial parameters, so that their cotangents act like th
 
 import numpy as np
 
-from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, load, rotor_moment
+from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, inward, load, rotor_moment, shared
 from armid.dynamics.kernel import (
     ACCELERATION,
     MOVING_DOWN,
@@ -73,7 +73,7 @@ def adjoint_inertial_columns(state, screw, columns_bar, state_bar, screw_bar):
 
 
 @inner
-def adjoint_slide(motion, state, screws, count, state_bar, screws_bar, motion_bar):
+def adjoint_slide(motion, state, state_bar, motion_bar):
     """Reverse `slide`; rows of `motion_bar`: cotangents of position, velocity, acceleration."""
     for b in range(BLOCK):
         d, w0, w1, w2 = motion[b], state[b], state[BLOCK + b], state[2 * BLOCK + b]
@@ -88,38 +88,20 @@ def adjoint_slide(motion, state, screws, count, state_bar, screws_bar, motion_ba
         state_bar[2 * BLOCK + b] += d * (A0 * w0 + A1 * w1)
         state_bar[3 * BLOCK + b] -= A1 * d
         state_bar[4 * BLOCK + b] += A0 * d
-    for j in range(count):
-        for b in range(BLOCK):
-            x0, x1 = screws_bar[j, b], screws_bar[j, BLOCK + b]
-            motion_bar[b] += x0 * screws[j, 4 * BLOCK + b] - x1 * screws[j, 3 * BLOCK + b]
-            screws_bar[j, 3 * BLOCK + b] -= x1 * motion[b]
-            screws_bar[j, 4 * BLOCK + b] += x0 * motion[b]
 
 
 @inner
-def adjoint_carry(R, p, state, carried, carried_bar, screw_bar, q_bar):
-    """Reverse `carry` for one screw; `carried` is the screw in the link's frame."""
-    r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
-    r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
-    r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
-    p0, p1, p2 = p[0], p[1], p[2]
+def adjoint_turn(prismatic, screw, screw_bar, q_bar):
+    """What the joint's own motion does to a screw that `carry` and `slide_screws` brought to the link's frame."""
+    if prismatic:
+        for b in range(BLOCK):
+            q_bar[b] += screw_bar[b] * screw[4 * BLOCK + b] - screw_bar[BLOCK + b] * screw[3 * BLOCK + b]
+        return
     for b in range(BLOCK):
-        s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
-        x0, x1, x2 = carried_bar[b], carried_bar[BLOCK + b], carried_bar[2 * BLOCK + b]
-        o0, o1, o2 = carried_bar[3 * BLOCK + b], carried_bar[4 * BLOCK + b], carried_bar[5 * BLOCK + b]
-        linear = x0 * carried[BLOCK + b] - x1 * carried[b]
-        q_bar[b] += linear + o0 * carried[4 * BLOCK + b] - o1 * carried[3 * BLOCK + b]
-        t0, t1 = c * x0 - s * x1, s * x0 + c * x1
-        y0 = r00 * t0 + r01 * t1 + r02 * x2
-        y1 = r10 * t0 + r11 * t1 + r12 * x2
-        y2 = r20 * t0 + r21 * t1 + r22 * x2
-        t0, t1 = c * o0 - s * o1, s * o0 + c * o1
-        screw_bar[b] += y0
-        screw_bar[BLOCK + b] += y1
-        screw_bar[2 * BLOCK + b] += y2
-        screw_bar[3 * BLOCK + b] += r00 * t0 + r01 * t1 + r02 * o2 + p1 * y2 - p2 * y1
-        screw_bar[4 * BLOCK + b] += r10 * t0 + r11 * t1 + r12 * o2 + p2 * y0 - p0 * y2
-        screw_bar[5 * BLOCK + b] += r20 * t0 + r21 * t1 + r22 * o2 + p0 * y1 - p1 * y0
+        linear = screw_bar[b] * screw[BLOCK + b] - screw_bar[BLOCK + b] * screw[b]
+        q_bar[b] += (
+            linear + screw_bar[3 * BLOCK + b] * screw[4 * BLOCK + b] - screw_bar[4 * BLOCK + b] * screw[3 * BLOCK + b]
+        )
 
 
 @inner
@@ -232,18 +214,24 @@ def _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar
 
 @inner
 def _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screws_bar, motion_bar):
-    """From the cotangents of link i to those of its parent and of its joint's motion."""
-    parent, count = tree.parent[i], tree.depth[i] - 1
-    R, p = tree.rotation[i], tree.translation[i]
-    velocity, own_bar = motion[i, BLOCK : 2 * BLOCK], motion_bar[i]
+    """From the cotangents of link i to those of its parent and of its joint's motion.
+
+    A screw's cotangent is a wrench, and goes inward as wrenches do.
+    """
+    parent, prismatic = tree.parent[i], tree.prismatic[i]
+    R, p, own_bar = tree.rotation[i], tree.translation[i], motion_bar[i]
+    still = rest[:BLOCK]
+    shift = motion[i, :BLOCK] if prismatic else still
+    for d in range(tree.depth[i] - 1):
+        adjoint_turn(prismatic, screws[i, d], screws_bar[i, d], own_bar)
+        inward(R, p, state[i], shift, screws_bar[i, d], screws_bar[parent, d])
+    velocity = motion[i, BLOCK : 2 * BLOCK]
+    if prismatic:
+        adjoint_slide(motion[i], state[i], state_bar[i], own_bar)
+        velocity, own_bar = still, ten[: 3 * BLOCK]  # it does not turn, and nobody asks what turning would do
     before = state[parent] if parent >= 0 else rest
-    before_bar = state_bar[parent]  # the base's (index -1) is the last row, which nobody reads
-    if tree.prismatic[i]:
-        adjoint_slide(motion[i], state[i], screws[i], count, state_bar[i], screws_bar[i], own_bar)
-        velocity, own_bar = rest[:BLOCK], ten[: 3 * BLOCK]  # it does not turn, and nobody asks what turning would do
-    for d in range(count):
-        adjoint_carry(R, p, state[i], screws[i, d], screws_bar[i, d], screws_bar[parent, d], own_bar[:BLOCK])
-    adjoint_outward(R, p, state[i], before, velocity, state_bar[i], before_bar, own_bar)
+    # The base's cotangents (index -1) are the last row, which nobody reads.
+    adjoint_outward(R, p, state[i], before, velocity, state_bar[i], state_bar[parent], own_bar)
 
 
 @inner
@@ -309,7 +297,7 @@ def _reverse_local(columns, motion, bar, ten, motion_bar):
                 add_scaled(weight[j], total, motion_bar[j, derivative * BLOCK : (derivative + 1) * BLOCK])
 
 
-@inner
+@shared
 def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar):
     """Cotangents of the motion from those of all columns, ``bar`` (joints, columns seen, BLOCK)."""
     state_bar[:] = 0.0

@@ -28,11 +28,14 @@ from numba import njit
 
 BLOCK = 128
 STATE_ROWS = 11
-_njit: Any = partial(njit, error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True)
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
-compiled: Any = _njit(fastmath={"reassoc", "contract", "nsz", "arcp"})
+_njit: Any = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
+_fast: Any = partial(_njit, fastmath={"reassoc", "contract", "nsz", "arcp"})
+compiled: Any = _fast(cache=True)
 # For compiled callers alone, a call from Python would crash: its wrapper takes as long to compile as a short loop.
-inner: Any = _njit(fastmath={"reassoc", "contract", "nsz", "arcp"}, no_cpython_wrapper=True)
+inner: Any = _fast(no_cpython_wrapper=True)
+# The same, kept on disk: what several compiled loops share.
+shared: Any = _fast(no_cpython_wrapper=True, cache=True)
 # The reduction of angles must not be reassociated.
 _in_order: Any = _njit(fastmath={"contract"}, no_cpython_wrapper=True)
 

@@ -28,6 +28,7 @@ from armid.dynamics.blocks import (
     own_columns,
     rate_of_momentum,
     rotor_moment,
+    shared,
     sine_cosine,
     slide,
     slide_screws,
@@ -93,7 +94,7 @@ def joint_places(columns: Columns, size: int) -> np.ndarray:
     return columns.position + size * np.arange(len(columns.position))[:, None]
 
 
-@inner
+@shared
 def _load_inputs(tree, q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
         load(q, first, j, motion[j, :BLOCK])
@@ -253,7 +254,7 @@ def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block
             add_moment_power(screws[slot, d], moment, 1.0, target)
 
 
-@inner
+@shared
 def _fill_local(columns, place, motion, ten, dst, block):
     value = ten[:BLOCK]
     for k in range(columns.local_column.shape[0]):
@@ -266,7 +267,7 @@ def _fill_local(columns, place, motion, ten, dst, block):
                     target[b] = weight * value[b]
 
 
-@inner
+@shared
 def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
     """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], block]``."""
     for i in range(tree.parent.shape[0]):
@@ -277,7 +278,7 @@ def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
     _fill_local(columns, place, motion, ten, dst, block)
 
 
-@inner
+@shared
 def _scratch(tree):
     links, slots = tree.parent.shape[0], 0
     for slot in tree.slot:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import typeof
 
-from armid.dynamics import adjoint
+from armid.dynamics import adjoint, kernel
 from armid.dynamics.factor import compact_factor
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
@@ -35,10 +35,12 @@ def _torques() -> None:
 
 
 def _derivatives() -> None:
-    """What makes derivatives; first the loops that need no columns, which are compiled meanwhile."""
+    """What makes derivatives; first the loops that need no columns, while the other half compiles these."""
     model = Model(load_robot("rx60"))
     sensitivity = Sensitivity(model, model.names)
     flat, square, cube = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
+    places = np.zeros((0, 0), dtype=np.int64)
+    kernel._fill_local.compile(tuple(map(typeof, (sensitivity.columns, places, square, flat, cube, 0))))
     given = sensitivity.tree, sensitivity.columns, square, square, cube, cube, flat, flat, square, cube, square
     adjoint.reverse.compile(tuple(map(typeof, given)))
     sensitivity.torque_gradient(model.motion(_STILL, _STILL, _STILL), np.zeros(len(model.names)), _STILL)
