@@ -15,6 +15,7 @@ from armid.signals.repair import (
     increasing_rows,
     over_holes,
     recurring,
+    without_turns,
 )
 from tests.signals.waves import make_log, periodic_log
 
@@ -240,6 +241,23 @@ def test_positions_that_wrap_go_on():
     np.testing.assert_allclose(made.q, clean.q, atol=1e-9)
     assert any(one.code == "signals.unwrapped" for one in made.notes)
     assert "error" not in {one.severity for one in examine(wrapped).findings}
+
+
+def test_a_joint_that_is_told_within_one_turn_wraps_often():
+    """0 to 360 degrees, crossed back and forth many times, as some arms report: the motion is that without wraps."""
+    _, log = periodic_log(3, periods=2)
+    position = np.array(log["position"])
+    position[:, 1] *= 2.0 / np.ptp(position[:, 1])
+    position[:, 1] += 0.1 - position[:, 1].mean() + 2e-3 * np.random.default_rng(0).normal(size=len(position))
+    wrapped = position.copy()
+    wrapped[:, 1] %= 2.0 * np.pi
+    jumps = find_jumps(log.time, wrapped)
+    assert len(jumps) > 8
+    assert {one.kind for one in jumps} == {"turns"}
+    one, other = (log.with_channels({"position": some}) for some in (wrapped, position))
+    moved = without_turns(one)[0]["position"] - position
+    np.testing.assert_allclose(moved - moved[0], 0.0, atol=1e-9)
+    assert {one.code for one in examine(one).findings} == {"position-jump", *(x.code for x in examine(other).findings)}
 
 
 def test_joined_recordings_are_cut_where_they_meet():

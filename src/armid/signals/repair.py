@@ -25,6 +25,9 @@ LEAST_MOVED = 50  # rows in which a joint moves, from which on its usual steps a
 MOVES = 5e-3  # standard deviation of the position of a joint that moves [rad or m]
 MANY = 20  # jumps of a joint that are none: noise, or values that were lost
 BACK_S = 1.0  # a position that returns within this time did not jump for good [s]
+TURN = 2.0 * np.pi
+NEAR_TURN = 0.02  # of a turn, by which a jump of whole turns may differ from them
+SMOOTH = 0.5  # steps of the motion without whole turns, nearly all of which must be smaller for turns to be told [rad]
 SCATTER = 0.2  # of the distance between quartiles of the steps, by which a rate may differ besides
 MAD = 1.4826  # median absolute deviation to standard deviation, for normal noise
 
@@ -153,13 +156,47 @@ class Jump:
     kind: str
 
 
+def find_turns(column: Array) -> tuple[Indices, Array]:
+    """First rows after jumps of a joint's position by whole turns, and how many turns; however often it wraps.
+
+    Without the turns, such a step must be about as long as those before and after it.
+    """
+    known = np.flatnonzero(np.isfinite(column))
+    step = np.diff(column[known])
+    turns = np.round(step / TURN)
+    wraps = np.flatnonzero(turns)
+    rest = step - TURN * turns
+    if not len(wraps) or (usual := float(np.quantile(np.abs(rest), 0.995))) > SMOOTH:
+        return wraps[:0], turns[:0]
+    around = 0.5 * (rest[np.maximum(wraps - 1, 0)] + rest[np.minimum(wraps + 1, len(rest) - 1)])
+    wraps = wraps[np.abs(rest[wraps] - around) < max(NEAR_TURN * TURN, usual)]
+    return known[wraps + 1], turns[wraps]
+
+
+def unwound(position: Array) -> tuple[Array, dict[int, dict[int, float]]]:
+    """Positions (samples, joints) with whole turns undone; and these, by row and joint [rad]."""
+    found: dict[int, dict[int, float]] = {}
+    result = position
+    for joint, column in enumerate(position.T):
+        rows, turns = find_turns(column)
+        if len(rows):
+            result = np.array(result) if result is position else result
+            shift = np.zeros(len(column))
+            shift[rows] = TURN * turns
+            result[:, joint] -= np.cumsum(shift)
+        for row, size in zip(rows.tolist(), (TURN * turns).tolist(), strict=True):
+            found.setdefault(row, {})[joint] = size
+    return result, found
+
+
 def find_jumps(time: Array, position: Array) -> list[Jump]:
-    """Where positions jump for good: far out of how they move before and after, and without coming back.
+    """Where positions jump by whole turns, or for good: far out of how they move, and without coming back.
 
     Args:
         time: increasing [s], (samples,).
         position: (samples, joints) [rad or m].
     """
+    position, turns = unwound(position)
     steps, found = np.diff(time), dict[int, dict[int, float]]()
     usual = float(np.median(steps)) if len(steps) else 0.0
     known = (column[np.isfinite(column)] for column in position.T)
@@ -184,7 +221,8 @@ def find_jumps(time: Array, position: Array) -> list[Jump]:
             around = np.median(column[max(k - 3, 0) : k + 1]), np.median(column[k + 1 : k + 5])
             if not back.any() and not lost and abs(around[1] - around[0]) > 0.5 * size[k]:
                 found.setdefault(int(k) + 1, {})[joint] = float(way[k] - 0.5 * (others[0][k] + others[1][k]))
-    return [Jump(row, sizes, _kind(sizes, moving)) for row, sizes in sorted(found.items())]
+    jumps = [Jump(row, sizes, _kind(sizes, moving)) for row, sizes in found.items()]
+    return sorted([*jumps, *(Jump(row, sizes, "turns") for row, sizes in turns.items())], key=lambda one: one.row)
 
 
 def _run(way: Array) -> int:
@@ -194,8 +232,8 @@ def _run(way: Array) -> int:
 
 
 def _kind(sizes: dict[int, float], moving: int) -> str:
-    turns = np.array(list(sizes.values())) / (2.0 * np.pi)
-    if np.all(np.abs(turns - np.round(turns)) < 0.02) and np.all(np.round(turns) != 0.0):
+    turns = np.array(list(sizes.values())) / TURN
+    if np.all(np.abs(turns - np.round(turns)) < NEAR_TURN) and np.all(np.round(turns) != 0.0):
         return "turns"
     return "joined" if len(sizes) > 1 and 2 * len(sizes) > moving else "moved"
 
@@ -212,10 +250,12 @@ def without_turns(log: Log, rows: Indices | None = None) -> tuple[Log, list[Jump
     rows = np.arange(len(log)) if rows is None else rows
     found = find_jumps(log.time[rows], log["position"][rows])
     jumps = [replace(jump, row=int(rows[jump.row])) for jump in found]
-    position = np.array(log["position"]) if jumps else log["position"]
+    position = np.array(log["position"])
+    shift = np.zeros_like(position)
     for jump in (one for one in jumps if one.kind == "turns"):
         for joint, size in jump.sizes.items():
-            position[jump.row :, joint] -= 2.0 * np.pi * np.round(size / (2.0 * np.pi))
+            shift[jump.row, joint] += TURN * np.round(size / TURN)
+    position -= np.cumsum(shift, axis=0)
     return (log.with_channels({"position": position}) if jumps else log), jumps
 
 

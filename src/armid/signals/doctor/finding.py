@@ -105,7 +105,8 @@ def found_jump(log: Log, jump: Jump) -> Finding:
     """The finding of a position that jumps."""
     joint, size = max(jump.sizes.items(), key=lambda item: abs(item[1]))
     of = ", ".join(log.joints[index] for index in jump.sizes)
-    values: dict[str, Any] = {"size": size, "time_s": float(log.time[jump.row]), "of": of}
+    time_s = float(log.time[jump.row])
+    values: dict[str, Any] = {"size": size, "time_s": time_s, "at": in_words(log.time, time_s), "of": of}
     only, variant = (None, "joined") if jump.kind == "joined" else (log.joints[joint], jump.kind)
     variant = "" if variant == "moved" else variant
     return found("position-jump", only, at_rows(log.time, [jump.row]), variant=variant, **values)

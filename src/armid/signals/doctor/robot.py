@@ -21,7 +21,7 @@ from armid.signals.doctor.finding import Finding, found
 from armid.signals.doctor.fit import EffortFit, FitRows, fit, friction_columns, known_torque, model_columns, rows_of
 from armid.signals.doctor.mistakes import examine_mistakes, stated_inertia
 from armid.signals.doctor.motion import Track, Travel
-from armid.signals.repair import MOVES
+from armid.signals.repair import MOVES, TURN
 
 _OUTSIDE = 0.02  # of the range, beyond the limits
 _STRONG, _FAINT = 1.5, 2e-3  # times the torque limit; all joints below the latter are in another unit
@@ -79,9 +79,11 @@ def examine_limits(log: Log, robot: Robot, travel: Travel) -> Iterator[Finding]:
     room = _OUTSIDE * (limits.upper - limits.lower)
     for joint, name in enumerate(robot.joint_names):
         low, high = travel.lower[joint], travel.upper[joint]
-        if not (low < limits.lower[joint] - room[joint] or high > limits.upper[joint] + room[joint]):
-            continue
         least, most = float(limits.lower[joint]), float(limits.upper[joint])
+        away = np.round((0.5 * (low + high) - 0.5 * (least + most)) / TURN) * TURN  # whole turns are the same place
+        around = (0.0,) if robot.joints[joint].prismatic or not np.isfinite(away) else (0.0, away)
+        if not all(low - x < least - room[joint] or high - x > most + room[joint] for x in around):
+            continue
         yield found("outside-limits", name, confidence=0.8, lower=float(low), upper=float(high), least=least, most=most)
     if log.info.effort == "joint torque" and len(log):
         yield from _strength(np.percentile(np.nan_to_num(np.abs(log["effort"])), 99.0, axis=0), robot, travel.moving)
