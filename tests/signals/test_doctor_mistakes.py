@@ -18,7 +18,7 @@ from tests.signals import test_doctor, test_faults
 pytest.importorskip("mujoco")
 
 LOADED = 0.2  # weight of a joint over the largest, from which on its zero matters
-FAULTS = ("upside down", "on a wall", "zero", "gain")
+FAULTS = ("upside down", "on a wall", "oblique", "zero", "gain")
 
 
 @cache
@@ -63,20 +63,26 @@ def spoilt(seed, fault):
         )
     if fault == "gain":
         return log.with_channels({"effort": log["effort"] * 2.0**one}), robot, ("effort-scale", joint, "factor", 2.0)
+    plain = log.with_channels({}, gravity=None)
+    if fault == "oblique":
+        across, angle = rng.normal(size=3), rng.uniform(0.15, 0.8)
+        across -= across @ down / (down @ down) * down
+        stated = np.cos(angle) * down + np.sin(angle) * 9.81 * across / np.linalg.norm(across)
+        return plain, robot.with_gravity(stated), ("gravity", None, "gravity", down)
     walls = [sign * 9.81 * axis for axis in np.eye(3) for sign in (-1.0, 1.0) if abs(axis @ down) < 1.0]
     stated = -down if fault == "upside down" else walls[int(rng.integers(4))]
-    plain = log.with_channels({}, gravity=None)
     return plain, robot.with_gravity(stated), ("gravity", None, "gravity", down)
 
 
 def named(seed, fault):
-    """Whether the fault is named, with its value: to 0.06, or as well as the log tells it."""
+    """Whether the fault is named, with its value: to 0.06, or as well as the log tells it; an oblique gravity to 3°."""
     log, robot, (code, joint, name, value) = spoilt(seed, fault)
     found = [f for f in examine(log, robot).at_least("error") if f.code == code and f.joint == joint]
     if len(found) != 1:
         return False
     values = found[0].values
     most = 0.5 * value if fault == "gain" else max(0.06, 2.0 * values.get("uncertainty", 0.0))
+    most = 0.5 if fault == "oblique" else most
     return np.abs(np.subtract(values[name], value)).max() < most
 
 

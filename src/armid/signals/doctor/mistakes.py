@@ -46,6 +46,7 @@ _FACTORS = 2.0 ** np.array([-2.0, -1.5, -1.0, 1.0, 1.5, 2.0])
 _ZEROS = (0.0, -0.25, 0.25, -0.5, 0.5)  # where the search for a zero starts [rad or m]
 _LOADED = 0.1  # weight of a joint over the largest, from which on its zero is looked for
 _TURNS, _STEP, _NUDGE = 4, 0.5, 1e-4
+_LEAST_TILT = 0.08  # [rad] between the gravity that fits best and one that is stated, or along an axis
 _ALIKE = 0.95  # correlation of weights from which on the sign of gravity is told by where the links are
 
 
@@ -124,7 +125,7 @@ def _shows(mistake: Mistake, as_is: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """A fit of the model to rows; `extra` is a column that all joints share, `base` as in `column_names`."""
+    """A fit of the model to rows; `extra` are columns that all joints share, `base` as in `column_names`."""
 
     model: Model
     rows: FitRows
@@ -142,7 +143,8 @@ class _Fitted:
             rows.memory[self.model] = [low_passed(rows, x) for x in both]
         columns, known = rows.memory[self.model] if self.base else rows.memory.pop(self.model)
         if self.extra is not None:
-            columns = np.concatenate([columns, low_passed(rows, self.extra)[:, :, None]], axis=2)
+            extra = self.extra.reshape(*columns.shape[:2], -1)
+            columns = np.concatenate([columns, low_passed(rows, extra)], axis=2)
         parts = factors(columns, late_friction(rows), rows.effort - known, rows, shared=True)
         whole = total(parts)
         found, squares = solve(whole)
@@ -186,8 +188,8 @@ def trials(model: Model, rows: FitRows, moving: Mask) -> Iterator[Mistake]:
 
 
 def _gravities(as_is: _Fitted) -> Iterator[Mistake]:
-    """Gravity along the axes of the base; its sign by where the links are, where both signs fit alike."""
-    robot = as_is.model.robot
+    """Gravity along the axes of the base, its sign by where the links are where both signs fit alike; or oblique."""
+    robot, best_of_all = as_is.model.robot, as_is
     size = float(np.linalg.norm(robot.gravity))
     for axis in size * np.eye(3) if size > 0.0 else ():
         pair = [_Fitted(Model(robot.with_gravity(sign * axis)), as_is.rows, base=False) for sign in (-1.0, 1.0)]
@@ -197,6 +199,7 @@ def _gravities(as_is: _Fitted) -> Iterator[Mistake]:
             alike = weight_alike(best)
             told, chosen = abs(alike) > _ALIKE, worse if alike < -_ALIKE else best
         gravity = chosen.model.robot.gravity
+        best_of_all = min(best_of_all, chosen, key=lambda fitted: fitted.misfit)
         if gravity @ robot.gravity > 0.99 * size**2:
             continue
         mistake = Mistake("gravity", misfit=chosen.misfit, value=tuple((gravity + 0.0).tolist()))
@@ -204,6 +207,32 @@ def _gravities(as_is: _Fitted) -> Iterator[Mistake]:
             yield replace(mistake, misfit=as_is.misfit - 2.0 * _GAINS["gravity"])
         else:
             yield replace(mistake, sigmas=_sigmas(as_is, chosen))
+    if size > 0.0:
+        yield from _oblique(as_is, best_of_all)
+
+
+def _oblique(as_is: _Fitted, start: _Fitted) -> Iterator[Mistake]:
+    """The direction of gravity that fits best, by Gauss and Newton, where it is far from where the search starts."""
+    robot, rows = as_is.model.robot, as_is.rows
+    here, size = _Fitted(start.model, rows, base=False), float(np.linalg.norm(robot.gravity))
+    place = len(column_names(here.model, base=False))
+    for _ in range(_TURNS):
+        across = np.linalg.svd(here.model.robot.gravity[None])[2][1:] * size
+        weights = [Model(robot.with_gravity(one)).gravity_torque(rows.q, here.values()) for one in across]
+        moved = _Fitted(here.model, rows, np.stack(weights, axis=2), base=False)
+        gravity = here.model.robot.gravity + np.clip(moved.found[0, place : place + 2], -_STEP, _STEP) @ across
+        error = jackknife(np.array([found[place : place + 2] for found, _ in moved.without_a_part()]))
+        tilted = _Fitted(Model(robot.with_gravity(size * gravity / np.linalg.norm(gravity))), rows, base=False)
+        if tilted.misfit > here.misfit - 1e-3:
+            break
+        here = tilted
+    gravity = here.model.robot.gravity
+    angle = float(np.arccos(np.clip(gravity @ start.model.robot.gravity / size**2, -1.0, 1.0)))
+    known = angle > _SIGMAS["zero"] * float(np.hypot(*error))
+    if angle > _LEAST_TILT and known and start.misfit - here.misfit > _GAINS["gravity"]:
+        value, misfit = tuple(np.round(gravity, 2).tolist()), here.misfit + 0.5 * _GAINS["gravity"]
+        # What a single wrong number explains as well, such as the zero of the first joint on a wall, comes first.
+        yield Mistake("gravity", misfit=misfit, value=value, sigmas=_sigmas(as_is, here))
 
 
 def _sigmas(as_is: _Fitted, fitted: _Fitted) -> float:
