@@ -30,6 +30,8 @@ from armid.logs.table import (
 
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
 _TAIL = 65_536  # bytes at the end of a file that are looked at
+_LOOKED_AT = 5  # lines that tell the decimal sign
+_WITH_COMMA = re.compile(r"""['"]?[-+]?\d*,\d+(?:[eE][-+]?\d+)?['"]?""")
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
 
 
@@ -74,14 +76,25 @@ class CsvTable(Table):
         if not line.strip():
             raise LogError(self.source, "", "is empty; a table of numbers is needed")
         self.delimiter = self._style.delimiter or ("," if self.info else _find_delimiter(line, self._style.decimal))
+        self._decimal = self._style.decimal or self._find_decimal(number)
         while line.count('"') % 2 and (more := file.readline()):  # a name may hold a line break
             line, number = line + more, number + 1
         cells = self._cells(line)
         header = self._style.header
         if header is None:
-            header = self.info is not None or any(_number(cell, self._style.decimal) is None for cell in cells)
+            header = self.info is not None or any(_number(cell, self._decimal) is None for cell in cells)
         self.names = tuple(cells) if header else tuple(str(index + 1) for index in range(len(cells)))
         return number if header else number - 1
+
+    def _find_decimal(self, number: int) -> str:
+        """A comma where it does not separate columns and numbers of the first lines from line `number` on have one."""
+        if self.delimiter == "," or self.info is not None:
+            return "."
+        with self._open() as file:
+            some = [self._cells(line) for line in islice(file, number - 1, number + _LOOKED_AT)]
+        cells = [cell for line in some for cell in line]
+        point = any("." in cell and _number(cell, ".") is not None for cell in cells)
+        return "," if not point and any(_WITH_COMMA.fullmatch(cell) for cell in cells) else "."
 
     def _read_mark(self, version: int, text: str) -> None:
         if version > FORMAT_VERSION:
@@ -121,8 +134,8 @@ class CsvTable(Table):
         return last < before or (self.info is not None and not lines[-1].endswith("\n"))
 
     def _parse(self, lines: list[str], columns: Sequence[int], before: int) -> Array:
-        if self._style.decimal != ".":
-            lines = [line.replace(self._style.decimal, ".") for line in lines]
+        if self._decimal != ".":
+            lines = [line.replace(self._decimal, ".") for line in lines]
         if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
             return np.empty((0, len(columns)))
         try:
@@ -176,7 +189,7 @@ def _next_line(file: TextIO, number: int) -> tuple[str, int]:
     return "", number
 
 
-def _find_delimiter(line: str, decimal: str) -> str:
+def _find_delimiter(line: str, decimal: str | None) -> str:
     return next((sign for sign in (";", "\t", ",") if sign in line and sign != decimal), " ")
 
 

@@ -147,7 +147,10 @@ class _Guesser:
         elif not self.named:
             own = [c for c in likely if not counts(c.values)]
         if len(own) != 1:
-            self.say("columns.time", None, 0.0, f"{len(own)} columns run like a clock; name one, or give the rate")
+            names = f" ({', '.join(str(c.name) for c in own)})" if own else ""
+            self.say(
+                "columns.time", None, 0.0, f"{len(own)} columns run like a clock{names}; name one, or give the rate"
+            )
             return None
         column = own[0]
         step = float(np.median(np.diff(column.values)))
@@ -186,7 +189,8 @@ class _Guesser:
             if len(fitting) == 1:
                 result[channel] = fitting[0]
             else:
-                why = f"{len(fitting)} groups of {count} columns have such names; say which"
+                near = [str(c.name) for (own, _), members in kinds.items() if own == channel for c in members.values()]
+                why = f"{len(fitting)} groups of {count} columns have such names; say which of {', '.join(near)}"
                 self.say(f"columns.{channel}", None, 0.0, why)
         return result
 

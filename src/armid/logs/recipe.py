@@ -160,7 +160,7 @@ class _RecipeFile(_Section, frozen=True):
     delimiter: str = ""
     header: bool | None = None
     skip_lines: int = 0
-    decimal: Literal[".", ","] = "."
+    decimal: Literal[".", ","] | None = None
     samples: Literal["rows", "columns"] | None = None
     gear_ratio: PerJoint[Number] | None = None
     coupling_matrix: tuple[tuple[Number, ...], ...] = ()
@@ -180,13 +180,13 @@ class CsvStyle:
         delimiter: between columns; a blank stands for any white space.
         header: whether the first line names the columns.
         skip_lines: lines before the header, or before the numbers.
-        decimal: the decimal sign, a point or a comma.
+        decimal: sign before the decimals, a point or a comma.
     """
 
     delimiter: str | None = None
     header: bool | None = None
     skip_lines: int = 0
-    decimal: str = "."
+    decimal: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

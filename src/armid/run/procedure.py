@@ -44,6 +44,7 @@ from armid.run.stages import Done, Stage, Workplace, carry_out, clear, finished
 from armid.signals import load_pipeline, process_logs
 from armid.signals.doctor import examine
 from armid.signals.pipeline import check_robot
+from armid.signals.repair import with_clock_put_forward
 from armid.signals.words import finding_entry
 from armid.validation import audit, load_validation, validate
 
@@ -343,6 +344,7 @@ def _read(place: Workplace) -> None:
     training, validation = _log_names(s)
     logs, others = (_named(read_logs(names, s.recipe, effort=s.effort), names) for names in (s.log, s.validation))
     if not others:
+        logs = [with_clock_put_forward(log)[0] for log in logs]  # parts are those of the motion, not of its stamps
         parts = [(log.part(s.train), log.part(s.validate)) if s.train and s.validate else _split(log) for log in logs]
         logs, others = [first for first, _ in parts], [rest for _, rest in parts]
         for name in (first.info.source for first, rest in parts if {*rest.time} & {*first.time}):
