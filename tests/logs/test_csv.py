@@ -47,6 +47,9 @@ def test_decimal_comma(tmp_path, rows):
     text = "\ufefft;q;tau\n" + "".join(";".join(row).replace(".", ",") + "\n" for row in rows)
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
     assert_values(read(tmp_path / "t.csv", "decimal: ','"))
+    assert_values(read(tmp_path / "t.csv"))  # which the first lines show as well
+    (tmp_path / "bare.csv").write_text(text.partition("\n")[2], encoding="utf-8")
+    assert_values(read(tmp_path / "bare.csv"))
 
 
 def test_letters_of_another_encoding(tmp_path):

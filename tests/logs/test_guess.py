@@ -184,6 +184,20 @@ def test_names_that_tell_nothing(tmp_path):
     assert [guess.entry for guess in found.open] == ["columns.position", "effort"]
 
 
+def test_a_clock_in_two_columns(tmp_path):
+    """Nanoseconds that start anew every second are no clock; two that run are named."""
+    robot, time, q, _, tau = recorded("ir361", 0)
+    names = [f"{kind}{j + 1}" for kind in ("position", "torque") for j in range(3)]
+    for first, told in (
+        ([np.floor(time), np.round(1e9 * (time % 1.0))], "0 columns run like a clock;"),
+        ([time, time + 5.0], "2 columns run like a clock (here, there);"),
+    ):
+        header = ",".join([*(("secs", "nsecs") if "0" in told else ("here", "there")), *names])
+        np.savetxt(tmp_path / "a.csv", np.column_stack([*first, q, tau]), header=header, delimiter=",", comments="")
+        (guess,) = (one for one in guess_recipe([tmp_path / "a.csv"], robot).open if one.entry == "columns.time")
+        assert guess.evidence.startswith(told)
+
+
 def test_what_says_itself_what_it_is(tmp_path):
     """armid's own files need no recipe, and say so."""
     robot, time, q, _, tau = recorded("ir361", 0)

@@ -338,6 +338,18 @@ def test_nothing_and_less_than_nothing():
     assert impossibility(lost.parameters) is None
 
 
+def test_a_body_that_another_link_carries():
+    """Moved with the last link, it would make an error where there was none: that is no good payload."""
+    draws = Draws("powerball")
+    inertia = draws.robot.virtual.inertia.copy()
+    inertia[-2] += from_com(2.0, [0.1, 0.1, 0.0], 0.02 * np.eye(3))
+    loaded = replace(draws.robot, virtual=replace(draws.robot.virtual, inertia=inertia))
+    tau = torque(loaded, draws.motion) + draws.noise * draws.rng.normal(size=draws.torque.shape)
+    found = identify_payload(draws.fit(), dataset(draws.robot, draws.motion, tau))
+    assert not found.good
+    assert any("another link carries it" in str(reason) for reason in found.reasons)
+
+
 def test_verdict_by_requirement_and_reference():
     """Good by default, poor where more is asked than the data give, or where the reference is another body."""
     draws = Draws("kr15")

@@ -18,7 +18,7 @@ from armid.errors import ArmidError
 from armid.estimation import load_fit
 from armid.excitation import load_plan
 from armid.files import file_hash
-from armid.logs import read_log, write_log
+from armid.logs import Log, read_log, write_log
 from armid.robot.load import robot_digest
 from armid.run.outcome import in_words
 from armid.run.procedure import robot_of, run, run_stages, stages_of
@@ -261,6 +261,20 @@ def test_parts_of_a_log_that_overlap_are_refused(finished, tmp_path):
     log = (str(finished[0] / "training.parquet"),)
     with pytest.raises(ArmidError, match=r"--train 0:60% and --validate 50%:100% share rows of .*training.parquet"):
         run(Settings(robot="ir361", log=log, train="0:60%", validate="50%:100%", to=("none",)), tmp_path / "run")
+
+
+def test_parts_of_a_log_whose_clock_was_set_back(finished, tmp_path):
+    """They are those of the motion: 60 % of the rows, then the others, each with time that increases."""
+    log = read_log(finished[0] / "training.parquet")
+    back = np.where(np.arange(len(log)) < len(log) // 2, log.time, log.time - 0.3 * log.duration)
+    write_log(Log(back, log.channels, log.info), tmp_path / "back.parquet")
+    given = (str(tmp_path / "back.parquet"),)
+    settings = Settings(robot="ir361", log=given, train="0:60%", validate="60%:100%", to=("none",))
+    run_stages(settings, tmp_path / "run", "inspection")
+    first, rest = (read_log(tmp_path / "run" / f"{name}.parquet") for name in ("training", "validation"))
+    assert len(first) == pytest.approx(0.6 * len(log), abs=2)
+    np.testing.assert_array_equal(np.vstack([first["position"], rest["position"]]), log["position"])
+    assert all(np.all(np.diff(part.time) > 0.0) for part in (first, rest))
 
 
 def test_a_log_of_another_robot_is_refused(finished, tmp_path, capsys):

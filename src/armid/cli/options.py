@@ -27,10 +27,11 @@ QUIET = arg("--quiet", "no warnings and notes")
 SEED = arg("--seed N", "of everything random", default=0, least=0)
 FIT = arg("fit FIT", "fit, written by `armid identify`")
 ROBOTS = "armid.robot:library_names"
+GRAVITY = arg("--gravity X Y Z", "gravity in the base frame, m/s^2 (mounting)", float, least=-100.0, most=100.0)
 ROBOT_CHANGES = (
     arg("--links N", "use only the first N links", int),
     arg("--no-rotors", "leave rotor inertias out"),
-    arg("--gravity X Y Z", "gravity in the base frame, m/s^2 (mounting)", float, least=-100.0, most=100.0),
+    GRAVITY,
     arg(
         "--simplify SET",
         "zeros by symmetry: {values} (default: published where there are any)",

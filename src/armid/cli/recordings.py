@@ -13,6 +13,7 @@ from armid.cli.arguments import arg
 from armid.cli.display import display
 from armid.cli.options import (
     ARM_CHOICE,
+    GRAVITY,
     LOGS,
     ROBOTS,
     SEED,
@@ -227,11 +228,14 @@ def recipe(options: argparse.Namespace) -> int:
     "all files are read as one log. Ends with 1 if a log should not be used as it is.",
     *LOGS,
     arg("--robot ROBOT", "library name or description: checks joints, limits and effort against it", values=ROBOTS),
+    GRAVITY,
     *ARM_CHOICE,
 )
 def inspect(options: argparse.Namespace) -> int:
     """Run the command."""
-    robot = armid.load_robot(options.robot, **arm_choice(options)) if options.robot else None
+    robot = None
+    if options.robot:
+        robot = armid.load_robot(options.robot, gravity=options.gravity, **arm_choice(options))
     reports: list[tuple[Examination, dict[str, Any]]] = []
     sources: list[Any] = [options.logs] if options.recipe else list(options.logs)
     for source in sources:

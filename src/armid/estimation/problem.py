@@ -406,7 +406,8 @@ def _check(robot: Robot, dataset: Dataset) -> None:
     if tuple(dataset.joints) != robot.joint_names:
         raise EstimationError(f"the data are of the joints {there}; {robot.name} has {', '.join(robot.joint_names)}")
     if dataset.gravity is not None and not np.allclose(dataset.gravity, robot.gravity, atol=0.02):
+        there, here = (" ".join(f"{x:.4g}" for x in vector) for vector in (dataset.gravity, robot.gravity))
         raise EstimationError(
-            f"the data were recorded with gravity {dataset.gravity}, the description says {tuple(robot.gravity)}; "
+            f"the data were recorded with gravity {there}, the description says {here}; "
             "give the robot the gravity of the experiment (--gravity)"
         )

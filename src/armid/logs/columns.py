@@ -82,7 +82,7 @@ def read_name(column: TableColumn, joints: Sequence[str]) -> None:
 
 
 def runs(values: Array) -> bool:
-    """Whether a column grows steadily, as a clock does; one that starts anew all the time, as nanoseconds do, does not."""
+    """Whether a column grows steadily, as a clock does; nanoseconds that start anew every second do not."""
     steps = np.diff(values)
     usual, ahead = float(np.median(steps)), steps > 0.0
     steady = usual > 0.0 and np.mean(ahead) > 0.99 and np.mean(np.abs(steps / usual - 1.0) < 0.9) > 0.9

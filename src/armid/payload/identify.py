@@ -30,8 +30,10 @@ from armid.validation.validating import processed
 LOAD_ROUNDS = 3  # of load-dependent friction with the payload so far
 DETERMINED = 0.3  # standard deviation of a quantity, as a share of its kind's size, up to which data determine it
 SEEN = 2.0  # standard deviations the mass must be above zero
+WORSE = 1.5  # times the error without payload from which on a body on the last link explains a joint worse
 ABOVE_NOISE = 3.0  # times the noise that an error is before it is called the model's
 ARM_LIMITS = 0.5  # share of the mass's variance above which the arm's fit is what limits
+GAINS_LIMIT = 0.5  # share of the mass's variance from which on the drives' gains limit what is known
 MOST_ROWS = 4000  # of the series
 
 Data = Log | Dataset
@@ -192,6 +194,10 @@ def _reasons(payload: PayloadEstimate) -> list[Note]:
     for quantity in payload.quantities[1:4]:
         if quantity.half > asked.com_m:
             reasons.append(note("payload.com", name=quantity.name, half_m=quantity.half, asked_m=asked.com_m))
+    for joint in payload.joints:
+        if joint.moved and joint.rms_with > max(WORSE * joint.rms_without, ABOVE_NOISE * joint.noise):
+            told = {"without": joint.rms_without, "with_payload": joint.rms_with}
+            reasons.append(note("payload.worse", joint=joint.name, **told))
     reach = float(norm.ppf(1.0 - 0.025 / max(len(payload.reference), 1)))  # one of many may be outside by chance
     for row in payload.reference:
         if row.sigmas > reach:
@@ -220,15 +226,19 @@ def _notes(payload: PayloadEstimate, solution: JointSolution, fit: Fit) -> list[
 
 
 def _advice(payload: PayloadEstimate, *, had_empty: bool) -> list[Note]:
-    """What would help, where something is missing."""
+    """What would help, where something is missing; what a verdict fails by comes first."""
     advice, left = [], payload.undetermined
+    shares = next((one.values for one in payload.notes if one.code == "payload.shares"), {})
+    wide = any(one.code in ("payload.mass", "payload.com") for one in payload.reasons)
+    if wide and shares.get("gain_share", 0.0) > GAINS_LIMIT:
+        advice.append(note("payload.gains"))
     if any(name.startswith("I") for name in left):
         advice.append(note("payload.faster", robot=payload.robot))
     if any(name.startswith("c_") or name == "m" for name in left):
         advice.append(note("payload.postures", robot=payload.robot))
     if payload.reasons and not had_empty and payload.arm_share > ARM_LIMITS:
         advice.append(note("payload.empty"))
-    elif payload.reasons and not left:
+    elif payload.reasons and not left and not advice:
         advice.append(note("payload.longer"))
     return advice
 

@@ -35,6 +35,10 @@ WORDS: dict[str, Any] = {
     "com": lambda name, half_m, asked_m: (
         f"{name} is known to ±{1e3 * half_m:.2g} mm; {1e3 * asked_m:g} mm is required"
     ),
+    "worse": (
+        "a body on the last link makes the error of {joint} larger, {without:.2g} → {with_payload:.2g}: another link "
+        "carries it; identify and use the arm up to that link (--links, --joints)"
+    ),
     "reference": "{name} is {sigmas:.1f} σ from its reference {reference:.4g} {unit}",
     # notes
     "nearest": "The estimate alone is not physically consistent; the nearest body that is consistent is given.",
@@ -48,6 +52,10 @@ WORDS: dict[str, Any] = {
     "arm_open": _listed("The arm's fit leaves {names} open; intervals do not count that."),
     "attached": "With a payload of {mass:.4g} kg attached; factor and identifiability are those of the arm alone.",
     # advice
+    "gains": (
+        "drive gains limit: find them with a known load (armid gains ROBOT LOG… --load LOAD LOG…), or say how well "
+        "they are known (gain_uncertainty of the recipe, --gain)"
+    ),
     "faster": _design("inertia shows when the payload turns fast: move the wrist faster"),
     "postures": _design("turn the payload into more postures against gravity"),
     "empty": "the arm's own fit limits: repeat the motion without payload (--empty LOG), or identify it better",
