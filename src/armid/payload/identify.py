@@ -196,8 +196,8 @@ def _reasons(payload: PayloadEstimate) -> list[Note]:
             reasons.append(note("payload.com", name=quantity.name, half_m=quantity.half, asked_m=asked.com_m))
     for joint in payload.joints:
         if joint.moved and joint.rms_with > max(WORSE * joint.rms_without, ABOVE_NOISE * joint.noise):
-            told = {"without": joint.rms_without, "with_payload": joint.rms_with}
-            reasons.append(note("payload.worse", joint=joint.name, **told))
+            worse = {"without": joint.rms_without, "with_payload": joint.rms_with}
+            reasons.append(note("payload.worse", joint=joint.name, **worse))
     reach = float(norm.ppf(1.0 - 0.025 / max(len(payload.reference), 1)))  # one of many may be outside by chance
     for row in payload.reference:
         if row.sigmas > reach:
