@@ -52,6 +52,22 @@ def test_decimal_comma(tmp_path, rows):
     assert_values(read(tmp_path / "bare.csv"))
 
 
+@pytest.mark.parametrize("end", ["", "Z", "+01:00"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_dates(tmp_path, end, delimiter):
+    """A clock written as ISO 8601 says counts seconds; what is no date is named."""
+    first = "2026-11-17 10:59:59.25" if end != "Z" else "2026-11-17T10:59:59.250000"
+    lines = [f"when{delimiter}q{delimiter}tau", f"{first}{end}{delimiter}1{delimiter}2"]
+    lines += [f"2026-11-17 11:00:01.5{end}{delimiter}3{delimiter}4", ""]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    log = read(tmp_path / "t.csv")
+    assert np.diff(log.time) == pytest.approx([2.25], abs=1e-6)
+    np.testing.assert_array_equal(log["position"][:, 0], [1.0, 3.0])
+    (tmp_path / "t.csv").write_text("\n".join(lines).replace("11:00", "11:77"))
+    with pytest.raises(LogError, match="line 3, column 'when': '2026-11-17 11:77"):
+        read(tmp_path / "t.csv")
+
+
 def test_letters_of_another_encoding(tmp_path):
     """A header in Latin-1 does not matter when columns are given by number."""
     (tmp_path / "t.csv").write_bytes("t,q [°],tau\n0,1,2\n1,3,4\n".encode("latin-1"))

@@ -207,6 +207,8 @@ def record(options: argparse.Namespace) -> int:
     "stands with its evidence; what cannot be told is left as a line marked OPEN. Ends with 1 where lines are open.",
     arg("logs LOG...", "text tables or Parquet files of another program, all with the same columns"),
     arg("--robot ROBOT", "library name or description of the arm", required=True, values=ROBOTS),
+    GRAVITY,
+    *ARM_CHOICE,
     output("recipe to write (YAML)", "RECIPE"),
 )
 def recipe(options: argparse.Namespace) -> int:
@@ -214,7 +216,8 @@ def recipe(options: argparse.Namespace) -> int:
     from armid.files import write_text
     from armid.logs.guess import guess_recipe
 
-    found = guess_recipe(options.logs, armid.load_robot(options.robot))
+    robot = armid.load_robot(options.robot, gravity=options.gravity, **arm_choice(options))
+    found = guess_recipe(options.logs, robot)
     files = written((options.output, lambda path: write_text(path, found.text())))
     rows = [vars(guess) for guess in found.guesses]
     data = {"source": found.source, "guesses": rows, "open": [guess.entry for guess in found.open]}

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, TextIO
@@ -30,6 +31,7 @@ from armid.logs.table import (
 
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
 _TAIL = 65_536  # bytes at the end of a file that are looked at
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")  # of a clock that is written as ISO 8601 says
 _LOOKED_AT = 5  # lines that tell the decimal sign
 _WITH_COMMA = re.compile(r"""['"]?[-+]?\d*,\d+(?:[eE][-+]?\d+)?['"]?""")
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
@@ -77,6 +79,7 @@ class CsvTable(Table):
             raise LogError(self.source, "", "is empty; a table of numbers is needed")
         self.delimiter = self._style.delimiter or ("," if self.info else _find_delimiter(line, self._style.decimal))
         self._decimal = self._style.decimal or self._find_decimal(number)
+        self._dates = self._find_dates(number)
         while line.count('"') % 2 and (more := file.readline()):  # a name may hold a line break
             line, number = line + more, number + 1
         cells = self._cells(line)
@@ -86,13 +89,20 @@ class CsvTable(Table):
         self.names = tuple(cells) if header else tuple(str(index + 1) for index in range(len(cells)))
         return number if header else number - 1
 
+    def _some(self, number: int) -> list[list[str]]:
+        """Cells of some lines from line `number` on."""
+        with self._open() as file:
+            return [self._cells(line) for line in islice(file, number - 1, number + _LOOKED_AT)]
+
+    def _find_dates(self, number: int) -> set[int]:
+        """Columns that hold dates and times, by some lines from line `number` on."""
+        return {k for cells in self._some(number) for k, cell in enumerate(cells) if _DATE.match(cell)}
+
     def _find_decimal(self, number: int) -> str:
-        """A comma where it does not separate columns and numbers of the first lines from line `number` on have one."""
+        """A comma where it does not separate columns and numbers of some lines from line `number` on have one."""
         if self.delimiter == "," or self.info is not None:
             return "."
-        with self._open() as file:
-            some = [self._cells(line) for line in islice(file, number - 1, number + _LOOKED_AT)]
-        cells = [cell for line in some for cell in line]
+        cells = [cell for line in self._some(number) for cell in line]
         point = any("." in cell and _number(cell, ".") is not None for cell in cells)
         return "," if not point and any(_WITH_COMMA.fullmatch(cell) for cell in cells) else "."
 
@@ -145,6 +155,7 @@ class CsvTable(Table):
                 usecols=list(columns),
                 ndmin=2,
                 quotechar='"',
+                converters=dict.fromkeys((k for k in columns if k in self._dates), _seconds),
             )
         except ValueError:
             return self._parse_slowly(lines, columns, before)
@@ -201,9 +212,15 @@ def _number(cell: str, decimal: str) -> float | None:
     if "_" in text:
         return None
     try:
-        return float(text.replace(decimal, "."))
+        return _seconds(text) if _DATE.match(text) else float(text.replace(decimal, "."))
     except ValueError:
         return None
+
+
+def _seconds(text: str) -> float:
+    """Seconds since 1970 of a date and time; without a zone it is taken for that of Greenwich."""
+    when = datetime.fromisoformat(text.strip().strip('"').replace(",", "."))
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def _refuse_binary(path: Path) -> None:
