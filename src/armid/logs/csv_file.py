@@ -155,7 +155,7 @@ class CsvTable(Table):
                 usecols=list(columns),
                 ndmin=2,
                 quotechar='"',
-                converters=dict.fromkeys((k for k in columns if k in self._dates), _seconds),
+                converters=dict.fromkeys(self._dates.intersection(columns), _seconds) or None,
             )
         except ValueError:
             return self._parse_slowly(lines, columns, before)
