@@ -198,6 +198,20 @@ def test_a_clock_in_two_columns(tmp_path):
         assert guess.evidence.startswith(told)
 
 
+def test_joints_that_wrap(tmp_path):
+    """Told within 0 to 360 degrees, as some arms do: the effort balances them all the same."""
+    robot, time, q, _, tau = recorded("ir361", 0)
+    names = [
+        "time_s",
+        *(f"{kind}{j + 1}{u}" for kind, u in (("position", "_deg"), ("torque", "_Nm")) for j in range(3)),
+    ]
+    table = np.column_stack([time, np.degrees(q) % 360.0, tau])
+    assert np.abs(np.diff(table[:, 1:4], axis=0)).max() > 300.0
+    np.savetxt(tmp_path / "a.csv", table, header=",".join(names), delimiter=",", comments="")
+    found = guess_recipe([tmp_path / "a.csv"], robot)
+    assert found["columns.effort"] == names[4:]
+
+
 def test_what_says_itself_what_it_is(tmp_path):
     """armid's own files need no recipe, and say so."""
     robot, time, q, _, tau = recorded("ir361", 0)

@@ -31,6 +31,7 @@ from armid.logs.columns import (
 from armid.logs.files import table_of
 from armid.logs.log import LogError
 from armid.logs.table import UNITS, Table, unit
+from armid.logs.turns import unwound
 from armid.robot.robot import Robot
 
 LIKE = 0.98  # correlation of a column with the derivative of another from which it is that derivative
@@ -229,10 +230,11 @@ class _Guesser:
         efforts = next((groups[name] for name in kinds if len(groups.get(name, ())) >= least), [])
         values = np.column_stack([c.values for c in position])
         tries = self._position_units(position, values)
+        motions = {name: unwound(factor * values)[0] for name, factor in tries.items()}
         found: dict[str, Balance] = {}
         if efforts:
             torque = np.column_stack([c.values for c in efforts])
-            found = {name: balance(self.robot, factor * values, torque, step) for name, factor in tries.items()}
+            found = {name: balance(self.robot, motion, torque, step) for name, motion in motions.items()}
         best = self._best_unit(tries, found)
         if best is None:
             why = f"may be in {' or '.join(tries) or 'no unit that is known'}, and the effort does not tell"
@@ -250,7 +252,7 @@ class _Guesser:
             "columns.position", self._place(position), 0.9, ("by name" if self.named else "by derivatives") + errors
         )
         self.say("units.position", best, 0.9, "by name" if position[0].unit else "by range and balance of torques")
-        self._velocity(groups, tries[best] * values, step)
+        self._velocity(groups, motions[best], step)
         self._effort(groups, told)
 
     def _leave_open(self, groups: Mapping[str, list[TableColumn]], why: str) -> None:

@@ -14,6 +14,7 @@ from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread
 from armid.logs.convert import to_joint_side, torque_from_current
 from armid.logs.log import Log, LogError
+from armid.logs.turns import TURN
 from armid.robot.robot import Robot
 from armid.signals.dataset import Dataset
 from armid.signals.doctor.channels import noise_level
@@ -21,7 +22,7 @@ from armid.signals.doctor.finding import Finding, found
 from armid.signals.doctor.fit import EffortFit, FitRows, fit, friction_columns, known_torque, model_columns, rows_of
 from armid.signals.doctor.mistakes import examine_mistakes, stated_inertia
 from armid.signals.doctor.motion import Track, Travel
-from armid.signals.repair import MOVES, TURN
+from armid.signals.repair import MOVES
 
 _OUTSIDE = 0.02  # of the range, beyond the limits
 _STRONG, _FAINT = 1.5, 2e-3  # times the torque limit; all joints below the latter are in another unit
