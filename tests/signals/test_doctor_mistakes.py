@@ -13,6 +13,7 @@ from armid.dynamics import Model
 from armid.experiment.virtual import truth_of
 from armid.robot.robot import inertial_names
 from armid.signals.doctor import examine
+from armid.signals.doctor.mistakes import Mistake, _best
 from tests.signals import test_doctor, test_faults
 
 pytest.importorskip("mujoco")
@@ -90,6 +91,13 @@ def named(seed, fault):
 def test_planted(fault):
     """One of each, on the three links of an RX-60."""
     assert named(None, fault)
+
+
+@pytest.mark.parametrize(("joint", "misfit", "kind"), [(4, -51.3, "gain"), (4, -45.0, "swap"), (0, -51.3, "swap")])
+def test_a_gain_comes_before_an_exchange_that_explains_little_more(joint, misfit, kind):
+    """Of drives with other gains, exchanging two explains some; figures of a Panda with torque in percent."""
+    gain = Mistake("gain", (joint,), misfit=misfit, value=8.0)
+    assert _best([Mistake("swap", (4, 5), misfit=-51.9), gain]).kind == kind
 
 
 @pytest.mark.prove

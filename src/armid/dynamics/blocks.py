@@ -28,8 +28,8 @@ from numba import njit
 
 BLOCK = 128
 STATE_ROWS = 11
-# Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
 _njit: Any = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
+# Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
 _fast: Any = partial(_njit, fastmath={"reassoc", "contract", "nsz", "arcp"})
 compiled: Any = _fast(cache=True)
 # For compiled callers alone, a call from Python would crash: its wrapper takes as long to compile as a short loop.

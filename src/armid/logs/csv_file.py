@@ -32,7 +32,7 @@ from armid.logs.table import (
 _MEND = "correct the cell, or empty it: an empty one counts as missing"
 _TAIL = 65_536  # bytes at the end of a file that are looked at
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")  # of a clock that is written as ISO 8601 says
-_LOOKED_AT = 5  # lines that tell the decimal sign
+_LOOKED_AT = 5  # lines that tell the decimal sign and which columns hold dates
 _WITH_COMMA = re.compile(r"""['"]?[-+]?\d*,\d+(?:[eE][-+]?\d+)?['"]?""")
 _MARK = re.compile(r"#\s*armid log (\d+) (\{.*\})\s*")
 

@@ -36,8 +36,8 @@ WORDS: dict[str, Any] = {
         f"{name} is known to ±{1e3 * half_m:.2g} mm; {1e3 * asked_m:g} mm is required"
     ),
     "worse": (
-        "a body on the last link makes the error of {joint} larger, {without:.2g} → {with_payload:.2g}: another link "
-        "carries it; identify and use the arm up to that link (--links, --joints)"
+        "a body on the last link makes the error of {joint} larger, {without:.2g} → {with_payload:.2g}: perhaps "
+        "another link carries it; then identify and use the arm up to that link (--links, --joints)"
     ),
     "reference": "{name} is {sigmas:.1f} σ from its reference {reference:.4g} {unit}",
     # notes

@@ -215,13 +215,14 @@ def without_turns(log: Log, rows: Indices | None = None) -> tuple[Log, list[Jump
     rows = np.arange(len(log)) if rows is None else rows
     found = find_jumps(log.time[rows], log["position"][rows])
     jumps = [replace(jump, row=int(rows[jump.row])) for jump in found]
-    position = np.array(log["position"])
-    shift = np.zeros_like(position)
-    for jump in (one for one in jumps if one.kind == "turns"):
+    turns = [jump for jump in jumps if jump.kind == "turns"]
+    if not turns:
+        return log, jumps
+    shift = np.zeros_like(log["position"])
+    for jump in turns:
         for joint, size in jump.sizes.items():
             shift[jump.row, joint] += TURN * np.round(size / TURN)
-    position -= np.cumsum(shift, axis=0)
-    return (log.with_channels({"position": position}) if jumps else log), jumps
+    return log.with_channels({"position": log["position"] - np.cumsum(shift, axis=0)}), jumps
 
 
 def fill_missing(time: Array, values: Array, max_gap_s: float) -> tuple[Array, int]:
