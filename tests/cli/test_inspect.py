@@ -41,6 +41,13 @@ def test_faulty_log_in_json(armid, log, tmp_path):
     assert data["facts"]["rate_hz"] == pytest.approx(200.0)
 
 
+def test_gravity_is_that_of_a_robot(armid, log, tmp_path):
+    write_log(log, tmp_path / "run.csv")
+    outcome = armid("inspect", tmp_path / "run.csv", "--gravity", "0", "0", "9.81")
+    assert outcome.code == 2
+    assert "give that with --robot" in outcome.err
+
+
 def test_warnings_alone_end_with_zero(armid, log, tmp_path):
     write_log(log.rows(np.r_[0:1000, 1020:4000]), tmp_path / "run.csv")
     outcome = armid("inspect", tmp_path / "run.csv")

@@ -239,6 +239,8 @@ def inspect(options: argparse.Namespace) -> int:
     robot = None
     if options.robot:
         robot = armid.load_robot(options.robot, gravity=options.gravity, **arm_choice(options))
+    elif options.gravity:
+        raise ArmidError("--gravity says how a robot is mounted; give that with --robot")
     reports: list[tuple[Examination, dict[str, Any]]] = []
     sources: list[Any] = [options.logs] if options.recipe else list(options.logs)
     for source in sources:
