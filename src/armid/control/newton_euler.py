@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
+from armid.compiling import njit
 from armid.dynamics import kernel
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import frame_changes

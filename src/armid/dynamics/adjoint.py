@@ -7,7 +7,7 @@ link are linear in its inertial parameters, so that their cotangents act like th
 
 import numpy as np
 
-from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, inward, load, rotor_moment, shared
+from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, inward, rotor_moment
 from armid.dynamics.kernel import (
     ACCELERATION,
     MOVING_DOWN,
@@ -20,10 +20,8 @@ from armid.dynamics.kernel import (
     VELOCITY,
     VELOCITY_DOWN,
     VELOCITY_UP,
+    Tree,
     _combine,
-    _fill,
-    _load_inputs,
-    _scratch,
 )
 
 
@@ -297,9 +295,19 @@ def _reverse_local(columns, motion, bar, ten, motion_bar):
                 add_scaled(weight[j], total, motion_bar[j, derivative * BLOCK : (derivative + 1) * BLOCK])
 
 
-@shared
-def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar):
-    """Cotangents of the motion from those of all columns, ``bar`` (joints, columns seen, BLOCK)."""
+def scratch(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Memory for the cotangents of one block's states, screws and motion."""
+    n = len(tree.parent)
+    return np.empty((n + 1, STATE_ROWS * BLOCK)), np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
+
+
+@compiled
+def reverse(tree, columns, bar, motion, state, screws, ten, rest, state_bar, screws_bar, motion_bar, first, out):
+    """Cotangents of one block's motion, to `out` (3, N, n), from those of all columns, `bar` (n, columns seen, BLOCK).
+
+    `motion`, `state`, `screws` are those of `fill` for the block that begins with sample `first`, where every link
+    had a slot of its own (`tree.slot` is 0 .. n-1); `rest` is a state of zeros.
+    """
     state_bar[:] = 0.0
     screws_bar[:] = 0.0
     motion_bar[:] = 0.0
@@ -308,43 +316,7 @@ def reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, scr
         _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar)
         _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screws_bar, motion_bar)
     _reverse_local(columns, motion, bar, ten, motion_bar)
-
-
-@inner
-def _store(motion_bar, first, end, out):
-    for b in range(min(BLOCK, end - first)):
+    for b in range(min(BLOCK, out.shape[1] - first)):
         for j in range(out.shape[2]):
             for derivative in range(3):
                 out[derivative, first + b, j] = motion_bar[j, derivative * BLOCK + b]
-
-
-@compiled
-def gradient(tree, columns, place, weights, values, torque_bar, q, qd, qdd, begin, end, out):
-    """Derivative of a scalar with respect to the motion, to `out` (3, N, n).
-
-    The scalar is sum_j <weights_j, W_j' W_j> / 2; `weights` (n, S, S) holds a symmetric matrix for each joint, in the
-    order of the columns it sees. With `torque_bar` (N, n), which is empty otherwise, it is sum(torque_bar * torque) for
-    parameter `values`, and samples do not mix: row k is the derivative of sample k's own weighted torque. Every link
-    has a scratch slot of its own (`tree.slot` is 0 .. n-1), and `place` is S rows for each joint, as for `fill`.
-    """
-    n, size = tree.parent.shape[0], weights.shape[1]
-    motion, state, screws, ten = _scratch(tree)
-    packed, bar = np.zeros((n, size, BLOCK)), np.zeros((n, size, BLOCK))
-    rest, row = np.zeros(STATE_ROWS * BLOCK), np.empty(BLOCK)
-    state_bar = np.empty((n + 1, STATE_ROWS * BLOCK))
-    screws_bar, motion_bar = np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
-    for first in range(begin, end, BLOCK):
-        _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, packed.reshape((n * size, 1, BLOCK)), np.int64(0))
-        for j in range(n):
-            if torque_bar.shape[0] > 0:
-                load(torque_bar, first, j, row)
-                for c in range(columns.position.shape[1]):
-                    if columns.position[j, c] >= 0:
-                        for b in range(BLOCK):
-                            bar[j, columns.position[j, c], b] = values[c] * row[b]
-            else:
-                used = columns.used[j]
-                np.dot(np.ascontiguousarray(weights[j, :used, :used]), packed[j, :used], bar[j, :used])
-        reverse(tree, columns, motion, state, screws, bar, ten, rest, state_bar, screws_bar, motion_bar)
-        _store(motion_bar, first, end, out)

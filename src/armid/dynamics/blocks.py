@@ -24,7 +24,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from armid.compiling import njit
 
 BLOCK = 128
 STATE_ROWS = 11

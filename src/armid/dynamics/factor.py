@@ -170,7 +170,11 @@ def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Ar
     parts = np.zeros((parts_of(samples), joints, size, size))
     rows = np.zeros((len(parts), joints * size, 1, BLOCK))
     given = model.tree, layout, kernel.joint_places(layout, size), *motion, torque, use
-    over_samples(lambda p, a, b: kernel.fill(*given, a, b, rows[p], parts[p]), samples)
+
+    def part(number: int, begin: int, end: int) -> None:
+        kernel.fill(*given, begin, end, rows[number], parts[number], *kernel.scratch(model.tree))
+
+    over_samples(part, samples)
     return np.asarray(parts[0] if len(parts) == 1 else parts.sum(axis=0))
 
 

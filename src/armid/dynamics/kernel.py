@@ -116,7 +116,7 @@ def _follow(tree, motion):
                     motion[n + k, b] += tree.follow[k, j] * motion[j, b]
 
 
-@inner
+@shared
 def _move(tree, i, motion, state):
     """Bring the state of link i's slot from its parent to the link."""
     parent, kin = tree.parent[i], state[tree.slot[i]]
@@ -164,7 +164,7 @@ def _combine(motion, weight, derivative, dst):
             add_scaled(weight[j], motion[j, derivative * BLOCK : (derivative + 1) * BLOCK], dst)
 
 
-@inner
+@shared
 def _local_value(kind, constant, weight, motion, dst):
     """One local column: torque per unit of its parameter and per unit of weight."""
     factor = constant[0]
@@ -254,7 +254,7 @@ def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block
             add_moment_power(screws[slot, d], moment, 1.0, target)
 
 
-@shared
+@inner
 def _fill_local(columns, place, motion, ten, dst, block):
     value = ten[:BLOCK]
     for k in range(columns.local_column.shape[0]):
@@ -267,59 +267,48 @@ def _fill_local(columns, place, motion, ten, dst, block):
                     target[b] = weight * value[b]
 
 
-@shared
-def _fill(tree, columns, place, motion, state, screws, ten, dst, block):
-    """All wanted columns of one block; column c of joint j goes to ``dst[place[j, c], block]``."""
-    for i in range(tree.parent.shape[0]):
-        _move(tree, i, motion, state)
-        _carry(tree, i, motion, state, screws)
-        _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block)
-        _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block)
-    _fill_local(columns, place, motion, ten, dst, block)
-
-
-@shared
-def _scratch(tree):
-    links, slots = tree.parent.shape[0], 0
-    for slot in tree.slot:
-        slots = max(slots, slot + 1)
-    motion = np.empty((links, 3 * BLOCK))
-    state = np.empty((slots, STATE_ROWS * BLOCK))
-    screws = np.empty((slots, links, 6 * BLOCK))
-    return motion, state, screws, np.empty(10 * BLOCK)
+def scratch(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Memory for one block: motion of the joints, state and screws of each slot, ten rows."""
+    links, slots = len(tree.parent), int(tree.slot.max(initial=-1)) + 1
+    shapes = (links, 3 * BLOCK), (slots, STATE_ROWS * BLOCK), (slots, links, 6 * BLOCK), (10 * BLOCK,)
+    motion, state, screws, ten = map(np.empty, shapes)
+    return motion, state, screws, ten
 
 
 @compiled
-def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams):
+def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams, motion, state, screws, ten):
     """Write the wanted columns for samples [begin, end) to `rows`, or add each joint's Gram matrix to `grams`.
 
     Column c of joint j goes to ``rows[place[j, c]]``, (blocks, BLOCK); what a joint does not see is not written, and
-    the last block is filled up as if at rest. `begin` is a multiple of BLOCK.
+    the last block is filled up as if at rest. `begin` is a multiple of BLOCK. Where `rows` has one block, each block
+    of samples goes there. The last four are `scratch`; afterwards they are those of the last block.
 
-    Where `grams` (n, S, S) is not empty, `rows` is scratch of n S rows and one block, and column c of joint j goes to
+    Where `grams` (n, S, S) is not empty, `rows` has n S rows and one block, and column c of joint j goes to
     row S j + c of it: the Gram matrices are those of each joint's [wanted columns | torque], the torque after the
     joint's last column. S is a multiple of 4; only the lower tiles are written. Samples of a joint whose `use` (N, n)
     is zero are left out; an empty `use` takes all.
     """
-    motion, state, screws, ten = _scratch(tree)
-    joints, size, away = grams.shape[0], grams.shape[1], np.empty(BLOCK, np.int64)
+    joints, size = grams.shape[0], grams.shape[1]
     packed = rows[: joints * size].reshape((joints, size, BLOCK))
     for first in range(begin, end, BLOCK):
+        block = first // BLOCK if rows.shape[1] > 1 else 0
         _load_inputs(tree, q, qd, qdd, first, motion)
-        _fill(tree, columns, place, motion, state, screws, ten, rows, first // BLOCK if joints == 0 else 0)
+        for i in range(tree.parent.shape[0]):
+            _move(tree, i, motion, state)
+            _carry(tree, i, motion, state, screws)
+            _fill_inertial(tree, columns, place, i, state, screws, ten, rows, block)
+            _fill_rotors(tree, columns, place, i, motion, state, screws, ten, rows, block)
+        _fill_local(columns, place, motion, ten, rows, block)
         for j in range(joints):
             own, used, out = packed[j], columns.used[j], 0
             load(tau, first, j, own[used])
             for b in range(BLOCK):
                 if first + b >= end or (use.shape[0] > 0 and use[first + b, j] == 0):
-                    away[out] = b
                     out += 1
-            if out == BLOCK:
-                continue
-            for c in range(used + 1 if out > 0 else 0):
-                for k in range(out):
-                    own[c, away[k]] = 0.0
-            add_gram(own, used + 1, grams[j])
+                    for c in range(used + 1):
+                        own[c, b] = 0.0
+            if out < BLOCK:
+                add_gram(own, used + 1, grams[j])
 
 
 @inner
@@ -352,14 +341,13 @@ def _inward(tree, motion, states, wrenches, ten, tau):
 
 
 @compiled
-def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out):
+def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out, tau, motion, states, screws, ten):
     """Torque for samples [begin, end) to `out` (N, n); phi (l, 10) in joint frames, rotor and local in column order.
 
-    Each link has a scratch slot of its own (`tree.slot` is 0 .. l-1): its wrench goes to its parent's.
+    Each link has a scratch slot of its own (`tree.slot` is 0 .. l-1): its wrench goes to its parent's. The last five
+    are scratch: (n, BLOCK), and `scratch`.
     """
-    n, links = out.shape[1], tree.parent.shape[0]
-    motion, ten = np.empty((links, 3 * BLOCK)), np.empty(10 * BLOCK)
-    states, wrenches, tau = np.empty((links, STATE_ROWS * BLOCK)), np.empty((links, 6 * BLOCK)), np.empty((n, BLOCK))
+    n, links, wrenches = out.shape[1], tree.parent.shape[0], screws[0]
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
         tau[:] = 0.0

@@ -112,7 +112,8 @@ class Model:
         count, joints = memory.shape[:2]
         place, rows = np.arange(count * joints).reshape(count, joints), memory.reshape(-1, *memory.shape[2:])
         none = np.zeros((0, 0), dtype=np.uint8), begin, end, rows, np.zeros((0, 0, 0))
-        kernel.fill(self._tree, columns, np.ascontiguousarray(place.T), *motion, motion.q, *none)
+        given = self._tree, columns, np.ascontiguousarray(place.T), *motion, motion.q
+        kernel.fill(*given, *none, *kernel.scratch(self._tree))
 
     def regressor_blocks(
         self,
@@ -273,9 +274,13 @@ class Model:
             inertia = columns.local_kind == kernel.ACCELERATION
             extra = np.where(inertia, extra, 0.0)
         out, tree = np.empty_like(motion.q), tree._replace(slot=np.arange(len(tree.slot)))
-        over_samples(
-            lambda _, a, b: kernel.inverse_dynamics(tree, columns, phi, rotor, extra, *motion, a, b, out), len(motion.q)
-        )
+        given = tree, columns, phi, rotor, extra, *motion
+
+        def part(_: int, begin: int, end: int) -> None:
+            tau = np.empty((motion.q.shape[1], BLOCK))
+            kernel.inverse_dynamics(*given, begin, end, out, tau, *kernel.scratch(tree))
+
+        over_samples(part, len(motion.q))
         return out
 
 

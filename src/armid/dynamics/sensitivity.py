@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.dynamics import adjoint, kernel
-from armid.dynamics.blocks import BLOCK
+from armid.dynamics.blocks import BLOCK, STATE_ROWS
 from armid.dynamics.factor import joint_grams, mirrored
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import over_samples
 
 #: Width [rad/s] of the tanh that stands for the sign of velocity while a trajectory is being optimised.
 SIGN_WIDTH = 0.02
+#: Of one joint's columns in the block from a sample on, (columns seen, BLOCK); written to the last argument.
+Cotangent = Callable[[int, int, Array, Array], None]
 
 
 class Sensitivity:
@@ -51,11 +53,13 @@ class Sensitivity:
         """Derivative of a scalar with respect to the motion, given its derivative `bar` to the information matrix."""
         samples, joints = motion.q.shape
         weight = np.ones(joints) if weights is None else np.asarray(weights, dtype=float)
-        size = int(self.columns.used.max())
-        matrices, both = np.zeros((joints, size, size)), bar + bar.T
-        for j, (seen, used) in enumerate(zip(self._seen, self.columns.used, strict=True)):
-            matrices[j, :used, :used] = weight[j] / samples * both[seen]
-        return self._gradient(motion, matrices, np.zeros(0), np.zeros((0, 0)))
+        both = bar + bar.T
+        matrices = [one / samples * both[seen] for one, seen in zip(weight, self._seen, strict=True)]
+
+        def cotangent(joint: int, _: int, columns: Array, result: Array) -> None:
+            np.dot(matrices[joint], columns, out=result)
+
+        return self._gradient(motion, cotangent)
 
     def torque(self, motion: Motion, values: Array) -> Array:
         """Torque (samples, joints) for values of the wanted parameters."""
@@ -67,12 +71,30 @@ class Sensitivity:
 
     def torque_gradient(self, motion: Motion, values: Array, torque_bar: Array) -> Motion:
         """Derivative of each sample's sum(torque_bar * torque) with respect to that sample's motion."""
-        size = int(self.columns.used.max())
-        return self._gradient(motion, np.zeros((0, size, size)), values, torque_bar)
+        shares = [values[seen[0]] for seen in self._seen]
 
-    def _gradient(self, motion: Motion, weights: Array, values: Array, torque_bar: Array) -> Motion:
+        def cotangent(joint: int, first: int, _: Array, result: Array) -> None:
+            here = torque_bar[first : first + BLOCK, joint]
+            np.multiply(shares[joint], here, out=result[:, : len(here)])
+
+        return self._gradient(motion, cotangent)
+
+    def _gradient(self, motion: Motion, cotangent: Cotangent) -> Motion:
         out = np.empty((3, *motion.q.shape))
-        place = kernel.joint_places(self.columns, weights.shape[1])
-        given = self.tree, self.columns, place, weights, values, torque_bar
-        over_samples(lambda _, a, b: adjoint.gradient(*given, *motion, a, b, out), len(motion.q))
+        over_samples(lambda _, a, b: self._reverse(motion, a, b, cotangent, out), len(motion.q))
         return Motion(*out)
+
+    def _reverse(self, motion: Motion, begin: int, end: int, cotangent: Cotangent, out: Array) -> None:
+        """Block by block: the columns, their cotangents, and from these the motion's to `out`."""
+        tree, used = self.tree, self.columns.used
+        joints, size = len(used), int(used.max())
+        memory, bars = kernel.scratch(tree), (np.zeros(STATE_ROWS * BLOCK), *adjoint.scratch(tree))
+        columns, bar = np.zeros((joints, size, BLOCK)), np.zeros((joints, size, BLOCK))
+        seen = [(joint, columns[joint, :count], bar[joint, :count]) for joint, count in enumerate(used)]
+        use, grams = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0))  # all samples; none wanted
+        given = tree, self.columns, kernel.joint_places(self.columns, size), *motion, motion.q, use
+        for first in range(begin, end, BLOCK):
+            kernel.fill(*given, first, first + BLOCK, columns.reshape(-1, 1, BLOCK), grams, *memory)
+            for joint, own, result in seen:
+                cotangent(joint, first, own, result)
+            adjoint.reverse(tree, self.columns, bar, *memory, *bars, first, out)

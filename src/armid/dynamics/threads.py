@@ -1,8 +1,7 @@
-"""Running compiled loops: over threads, and saying so when they have to be compiled first."""
+"""Running compiled loops over threads."""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +9,10 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-from numba.core import event
 from threadpoolctl import ThreadpoolController
 
 from armid.dynamics.blocks import BLOCK
 
-_log = logging.getLogger(__name__)
 _MINIMUM = 16 * BLOCK  # samples per thread below which a second thread does not pay
 _count = 0
 
@@ -61,22 +58,3 @@ def over_samples(loop: Callable[[int, int, int], None], samples: int) -> None:
 def parts_of(samples: int) -> int:
     """How many parts `over_samples` makes."""
     return max(1, min(available_threads(), samples // _MINIMUM))
-
-
-class _Announcer(event.Listener):
-    """Says once that kernels are being compiled."""
-
-    def __init__(self) -> None:
-        self._said = False
-
-    def on_start(self, event: Any) -> None:
-        """Compilation of one function begins; nothing found in the cache."""
-        if not self._said and event.data["dispatcher"].py_func.__module__.startswith("armid."):
-            self._said = True
-            _log.warning("compiling kernels, once (about 10 s; cached for later runs)")
-
-    def on_end(self, event: Any) -> None:
-        """Nothing to say."""
-
-
-event.register("numba:compile", _Announcer())

@@ -1,5 +1,6 @@
 """Compile all kernels into the cache, in two processes: ``python -m armid.dynamics.warm``."""
 
+import gc
 import logging
 import multiprocessing
 import sys
@@ -7,9 +8,9 @@ import time
 from typing import Any
 
 import numpy as np
-from numba import typeof
 
 from armid.dynamics import adjoint, kernel
+from armid.dynamics.blocks import BLOCK, STATE_ROWS
 from armid.dynamics.factor import compact_factor
 from armid.dynamics.model import Model
 from armid.dynamics.sensitivity import Sensitivity
@@ -22,34 +23,31 @@ _STILL = np.zeros((1, 3))
 def warm() -> float:
     """Call every compiled loop once; returns the seconds it took."""
     start = time.perf_counter()
-    _torques()
-    _derivatives()
+    _columns()
+    _others()
     return time.perf_counter() - start
 
 
-def _torques() -> None:
-    """What makes torques, regressors and factors of them."""
+def _columns() -> None:
+    """Regressors and their factors."""
     model = Model(load_robot("rx60"))
     compact_factor(model, _STILL, _STILL, _STILL, _STILL)
-    model.inverse_dynamics(_STILL, _STILL, _STILL, np.zeros(len(model.names)))
 
 
-def _derivatives() -> None:
-    """What makes derivatives; first the loops that need no columns, while the other half compiles these."""
+def _others() -> None:
+    """What needs no columns: derivatives, and last torques, some of whose parts the columns have, too."""
     model = Model(load_robot("rx60"))
-    sensitivity = Sensitivity(model, model.names)
-    flat, square, cube = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
-    places = np.zeros((0, 0), dtype=np.int64)
-    kernel._fill_local.compile(tuple(map(typeof, (sensitivity.columns, places, square, flat, cube, 0))))
-    given = sensitivity.tree, sensitivity.columns, square, square, cube, cube, flat, flat, square, cube, square
-    adjoint.reverse.compile(tuple(map(typeof, given)))
-    sensitivity.torque_gradient(model.motion(_STILL, _STILL, _STILL), np.zeros(len(model.names)), _STILL)
+    given = Sensitivity(model, model.names)
+    bar, rest = np.zeros((model.robot.n_joints, len(model.names), BLOCK)), np.zeros(STATE_ROWS * BLOCK)
+    memory = [np.zeros_like(array) for array in (*kernel.scratch(given.tree), rest, *adjoint.scratch(given.tree))]
+    adjoint.reverse(given.tree, given.columns, bar, *memory, 0, np.zeros((3, *_STILL.shape)))
+    model.inverse_dynamics(_STILL, _STILL, _STILL, np.zeros(len(model.names)))
 
 
 def _meanwhile() -> None:
     """The second half, without saying again that kernels are being compiled."""
     logging.disable()
-    _derivatives()
+    _others()
 
 
 def main() -> None:
@@ -59,10 +57,11 @@ def main() -> None:
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     other = context.Process(target=_meanwhile, daemon=True)
     other.start()
-    _torques()
+    _columns()
     other.join(LONGEST_S)  # whatever became of it: what is missing is compiled here
     warm()
     sys.stdout.write(f"Kernels ready ({time.perf_counter() - start:.1f} s)\n")
+    gc.freeze()  # nothing of it is looked through once more at the end
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ what is fitted. Other laws come as tables over speed.
 
 import math
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from armid.compiling import njit
 
 # Rows of the state array, each with one value per joint.
 # V is the velocity half a step before the instant of Q, A the mean acceleration of the last steps; the links', which
@@ -30,7 +31,7 @@ MOVING = 1e-3  # [rad/s]
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _tabulated(c, speed):
     """Cubic interpolation between nodes at fastest * (k / last)^3, a line beyond; value and slope."""
     last = (len(c) - 2) // 2 - 1
@@ -45,7 +46,7 @@ def _tabulated(c, speed):
     return a + t * (up + t * (rise + t * bend)), (up + t * (2.0 * rise + 3.0 * t * bend)) / size
 
 
-@numba.njit(cache=True, fastmath=False)
+@njit(cache=True, fastmath=False)
 def level(law, c, speed, heat):
     """Friction torque opposing motion at `speed` >= 0, and its slope; `heat` scales the viscous coefficient."""
     if law == 0:
@@ -77,7 +78,7 @@ def level(law, c, speed, heat):
     return max(value, 0.0), slope
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _root(stiffness, target, law, c, heat, guess):
     """Speed x >= 0 with stiffness x + level(x) = target, which exceeds level(0)."""
     x = max(guess, 0.0)
@@ -90,7 +91,7 @@ def _root(stiffness, target, law, c, heat, guess):
     return x
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _solve(matrix, right):
     """Solve in place by elimination without pivoting (the matrix is positive definite); the result is in `right`."""
     n = len(right)
@@ -107,7 +108,7 @@ def _solve(matrix, right):
         right[k] /= matrix[k, k]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
     """New velocities with friction that jumps at v = 0: a joint whose friction can hold it stays where it is.
 
@@ -160,7 +161,7 @@ def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
     _relaxed_friction(mass, push, dt, laws, coefficients, heat, result)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _relaxed_friction(mass, push, dt, laws, coefficients, heat, result):
     """Gauss-Seidel over the joints on mass v' / dt + friction(v') = push."""
     n = len(push)
@@ -186,7 +187,7 @@ def _relaxed_friction(mass, push, dt, laws, coefficients, heat, result):
             break
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat, result):
     """New velocities and bristle deflections, both implicit, so that stiff bristles stay stable."""
     n = mass.shape[0]
@@ -207,7 +208,7 @@ def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat
         state[Z, i] = (state[Z, i] + dt * result[i]) / damp[i]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error):
     """Torque that the drives want, and the error of position that their integral has to take up.
 
@@ -233,7 +234,7 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error
         tau[i] = settings[KP, i] * error[i] + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _friction_change(law, c, old, new, heat):
     """Friction at velocity `new` less that at `old`; 0 where the joint rests or turns round in between."""
     if old * new <= 0.0:
@@ -242,7 +243,7 @@ def _friction_change(law, c, old, new, heat):
     return np.sign(new) * (level(law, own, abs(new), heat)[0] - level(law, own, abs(old), heat)[0])
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def passive_torque(springs, linear, tables, ripple, q, torque):
     """Add what drives have to overcome: dU/dq of springs, tables of counterbalances, and ripple of gears.
 
@@ -270,7 +271,7 @@ def passive_torque(springs, linear, tables, ripple, q, torque):
         torque[joint] += springs[row, 4] * (length - springs[row, 5]) * a * b * math.sin(angle) / length
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _behind_springs(mass, bias, state, settings, dt, links):
     """Replace the arm's mass and bias by what motors feel of it through springs, implicit and of second order.
 
@@ -301,7 +302,7 @@ def _behind_springs(mass, bias, state, settings, dt, links):
         mass[i, i] += settings[MOTOR, i]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients, mode,
           command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
@@ -400,7 +401,7 @@ def _call(typing, address, arguments):
     return types.void(address, arguments), code
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, ripple,
             state, settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos,
             qvel, dofs):  # fmt: skip

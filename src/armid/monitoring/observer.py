@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array, Mask
+from armid.compiling import njit
 from armid.control.control_model import fit_model
 from armid.dynamics.model import Motion
 from armid.errors import ArmidError, DataShapeError
