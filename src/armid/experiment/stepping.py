@@ -5,6 +5,8 @@ what is fitted. Other laws come as tables over speed.
 """
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -29,9 +31,13 @@ LAWS = ("none", "viscous", "coulomb-viscous", "stribeck", "double-exponential", 
 TABULATED = len(LAWS)  # any other: viscous coefficient, fastest speed, then values and slopes at the nodes
 MOVING = 1e-3  # [rad/s]
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
+_njit: Any = partial(njit, error_model="numpy", no_cfunc_wrapper=True)
+_compiled: Any = _njit(cache=True)
+_inner: Any = _njit(no_cpython_wrapper=True)  # for compiled callers alone
+# Loops instead of NumPy's operations on arrays: these compile ten times longer.
 
 
-@njit(cache=True)
+@_inner
 def _tabulated(c, speed):
     """Cubic interpolation between nodes at fastest * (k / last)^3, a line beyond; value and slope."""
     last = (len(c) - 2) // 2 - 1
@@ -46,7 +52,7 @@ def _tabulated(c, speed):
     return a + t * (up + t * (rise + t * bend)), (up + t * (2.0 * rise + 3.0 * t * bend)) / size
 
 
-@njit(cache=True, fastmath=False)
+@_compiled
 def level(law, c, speed, heat):
     """Friction torque opposing motion at `speed` >= 0, and its slope; `heat` scales the viscous coefficient."""
     if law == 0:
@@ -78,7 +84,7 @@ def level(law, c, speed, heat):
     return max(value, 0.0), slope
 
 
-@njit(cache=True)
+@_inner
 def _root(stiffness, target, law, c, heat, guess):
     """Speed x >= 0 with stiffness x + level(x) = target, which exceeds level(0)."""
     x = max(guess, 0.0)
@@ -91,7 +97,7 @@ def _root(stiffness, target, law, c, heat, guess):
     return x
 
 
-@njit(cache=True)
+@_inner
 def _solve(matrix, right):
     """Solve in place by elimination without pivoting (the matrix is positive definite); the result is in `right`."""
     n = len(right)
@@ -108,7 +114,7 @@ def _solve(matrix, right):
         right[k] /= matrix[k, k]
 
 
-@njit(cache=True)
+@_inner
 def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
     """New velocities with friction that jumps at v = 0: a joint whose friction can hold it stays where it is.
 
@@ -161,7 +167,7 @@ def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
     _relaxed_friction(mass, push, dt, laws, coefficients, heat, result)
 
 
-@njit(cache=True)
+@_inner
 def _relaxed_friction(mass, push, dt, laws, coefficients, heat, result):
     """Gauss-Seidel over the joints on mass v' / dt + friction(v') = push."""
     n = len(push)
@@ -187,12 +193,14 @@ def _relaxed_friction(mass, push, dt, laws, coefficients, heat, result):
             break
 
 
-@njit(cache=True)
+@_inner
 def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat, result):
     """New velocities and bristle deflections, both implicit, so that stiff bristles stay stable."""
     n = mass.shape[0]
-    left, right, damp = mass / dt, np.empty(n), np.empty(n)
+    left, right, damp = np.empty((n, n)), np.empty(n), np.empty(n)
     for i in range(n):
+        for j in range(n):
+            left[i, j] = mass[i, j] / dt
         v, z = state[V, i], state[Z, i]
         value, _ = level(laws[i], coefficients[i, 0 if v >= 0.0 else 1], abs(v), heat[i])
         s0, s1 = settings[S0, i], settings[S1, i] / (1.0 + (v / PRESLIDING_SPEED) ** 2)
@@ -203,12 +211,12 @@ def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat
         for j in range(n):
             right[i] += mass[i, j] * state[V, j] / dt
     _solve(left, right)
-    result[:] = right
     for i in range(n):
+        result[i] = right[i]
         state[Z, i] = (state[Z, i] + dt * result[i]) / damp[i]
 
 
-@njit(cache=True)
+@_inner
 def _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error):
     """Torque that the drives want, and the error of position that their integral has to take up.
 
@@ -234,7 +242,7 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error
         tau[i] = settings[KP, i] * error[i] + settings[KD, i] * (speed - state[V, i]) + state[INTEGRAL, i]
 
 
-@njit(cache=True)
+@_inner
 def _friction_change(law, c, old, new, heat):
     """Friction at velocity `new` less that at `old`; 0 where the joint rests or turns round in between."""
     if old * new <= 0.0:
@@ -243,7 +251,19 @@ def _friction_change(law, c, old, new, heat):
     return np.sign(new) * (level(law, own, abs(new), heat)[0] - level(law, own, abs(old), heat)[0])
 
 
-@njit(cache=True)
+@_inner
+def _between(x, nodes, values):
+    """Value at x between nodes in rising order, along a line; beyond them the first or the last."""
+    k = 0
+    while k < len(nodes) and nodes[k] <= x:
+        k += 1
+    if k == 0 or k == len(nodes):
+        return values[max(k - 1, 0)]
+    slope = (values[k] - values[k - 1]) / (nodes[k] - nodes[k - 1])
+    return values[k - 1] + slope * (x - nodes[k - 1])
+
+
+@_compiled
 def passive_torque(springs, linear, tables, ripple, q, torque):
     """Add what drives have to overcome: dU/dq of springs, tables of counterbalances, and ripple of gears.
 
@@ -260,7 +280,7 @@ def passive_torque(springs, linear, tables, ripple, q, torque):
             torque[i] += linear[row, n] * stretch * linear[row, i]
     for row in range(len(tables)):
         joint = int(tables[row, 0])
-        torque[joint] += np.interp(q[joint], tables[row, 1 : 1 + nodes], tables[row, 1 + nodes :])
+        torque[joint] += _between(q[joint], tables[row, 1 : 1 + nodes], tables[row, 1 + nodes :])
     for row in range(len(ripple)):
         joint = int(ripple[row, 0])
         torque[joint] += ripple[row, 1] * math.sin(ripple[row, 2] * (q[joint] + 1.0))
@@ -271,7 +291,7 @@ def passive_torque(springs, linear, tables, ripple, q, torque):
         torque[joint] += springs[row, 4] * (length - springs[row, 5]) * a * b * math.sin(angle) / length
 
 
-@njit(cache=True)
+@_inner
 def _behind_springs(mass, bias, state, settings, dt, links):
     """Replace the arm's mass and bias by what motors feel of it through springs, implicit and of second order.
 
@@ -302,7 +322,7 @@ def _behind_springs(mass, bias, state, settings, dt, links):
         mass[i, i] += settings[MOTOR, i]
 
 
-@njit(cache=True)
+@_inner
 def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients, mode,
           command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
@@ -327,8 +347,9 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
     elastic = settings[STIFFNESS, 0] > 0.0
     links = np.empty((n + 1 if elastic else 0, n))
     if elastic:
-        bias += passive
-        passive[:] = 0.0
+        for i in range(n):
+            bias[i] += passive[i]
+            passive[i] = 0.0
         _behind_springs(mass, bias, state, settings, dt, links)
     tau, drive, heat, new, error = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error)
@@ -336,15 +357,17 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
         heat[i] = 1.0 + settings[EXCESS, i] * (1.0 - state[WARMTH, i])
     # The drives' damping acts on the new velocity: stable however small the inertia is that a loop meets. A drive that
     # would exceed its limit even so gives its limit, which moves the others: as often as there are drives, at most.
-    damping, deflection, settled = settings[KD] * (mode != TORQUE), state[Z].copy(), False
+    damping, deflection, settled = np.empty(n), np.empty(n), False
+    for i in range(n):
+        damping[i], deflection[i] = settings[KD, i] if mode != TORQUE else 0.0, state[Z, i]
     while not settled:
         heavier, settled = mass.copy(), True
         for i in range(n):
             loss = settings[LOSS, i] * weight[i] + settings[LOSS_OFFSET, i]
             drive[i] = tau[i] - bias[i] - passive[i] - loss - settings[OFFSET, i]
             heavier[i, i] += dt * damping[i]
+            state[Z, i] = deflection[i]
         if bristles:
-            state[Z] = deflection
             _bristle_friction(heavier, drive, state, settings, dt, laws, coefficients, heat, new)
         else:
             _rigid_friction(heavier, drive, state[V], dt, laws, coefficients, heat, new)
@@ -401,7 +424,7 @@ def _call(typing, address, arguments):
     return types.void(address, arguments), code
 
 
-@njit(cache=True)
+@_compiled
 def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, ripple,
             state, settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos,
             qvel, dofs):  # fmt: skip
@@ -420,14 +443,17 @@ def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflect
             _call(com_velocity, (model, data))
             _call(newton_euler, (model, data, 0, bias.ctypes.data))
             if loaded:  # torque that holds the arm at rest
-                velocity[:] = qvel
-                qvel[:] = 0.0
+                for a in range(len(qvel)):
+                    velocity[a], qvel[a] = qvel[a], 0.0
                 _call(com_velocity, (model, data))
                 _call(newton_euler, (model, data, 0, weight.ctypes.data))
-                qvel[:] = velocity
-            passive[:] = 0.0
+                for a in range(len(qvel)):
+                    qvel[a] = velocity[a]
+            for i in range(len(passive)):
+                passive[i] = 0.0
             passive_torque(springs, linear, tables, ripple, state[LINK_Q], passive)
             _step(mass, bias, weight, projection, reflected, passive, state, settings, laws, coefficients, mode,
                   commands[c], before, part / substeps, dt, cycle, bristles, record, c * substeps + part, qpos, qvel,
                   dofs)  # fmt: skip
-        before[0], before[1], before[2] = before[1], before[2], commands[c]
+        for i in range(len(passive)):
+            before[0, i], before[1, i], before[2, i] = before[1, i], before[2, i], commands[c, i]
