@@ -30,6 +30,16 @@ class _Compiler(Compiler):
                 gc.enable()
 
 
+class _Apart(_Compiler):
+    """For functions whose arrays never share memory that is written: their loops need no second, slow version."""
+
+    def define_pipelines(self) -> Any:
+        """Say so to LLVM, as Numba does for its own parallel loops."""
+        if hasattr(self.state.flags, "noalias"):
+            self.state.flags.noalias = True
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
+
+
 @cache
 def _announce() -> None:
     """Once: nothing was found in the cache."""
@@ -47,5 +57,6 @@ def _with_room(call: Callable[..., Any], *given: Any) -> Any:
 
 _with_room.__code__ = _with_room.__code__.replace(co_stacksize=_ROOM)
 
-#: `numba.njit` with this compiler.
+#: `numba.njit` with this compiler; `njit_apart` for arrays that never share memory which the function writes.
 njit: Any = partial(numba.njit, pipeline_class=_Compiler)
+njit_apart: Any = partial(numba.njit, pipeline_class=_Apart)

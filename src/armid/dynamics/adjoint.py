@@ -302,7 +302,7 @@ def scratch(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @compiled
-def reverse(tree, columns, bar, motion, state, screws, ten, rest, state_bar, screws_bar, motion_bar, first, out):
+def reverse(tree, columns, bar, motion, state, screws, ten, _, rest, state_bar, screws_bar, motion_bar, first, out):
     """Cotangents of one block's motion, to `out` (3, N, n), from those of all columns, `bar` (n, columns seen, BLOCK).
 
     `motion`, `state`, `screws` are those of `fill` for the block that begins with sample `first`, where every link

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from armid.compiling import njit
+from armid.compiling import njit_apart
 
 BLOCK = 128
 STATE_ROWS = 11
-_njit: Any = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
+_njit: Any = partial(njit_apart, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
 _fast: Any = partial(_njit, fastmath={"reassoc", "contract", "nsz", "arcp"})
 compiled: Any = _fast(cache=True)
@@ -315,13 +315,13 @@ def add_scaled(factor, src, dst):
 
 
 @inner
-def add_gram(rows, count, gram):
-    """Add the products of the first `count` of the (rows, BLOCK) to the lower triangle of `gram`, in 4 x 4 tiles."""
+def add_gram(rows, count, samples, gram):
+    """Add the products of the first `count` of the (rows, samples) to the lower triangle of `gram`, in 4 x 4 tiles."""
     for r in range(0, count, 4):
         for c in range(0, r + 1, 4):
             a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
             a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
-            for b in range(BLOCK):
+            for b in range(samples):
                 x0, x1, x2, x3 = rows[r, b], rows[r + 1, b], rows[r + 2, b], rows[r + 3, b]
                 y0, y1, y2, y3 = rows[c, b], rows[c + 1, b], rows[c + 2, b], rows[c + 3, b]
                 a00 += x0 * y0

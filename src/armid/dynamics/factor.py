@@ -126,7 +126,7 @@ def compact_factor(
         raise DataShapeError(f"torque has shape {tau.shape}; it must be {motion.q.shape}, as the motion")
     layout = model.columns(names)
     columns = tuple(np.flatnonzero(row >= 0) for row in layout.position)
-    mask = _ALL if use is None else np.ascontiguousarray(use, dtype=np.uint8)
+    mask = _ALL if use is None else np.ascontiguousarray(use, dtype=bool).view(np.uint8)
     if use is not None and mask.shape != tau.shape:
         raise DataShapeError(f"use has shape {mask.shape}; it must be {tau.shape}, as the torque")
     if triangular:

@@ -267,21 +267,46 @@ def _fill_local(columns, place, motion, ten, dst, block):
                     target[b] = weight * value[b]
 
 
-def scratch(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Memory for one block: motion of the joints, state and screws of each slot, ten rows."""
+def scratch(tree: Tree) -> tuple[np.ndarray, ...]:
+    """Memory for one block: motion of the joints, state and screws of each slot, ten rows, numbers of samples."""
     links, slots = len(tree.parent), int(tree.slot.max(initial=-1)) + 1
     shapes = (links, 3 * BLOCK), (slots, STATE_ROWS * BLOCK), (slots, links, 6 * BLOCK), (10 * BLOCK,)
-    motion, state, screws, ten = map(np.empty, shapes)
-    return motion, state, screws, ten
+    return *map(np.empty, shapes), np.empty(BLOCK, dtype=np.int64)
+
+
+@inner
+def _pick(use, first, end, j, rows, number):
+    """Leave the samples of a block out that joint j does not use; returns how many of the `rows` count from now on.
+
+    Where most are used, the others become zero; where few are, they move to the beginning. `number` is scratch: of
+    those that are used from its beginning on, of the others from its end on.
+    """
+    used, out = 0, 0
+    for b in range(BLOCK):
+        if first + b < end and (use.shape[0] == 0 or use[first + b, j] != 0):
+            number[used] = b
+            used += 1
+        else:
+            out += 1
+            number[BLOCK - out] = b
+    if 2 * used > BLOCK:
+        for c in range(rows.shape[0] if out > 0 else 0):
+            for k in range(used, BLOCK):
+                rows[c, number[k]] = 0.0
+        return BLOCK
+    for c in range(rows.shape[0]):
+        for k in range(used):
+            rows[c, k] = rows[c, number[k]]
+    return used
 
 
 @compiled
-def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams, motion, state, screws, ten):
+def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams, motion, state, screws, ten, number):
     """Write the wanted columns for samples [begin, end) to `rows`, or add each joint's Gram matrix to `grams`.
 
     Column c of joint j goes to ``rows[place[j, c]]``, (blocks, BLOCK); what a joint does not see is not written, and
     the last block is filled up as if at rest. `begin` is a multiple of BLOCK. Where `rows` has one block, each block
-    of samples goes there. The last four are `scratch`; afterwards they are those of the last block.
+    of samples goes there. The last five are `scratch`; afterwards they are those of the last block.
 
     Where `grams` (n, S, S) is not empty, `rows` has n S rows and one block, and column c of joint j goes to
     row S j + c of it: the Gram matrices are those of each joint's [wanted columns | torque], the torque after the
@@ -300,15 +325,10 @@ def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams, mo
             _fill_rotors(tree, columns, place, i, motion, state, screws, ten, rows, block)
         _fill_local(columns, place, motion, ten, rows, block)
         for j in range(joints):
-            own, used, out = packed[j], columns.used[j], 0
+            own, used = packed[j], columns.used[j]
             load(tau, first, j, own[used])
-            for b in range(BLOCK):
-                if first + b >= end or (use.shape[0] > 0 and use[first + b, j] == 0):
-                    out += 1
-                    for c in range(used + 1):
-                        own[c, b] = 0.0
-            if out < BLOCK:
-                add_gram(own, used + 1, grams[j])
+            count = _pick(use, first, end, j, own[: used + 1], number)
+            add_gram(own, used + 1, count, grams[j])
 
 
 @inner
@@ -341,10 +361,12 @@ def _inward(tree, motion, states, wrenches, ten, tau):
 
 
 @compiled
-def inverse_dynamics(tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out, tau, motion, states, screws, ten):
+def inverse_dynamics(
+    tree, columns, phi, rotor, local, q, qd, qdd, begin, end, out, tau, motion, states, screws, ten, _
+):
     """Torque for samples [begin, end) to `out` (N, n); phi (l, 10) in joint frames, rotor and local in column order.
 
-    Each link has a scratch slot of its own (`tree.slot` is 0 .. l-1): its wrench goes to its parent's. The last five
+    Each link has a scratch slot of its own (`tree.slot` is 0 .. l-1): its wrench goes to its parent's. The last six
     are scratch: (n, BLOCK), and `scratch`.
     """
     n, links, wrenches = out.shape[1], tree.parent.shape[0], screws[0]

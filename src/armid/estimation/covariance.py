@@ -31,8 +31,8 @@ BATCHES = 200  # into which long data are cut
 def products_of(error: Array, lags: int) -> Array:
     """Sums over the rows of error(t) error(t + lag), (lags + 1, joints), through the power spectrum."""
     size = next_fast_len(len(error) + lags, real=True)
-    power = np.abs(rfft(error, size, axis=0)) ** 2
-    return np.asarray(irfft(power, size, axis=0)[: lags + 1])
+    spectrum = rfft(error, size, axis=0)
+    return np.asarray(irfft(spectrum.real**2 + spectrum.imag**2, size, axis=0)[: lags + 1])
 
 
 def lag_of(autocorrelation: Array, count: float) -> int:

@@ -208,6 +208,8 @@ class Problem:
 
     def _limit_of(self, dataset: Dataset) -> Array:
         share, floor = self._slowness(dataset.kernel is not None)
+        if share == 0.0:
+            return np.full(self.robot.n_joints, floor)
         usual = [high_quantile(speed, 0.99) for speed in np.abs(self._some(dataset)).T.copy()]
         return np.maximum(share * np.array(usual), floor)
 
@@ -355,7 +357,7 @@ def _near_slow(dataset: Dataset, rows: Indices, limit: Array) -> NDArray[np.bool
     reach = round(SLOW_MARGIN_S * dataset.rate_hz)
     first, last = max(int(rows[0]) - reach, 0), min(int(rows[-1]) + reach + 1, len(dataset.qd))
     near = np.abs(dataset.qd[first:last]) < limit
-    done = 0
+    done = 0 if near.any() else reach
     while done < reach:  # each turn lets it reach further, as far as leaves no gap
         step = min(2 * done + 1, reach - done)
         wider = near.copy()
