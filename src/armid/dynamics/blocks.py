@@ -27,7 +27,7 @@ import numpy as np
 
 from armid.compiling import njit_apart
 
-BLOCK = 128
+BLOCK = 160
 STATE_ROWS = 11
 _njit: Any = partial(njit_apart, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
@@ -315,15 +315,17 @@ def add_scaled(factor, src, dst):
 
 
 @inner
-def add_gram(rows, count, samples, gram):
-    """Add the products of the first `count` of the (rows, samples) to the lower triangle of `gram`, in 4 x 4 tiles."""
+def add_gram(rows, own, count, samples, gram):
+    """Add the products of the first `count` of one's `own` (rows, samples) to the lower tiles, 4 x 4, of `gram`."""
     for r in range(0, count, 4):
         for c in range(0, r + 1, 4):
+            r0, r1, r2, r3 = own[r], own[r + 1], own[r + 2], own[r + 3]
+            c0, c1, c2, c3 = own[c], own[c + 1], own[c + 2], own[c + 3]
             a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
             a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
             for b in range(samples):
-                x0, x1, x2, x3 = rows[r, b], rows[r + 1, b], rows[r + 2, b], rows[r + 3, b]
-                y0, y1, y2, y3 = rows[c, b], rows[c + 1, b], rows[c + 2, b], rows[c + 3, b]
+                x0, x1, x2, x3 = rows[r0, b], rows[r1, b], rows[r2, b], rows[r3, b]
+                y0, y1, y2, y3 = rows[c0, b], rows[c1, b], rows[c2, b], rows[c3, b]
                 a00 += x0 * y0
                 a01 += x0 * y1
                 a02 += x0 * y2

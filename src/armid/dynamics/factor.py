@@ -166,10 +166,10 @@ def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Ar
     Each is the first rows and columns of one (joints, size, size); above its diagonal there may be anything.
     """
     samples, joints = torque.shape
-    size = -(-(int(layout.used.max()) + 1) // 4) * 4
-    parts = np.zeros((parts_of(samples), joints, size, size))
-    rows = np.zeros((len(parts), joints * size, 1, BLOCK))
-    given = model.tree, layout, kernel.joint_places(layout, size), *motion, torque, use
+    places, count = kernel.gram_places(model.tree, layout)
+    size = places.gram.shape[1]
+    parts, rows = np.zeros((parts_of(samples), joints, size, size)), np.zeros((parts_of(samples), count, 1, BLOCK))
+    given = model.tree, layout, places, *motion, torque, use
 
     def part(number: int, begin: int, end: int) -> None:
         kernel.fill(*given, begin, end, rows[number], parts[number], *kernel.scratch(model.tree))

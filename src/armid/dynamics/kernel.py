@@ -89,9 +89,43 @@ class Columns(NamedTuple):
     local_constant: np.ndarray  # (l, 4) factor; then a, b, phi of a spring, or the width of a smoothed sign (0: sharp)
 
 
-def joint_places(columns: Columns, size: int) -> np.ndarray:
-    """Where column c of joint j goes where each joint has `size` rows, its own columns first: (n, C)."""
-    return columns.position + size * np.arange(len(columns.position))[:, None]
+class Places(NamedTuple):
+    """Rows of memory that columns go to."""
+
+    column: np.ndarray  # (n, C) row of each joint's columns; of those that it does not see, anything
+    link: np.ndarray  # (n, l) first of ten rows that take the columns of a link's inertia as they come, -1 if none do
+    gram: np.ndarray  # (n, S) rows of a joint's Gram matrix: its columns, its torque, and rows of zeros up to S
+
+
+def packed_places(tree: Tree, columns: Columns, size: int) -> Places:
+    """Each joint has `size` rows, its own columns first."""
+    joints, links = len(columns.position), len(tree.parent)
+    column = columns.position + size * np.arange(joints)[:, None]
+    return Places(column, np.full((joints, links), -1), np.zeros((joints, 0), dtype=np.int64))
+
+
+def gram_places(tree: Tree, columns: Columns) -> tuple[Places, int]:
+    """Places for Gram matrices, S a multiple of 4, and how many rows that takes; row 0 stays zero.
+
+    A column of a link that is one of the ten in the joint's frame is used where it comes into being, not copied.
+    """
+    joints, count = columns.position.shape
+    own = np.zeros((joints, count + 1), dtype=np.int64)  # the last is the torque's
+    link, rows = np.full((joints, len(tree.parent)), -1), 1
+    single = np.diff(columns.mix_start) == 1
+    for i in range(len(tree.parent)):
+        entries = np.arange(columns.link_start[i], columns.link_start[i + 1])
+        plain = [e for e in entries if single[e] and columns.mix_value[columns.mix_start[e]] == 1.0]
+        for joint in tree.path[i, : tree.depth[i]] if plain else ():
+            own[joint, columns.link_column[plain]] = rows + columns.mix_row[columns.mix_start[plain]]
+            link[joint, i], rows = rows, rows + 10
+    seen = np.column_stack([columns.position >= 0, np.ones(joints, dtype=bool)])
+    new = seen & (own == 0)
+    own[new] = rows + np.arange(new.sum())
+    gram = np.zeros((joints, -(-int(seen.sum(axis=1).max()) // 4) * 4), dtype=np.int64)
+    for joint in range(joints):
+        gram[joint, : seen[joint].sum()] = own[joint, seen[joint]]
+    return Places(np.ascontiguousarray(own[:, :-1]), link, gram), rows + int(new.sum())
 
 
 @shared
@@ -207,7 +241,7 @@ def _signed(kind, width, u):
 
 
 @inner
-def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
+def _fill_inertial(tree, columns, places, i, state, screws, ten, memory, dst, block):
     link_column, mix_start = columns.link_column, columns.mix_start
     mix_row, mix_value = columns.mix_row, columns.mix_value
     first, last = columns.link_start[i], columns.link_start[i + 1]
@@ -215,16 +249,20 @@ def _fill_inertial(tree, columns, place, i, state, screws, ten, dst, block):
         return
     slot = tree.slot[i]
     kin, own = state[slot], screws[slot]
-    rows = ten.reshape((10, BLOCK))
     for d in range(tree.depth[i]):
         joint = tree.path[i, d]
+        there = places.link[joint, i]
+        all_ten = ten if there < 0 else memory[there * BLOCK : (there + 10) * BLOCK]
         if d == tree.plain[i]:
-            own_columns(kin, ten)
+            own_columns(kin, all_ten)
         else:
-            inertial_columns(kin, own[d], ten)
+            inertial_columns(kin, own[d], all_ten)
+        rows = all_ten.reshape((10, BLOCK))
         for e in range(first, last):
             # Plain indices, no slices: this is where the time goes.
-            row, start = place[joint, link_column[e]], mix_start[e]
+            row, start = places.column[joint, link_column[e]], mix_start[e]
+            if there >= 0 and there <= row < there + 10:
+                continue
             c, value = mix_row[start], mix_value[start]
             for b in range(BLOCK):
                 dst[row, block, b] = value * rows[c, b]
@@ -275,8 +313,8 @@ def scratch(tree: Tree) -> tuple[np.ndarray, ...]:
 
 
 @inner
-def _pick(use, first, end, j, rows, number):
-    """Leave the samples of a block out that joint j does not use; returns how many of the `rows` count from now on.
+def _pick(use, first, end, j, rows, own, number):
+    """Leave the samples of a block out that joint j does not use; returns how many of its `own` rows count from now on.
 
     Where most are used, the others become zero; where few are, they move to the beginning. `number` is scratch: of
     those that are used from its beginning on, of the others from its end on.
@@ -290,45 +328,43 @@ def _pick(use, first, end, j, rows, number):
             out += 1
             number[BLOCK - out] = b
     if 2 * used > BLOCK:
-        for c in range(rows.shape[0] if out > 0 else 0):
+        for c in range(own.shape[0] if out > 0 else 0):
             for k in range(used, BLOCK):
-                rows[c, number[k]] = 0.0
+                rows[own[c], number[k]] = 0.0
         return BLOCK
-    for c in range(rows.shape[0]):
+    for c in range(own.shape[0]):
         for k in range(used):
-            rows[c, k] = rows[c, number[k]]
+            rows[own[c], k] = rows[own[c], number[k]]
     return used
 
 
 @compiled
-def fill(tree, columns, place, q, qd, qdd, tau, use, begin, end, rows, grams, motion, state, screws, ten, number):
+def fill(tree, columns, places, q, qd, qdd, tau, use, begin, end, rows, grams, motion, state, screws, ten, number):
     """Write the wanted columns for samples [begin, end) to `rows`, or add each joint's Gram matrix to `grams`.
 
-    Column c of joint j goes to ``rows[place[j, c]]``, (blocks, BLOCK); what a joint does not see is not written, and
-    the last block is filled up as if at rest. `begin` is a multiple of BLOCK. Where `rows` has one block, each block
-    of samples goes there. The last five are `scratch`; afterwards they are those of the last block.
+    Column c of joint j goes to ``rows[places.column[j, c]]``, (blocks, BLOCK); what a joint does not see is not
+    written, and the last block is filled up as if at rest. `begin` is a multiple of BLOCK. Where `rows` has one block,
+    each block of samples goes there. The last five are `scratch`; afterwards they are those of the last block.
 
-    Where `grams` (n, S, S) is not empty, `rows` has n S rows and one block, and column c of joint j goes to
-    row S j + c of it: the Gram matrices are those of each joint's [wanted columns | torque], the torque after the
-    joint's last column. S is a multiple of 4; only the lower tiles are written. Samples of a joint whose `use` (N, n)
-    is zero are left out; an empty `use` takes all.
+    Where `grams` (n, S, S) is not empty, `rows` has one block, and the Gram matrices are those of the rows
+    ``places.gram[j]``, each joint's [wanted columns | torque]; only the lower tiles are written. Samples of a joint
+    whose `use` (N, n) is zero are left out; an empty `use` takes all.
     """
-    joints, size = grams.shape[0], grams.shape[1]
-    packed = rows[: joints * size].reshape((joints, size, BLOCK))
+    memory, one = rows.reshape(rows.size), rows.reshape((rows.shape[0], rows.shape[1] * BLOCK))
     for first in range(begin, end, BLOCK):
         block = first // BLOCK if rows.shape[1] > 1 else 0
         _load_inputs(tree, q, qd, qdd, first, motion)
         for i in range(tree.parent.shape[0]):
             _move(tree, i, motion, state)
             _carry(tree, i, motion, state, screws)
-            _fill_inertial(tree, columns, place, i, state, screws, ten, rows, block)
-            _fill_rotors(tree, columns, place, i, motion, state, screws, ten, rows, block)
-        _fill_local(columns, place, motion, ten, rows, block)
-        for j in range(joints):
-            own, used = packed[j], columns.used[j]
-            load(tau, first, j, own[used])
-            count = _pick(use, first, end, j, own[: used + 1], number)
-            add_gram(own, used + 1, count, grams[j])
+            _fill_inertial(tree, columns, places, i, state, screws, ten, memory, rows, block)
+            _fill_rotors(tree, columns, places.column, i, motion, state, screws, ten, rows, block)
+        _fill_local(columns, places.column, motion, ten, rows, block)
+        for j in range(grams.shape[0]):
+            own, used = places.gram[j], columns.used[j]
+            load(tau, first, j, one[own[used]])
+            count = _pick(use, first, end, j, one, own[: used + 1], number)
+            add_gram(one, own, used + 1, count, grams[j])
 
 
 @inner

@@ -110,9 +110,10 @@ class Model:
     def fill(self, columns: kernel.Columns, motion: Motion, begin: int, end: int, memory: Array) -> None:
         """Write columns for samples [begin, end) to zeros, `memory` (columns, joints, blocks, BLOCK)."""
         count, joints = memory.shape[:2]
-        place, rows = np.arange(count * joints).reshape(count, joints), memory.reshape(-1, *memory.shape[2:])
+        rows, place = memory.reshape(-1, *memory.shape[2:]), np.arange(count * joints).reshape(count, joints)
+        places = kernel.packed_places(self._tree, columns, count)._replace(column=np.ascontiguousarray(place.T))
         none = np.zeros((0, 0), dtype=np.uint8), begin, end, rows, np.zeros((0, 0, 0))
-        given = self._tree, columns, np.ascontiguousarray(place.T), *motion, motion.q
+        given = self._tree, columns, places, *motion, motion.q
         kernel.fill(*given, *none, *kernel.scratch(self._tree))
 
     def regressor_blocks(

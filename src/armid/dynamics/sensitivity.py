@@ -92,7 +92,7 @@ class Sensitivity:
         columns, bar = np.zeros((joints, size, BLOCK)), np.zeros((joints, size, BLOCK))
         seen = [(joint, columns[joint, :count], bar[joint, :count]) for joint, count in enumerate(used)]
         use, grams = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0))  # all samples; none wanted
-        given = tree, self.columns, kernel.joint_places(self.columns, size), *motion, motion.q, use
+        given = tree, self.columns, kernel.packed_places(tree, self.columns, size), *motion, motion.q, use
         for first in range(begin, end, BLOCK):
             kernel.fill(*given, first, first + BLOCK, columns.reshape(-1, 1, BLOCK), grams, *memory)
             for joint, own, result in seen:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armid._version import __version__
-from armid.arrays import Array, Indices
+from armid.arrays import Array, Indices, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.covariance import hac_covariance
 from armid.estimation.fit import Fit
@@ -22,7 +22,7 @@ from armid.estimation.problem import ENOUGH, EstimationError, Problem, high_quan
 from armid.notes import Note, note
 from armid.registry import Registry
 from armid.robot.robot import Robot
-from armid.signals.dataset import Dataset
+from armid.signals.dataset import PIECE, Dataset
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.known import KnownTorque
 
@@ -173,20 +173,35 @@ def _range(problem: Problem) -> dict[str, list[list[float]]]:
 
     Speeds are those of some `ENOUGH` rows of each data set, spread over it.
     """
-    parts = [(problem.used(d) | problem.silent, *(_at(d.rows, x) for x in (d.q, d.qd))) for d in problem.data]
-    result: dict[str, list[list[float]]] = {"position": [], "speed": []}
-    for joint in range(problem.robot.n_joints):
-        rows = [(np.flatnonzero(use[:, joint]), q[:, joint], qd[:, joint]) for use, q, qd in parts]
-        position = np.concatenate([q[own] for own, q, _ in rows])
-        speed = np.concatenate([np.abs(qd[own[:: max(1, len(own) // ENOUGH)]]) for own, _, qd in rows])
-        result["position"].append([float(position.min()), float(position.max())])
-        result["speed"].append([-high_quantile(-speed, 0.99), high_quantile(speed, 0.995)])
-    return result
+    low, high = np.full((2, problem.robot.n_joints), [[np.inf], [-np.inf]])
+    speeds = []
+    for d in problem.data:
+        use = problem.used(d) | problem.silent if problem.silent.any() else problem.used(d)
+        for first in range(0, len(use), PIECE):
+            own = slice(first, first + PIECE)
+            position = _counted(use[own], _at(d.rows, d.q, own))
+            low = np.fmin(low, np.fmin.reduce(position, axis=1))
+            high = np.fmax(high, np.fmax.reduce(position, axis=1))
+        some = slice(None, None, max(1, len(use) // ENOUGH))
+        speed = _counted(use[some], _at(d.rows, d.qd, some))
+        if np.isnan(speed).all(axis=1).any():  # a joint that hardly moves
+            speed = _counted(use, _at(d.rows, d.qd, slice(None)))
+        speeds.append(np.abs(speed))
+    usual = [speed[~np.isnan(speed)] for speed in np.concatenate(speeds, axis=1)]
+    return {
+        "position": np.column_stack([low, high]).tolist(),
+        "speed": [[-high_quantile(-speed, 0.99), high_quantile(speed, 0.995)] for speed in usual],
+    }
 
 
-def _at(rows: Indices, array: Array) -> Array:
-    """Some rows of an array that may be in a file; itself where all are wanted."""
-    return array if isinstance(array, np.ndarray) and len(rows) == len(array) else array[rows]
+def _counted(use: Mask, values: Array) -> Array:
+    """Values (rows, joints), one joint after another in memory; those that do not count become NaN."""
+    return np.where(use, values, np.nan).T.copy()
+
+
+def _at(rows: Indices, array: Array, which: slice) -> Array:
+    """Some of the rows of an array that may be in a file."""
+    return np.asarray(array[which] if len(rows) == len(array) else array[rows[which]])
 
 
 def _taken_away(dataset: Dataset) -> Array:
