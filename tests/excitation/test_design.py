@@ -28,10 +28,10 @@ from armid.excitation import (
 )
 from armid.excitation.certificate import Margin, certify
 from armid.excitation.constraints import prior_values
-from armid.excitation.design import gathered_information
+from armid.excitation.design import design_problem, gathered_information
 from armid.excitation.fourier import FourierVariables
 from armid.excitation.problem import DesignProblem, _Best, _slsqp
-from armid.excitation.search import random_start
+from armid.excitation.search import _perturbed, random_start
 from tests.excitation.replay import replay
 
 
@@ -170,6 +170,18 @@ def test_at_rest_and_condition(robot):
     assert np.abs(start.qdd).max() < 1e-5
     sharp = design(robot, starts=1, workers=1, criterion=ConditionNumber(), iterations=150)
     assert sharp.conditioning.condition < resting.conditioning.condition
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_starts_at_rest_move(robot, seed):
+    """Random starts and hops from them rest at the beginning, but for rounding, and use the limits all the same."""
+    problem = design_problem(robot, at_rest=True)
+    start = random_start(problem, seed)
+    for x in (start, _perturbed(problem, start, np.random.default_rng(seed))):
+        motion = problem.variables.series(x).at(np.linspace(0.0, 10.0, 401))
+        assert np.abs(motion.qd[0]).max() < 1e-12
+        assert np.abs(motion.qd).max() > 0.1
+        assert np.isfinite(problem.cost_and_gradient(x)[0])
 
 
 def test_information_already_gathered_counts(robot, plan):

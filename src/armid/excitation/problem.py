@@ -158,6 +158,11 @@ class DesignProblem:
         worst = self.linear_violation(x)
         return max(worst, self.backoff - float(self.nonlinear_values(x).min())) if self.constraints else worst
 
+    def kept(self, x: Array) -> bool:
+        """Whether all constraints hold, the linear ones but for rounding: equal bounds never do to the last bit."""
+        room = float(self.nonlinear_values(x).min()) if self.constraints else np.inf
+        return room >= self.backoff and self.linear_violation(x) < FEASIBLE
+
     def linear_violation(self, x: Array) -> float:
         """The same of the linear constraints alone."""
         _, low, high = self._linear

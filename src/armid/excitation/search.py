@@ -89,9 +89,7 @@ def random_start(problem: DesignProblem, seed: int) -> Array:
     use = rng.uniform(0.33, 1.0, len(moving))
     centre = _roomy_posture(problem, rng)[moving] if problem.constraints else variables.posture[moving]
     rows, low, high = problem.linear
-    if problem.at_rest:
-        still = rows[-2:, 1:]  # velocity and acceleration at the start
-        x[:, 1:] -= x[:, 1:] @ np.linalg.pinv(still) @ still
+    x = _resting(problem, x)
     values = np.abs(x @ rows.T)
     about = centre[:, None] * rows[:, 0]
     half = np.where(rows[:, 0] != 0.0, np.minimum(high - about, about - low), 0.5 * (high - low))
@@ -99,7 +97,15 @@ def random_start(problem: DesignProblem, seed: int) -> Array:
         fits = np.nanmin(np.where(values > 1e-9, half / values, np.inf), axis=1, where=half > 0.0, initial=np.inf)
     x *= (fits * use)[:, None]
     x[:, 0] = centre
-    return _calmed(problem, x, 0.6, lambda smaller: problem.violation(smaller) == 0.0)
+    return _calmed(problem, x, 0.6, problem.kept)
+
+
+def _resting(problem: DesignProblem, table: Array) -> Array:
+    """Variables (joints, coefficients) without what moves at the start, where it has to be at rest."""
+    if not problem.at_rest:
+        return table
+    still = problem.linear[0][-2:]  # velocity and acceleration at the start
+    return np.asarray(table - table @ np.linalg.pinv(still) @ still)
 
 
 def _calmed(problem: DesignProblem, table: Array, factor: float, holds: Callable[[Array], bool]) -> Array:
@@ -185,7 +191,7 @@ def _perturbed(problem: DesignProblem, x: Array, rng: np.random.Generator) -> Ar
     size = np.std(table[:, 1:], axis=1, keepdims=True) * rng.uniform(0.2, 0.6)
     change = rng.normal(size=table.shape) * size
     change[:, 0] *= 0.3
-    return _calmed(problem, table + change, 0.8, lambda smaller: problem.violation(smaller) == 0.0)
+    return _calmed(problem, table + _resting(problem, change), 0.8, problem.kept)
 
 
 def _certain(
@@ -207,7 +213,7 @@ def _certain(
             return way, 0.0
         further = replace(problem, backoff=(rounds + 2) * problem.backoff)
         ways = (safe + share * (x - safe) for share in _WAY_BACK)
-        nearest = next((way for way in ways if further.violation(way) == 0.0), x)
+        nearest = next((way for way in ways if further.kept(way)), x)
         closer, _ = solve(further, nearest, iterations=min(iterations, _ROUND_ITERATIONS), deadline=deadline)
         if closer is None:
             break
