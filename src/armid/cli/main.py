@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import logging
 import multiprocessing
 import os
@@ -45,6 +47,7 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run armid with `arguments` (default: the process's own); returns the exit code."""
+    atexit.register(gc.freeze)  # at the end of the process, nothing is searched for garbage any more
     os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is rendered: MuJoCo need not start a process to look around
     try:
         options = parser().parse_args(arguments)
