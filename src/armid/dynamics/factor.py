@@ -126,9 +126,9 @@ def compact_factor(
         raise DataShapeError(f"torque has shape {tau.shape}; it must be {motion.q.shape}, as the motion")
     layout = model.columns(names)
     columns = tuple(np.flatnonzero(row >= 0) for row in layout.position)
-    mask = _ALL if use is None else np.ascontiguousarray(use, dtype=bool).view(np.uint8)
-    if use is not None and mask.shape != tau.shape:
-        raise DataShapeError(f"use has shape {mask.shape}; it must be {tau.shape}, as the torque")
+    mask = _ALL if use is None else np.array(np.transpose(use), dtype=bool, order="C").view(np.uint8)
+    if use is not None and mask.T.shape != tau.shape:
+        raise DataShapeError(f"use has shape {mask.T.shape}; it must be {tau.shape}, as the torque")
     if triangular:
         matrices = _triangles(model, names, columns, motion, tau, mask)
     else:
@@ -138,7 +138,7 @@ def compact_factor(
         raise DataShapeError(
             f"the data are not finite from sample {_first_bad(*motion, tau)} on; remove or repair them"
         )
-    counts = () if use is None else tuple(int(np.count_nonzero(column)) for column in mask.T)  # faster than by an axis
+    counts = () if use is None else tuple(int(np.count_nonzero(row)) for row in mask)
     return CompactFactor(names, columns, matrices, len(tau), triangular, counts)
 
 
@@ -161,7 +161,7 @@ def accumulate(
 
 
 def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Array, use: Bytes = _ALL) -> Array:
-    """Gram matrix of each joint's columns and torque, the torque last; an empty `use` takes all samples.
+    """Gram matrix of each joint's columns and torque, the torque last; an empty `use` (joints, samples) takes all.
 
     Each is the first rows and columns of one (joints, size, size); above its diagonal there may be anything.
     """
@@ -196,7 +196,7 @@ def _triangles(
             for j, seen in enumerate(columns):
                 stacked = np.column_stack([regressor[:, j, seen], tau[rows, j]])
                 if len(use):
-                    stacked = stacked[use[rows, j] > 0]
+                    stacked = stacked[use[j, rows] > 0]
                 triangles[j] = triangle(np.vstack([triangles[j], stacked]))
     return tuple(triangles)
 

@@ -320,15 +320,20 @@ def _pick(use, first, end, j, rows, own, number):
     those that are used from its beginning on, of the others from its end on.
     """
     used, out = 0, 0
+    for b in range(min(BLOCK, end - first)):
+        used += 1 if use.shape[0] == 0 or use[j, first + b] != 0 else 0
+    if used == BLOCK:
+        return BLOCK
+    used = 0
     for b in range(BLOCK):
-        if first + b < end and (use.shape[0] == 0 or use[first + b, j] != 0):
+        if first + b < end and (use.shape[0] == 0 or use[j, first + b] != 0):
             number[used] = b
             used += 1
         else:
             out += 1
             number[BLOCK - out] = b
     if 2 * used > BLOCK:
-        for c in range(own.shape[0] if out > 0 else 0):
+        for c in range(own.shape[0]):
             for k in range(used, BLOCK):
                 rows[own[c], number[k]] = 0.0
         return BLOCK
@@ -348,7 +353,7 @@ def fill(tree, columns, places, q, qd, qdd, tau, use, begin, end, rows, grams, m
 
     Where `grams` (n, S, S) is not empty, `rows` has one block, and the Gram matrices are those of the rows
     ``places.gram[j]``, each joint's [wanted columns | torque]; only the lower tiles are written. Samples of a joint
-    whose `use` (N, n) is zero are left out; an empty `use` takes all.
+    whose `use` (n, N) is zero are left out; an empty `use` takes all.
     """
     memory, one = rows.reshape(rows.size), rows.reshape((rows.shape[0], rows.shape[1] * BLOCK))
     for first in range(begin, end, BLOCK):
