@@ -1,6 +1,6 @@
 """Inverse dynamics and momentum of one sample: compiled Newton-Euler recursions for controllers and observers.
 
-The kernels of `armid.dynamics` work on blocks of 160 samples, which a control cycle would have to pay for one.
+The kernels of `armid.dynamics` work on blocks of 128 samples, which a control cycle would have to pay for one.
 """
 
 from __future__ import annotations

@@ -27,16 +27,18 @@ import numpy as np
 
 from armid.compiling import njit_apart
 
-BLOCK = 160
+BLOCK = 128
 STATE_ROWS = 11
 _njit: Any = partial(njit_apart, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
 _fast: Any = partial(_njit, fastmath={"reassoc", "contract", "nsz", "arcp"})
 compiled: Any = _fast(cache=True)
 # For compiled callers alone, a call from Python would crash: its wrapper takes as long to compile as a short loop.
-inner: Any = _fast(no_cpython_wrapper=True)
+# A call that is not inlined passes some two hundred words, a robot's.
+_inlined: Any = partial(_fast, no_cpython_wrapper=True, forceinline=True)
+inner: Any = _inlined()
 # The same, kept on disk: what several compiled loops share.
-shared: Any = _fast(no_cpython_wrapper=True, cache=True)
+shared: Any = _inlined(cache=True)
 # The reduction of angles must not be reassociated.
 _in_order: Any = _njit(fastmath={"contract"}, no_cpython_wrapper=True)
 

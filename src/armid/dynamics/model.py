@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -109,12 +109,19 @@ class Model:
 
     def fill(self, columns: kernel.Columns, motion: Motion, begin: int, end: int, memory: Array) -> None:
         """Write columns for samples [begin, end) to zeros, `memory` (columns, joints, blocks, BLOCK)."""
+        self._writer(columns, memory)(motion, begin, end)
+
+    def _writer(self, columns: kernel.Columns, memory: Array) -> Callable[[Motion, int, int], None]:
+        """What `fill` does, prepared for many calls of one thread."""
         count, joints = memory.shape[:2]
         rows, place = memory.reshape(-1, *memory.shape[2:]), np.arange(count * joints).reshape(count, joints)
         places = kernel.packed_places(self._tree, columns, count)._replace(column=np.ascontiguousarray(place.T))
-        none = np.zeros((0, 0), dtype=np.uint8), begin, end, rows, np.zeros((0, 0, 0))
-        given = self._tree, columns, places, *motion, motion.q
-        kernel.fill(*given, *none, *kernel.scratch(self._tree))
+        use, grams, scratch = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0)), kernel.scratch(self._tree)
+
+        def write(motion: Motion, begin: int, end: int) -> None:
+            kernel.fill(self._tree, columns, places, *motion, motion.q, use, begin, end, rows, grams, *scratch)
+
+        return write
 
     def regressor_blocks(
         self,
@@ -134,10 +141,11 @@ class Model:
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
         memory = np.zeros((columns.position.shape[1], joints, -(-size // BLOCK), BLOCK))
+        write = self._writer(columns, memory)
         for first in range(0, samples, size):
             part = Motion(*(array[first : first + size] for array in motion))
             count = len(part.q)
-            self.fill(columns, part, 0, count, memory)
+            write(part, 0, count)
             yield _by_sample(memory, count)
 
     def inverse_dynamics(
