@@ -36,6 +36,23 @@ def test_normal_equations_equal_those_of_the_regressor(arm, samples, triangular)
     assert power == pytest.approx(np.einsum("j,kj->", weight, tau**2))
 
 
+@settings(max_examples=25, deadline=None)
+@given(robots("chain", "depth-first", "any"), st.sampled_from([0.0, 0.05, 0.5, 0.95]), st.booleans())
+def test_samples_that_do_not_count_are_left_out(arm, share, triangular):
+    """Few, half and most samples of each joint, and a whole block; a torque that does not count may be NaN."""
+    robot, _ = arm
+    model = armid.Model(robot)
+    q, qd, qdd, tau = data(robot, 700)
+    use = np.random.default_rng(1).random(tau.shape) < share
+    use[:5], use[256:384, 0] = True, False
+    factor = armid.compact_factor(model, q, qd, qdd, np.where(use, tau, np.nan), use=use, triangular=triangular)
+    W = model.regressor(q, qd, qdd, model.unknown)
+    assert factor.counts == tuple(use.sum(axis=0))
+    for joint, columns in enumerate(factor.columns):
+        rows = np.column_stack([W[:, joint, columns], tau[:, joint]])[use[:, joint]]
+        assert np.allclose(factor.gram(joint), rows.T @ rows, atol=1e-12 * np.abs(rows).max() ** 2 * len(rows))
+
+
 @pytest.mark.parametrize("triangular", [False, True])
 def test_blocks_and_order_do_not_matter(triangular):
     """Factors of pieces, added in any order, are the factor of the whole."""
