@@ -13,7 +13,7 @@ from armid.fleet.hierarchy import History, history_of, learn
 from armid.fleet.promise import chance_of, limit, null_of
 from armid.fleet.result import WatchEntry
 from armid.fleet.type_model import TypeModel
-from armid.fleet.usual import Watched, as_usual, deviations, learn_usual, scatter_of
+from armid.fleet.usual import Watched, as_usual, deviations, learn_usual, own_deviations, scatter_of
 from armid.fleet.watch import change_entries, finding_entries, ordered, unusual_entry
 
 P, DAYS = 6, 20
@@ -63,14 +63,12 @@ def a_day(day, *, temperature=UNKNOWN, reversal=UNKNOWN):
 
 def learnt(made):
     """The usual steps of the survey, up to one searcher per arm."""
-    first = learn([f"p{i}" for i in range(P)], {one.name: one.total for one in made})
-    prior = first.as_prior(3.0)
-    parts = [deviations(one, WATCHED, *(one.total + prior).solved(), first.mean) for one in made]
-    usual = learn_usual(parts, WATCHED)
+    first = learn([f"p{i}" for i in range(P)], {one.name: one.known_curve.total for one in made})
+    usual = learn_usual(lambda: made, WATCHED, first)
     searchers = []
-    for one, part in zip(made, parts, strict=True):
-        scatter = scatter_of(part, usual)
-        corrected, shift = as_usual(one.scaled(scatter), WATCHED, usual, part)
+    for one in made:
+        part, prior = own_deviations(one, WATCHED, usual, first)
+        corrected, shift = as_usual(one.scaled(scatter_of(part, usual)), WATCHED, usual, part)
         searchers.append(ArmChanges(corrected, WATCHED, part.scale, prior, PAYLOAD, shift))
     return usual, searchers
 
@@ -81,7 +79,7 @@ def test_days_after_an_early_change_have_a_deviation_and_its_error():
     z = []
     for one in histories(rng, 60):
         total = one.only(np.arange(DAYS) == 0).total
-        found = deviations(one, WATCHED[1:2], *total.solved(), MEAN, one.days[1].date)
+        found = deviations(one, WATCHED[1:2], *total.solved(), MEAN[1:2], one.days[1].date)
         z.append((found.values / np.sqrt(found.variance))[1:])
     assert np.isfinite(z).all()
     assert np.mean(np.square(z)) == pytest.approx(1.0, abs=0.3)

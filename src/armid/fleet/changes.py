@@ -125,9 +125,9 @@ class ArmChanges:
         history: at reference temperature, usual changes integrated out.
         watched: the quantities.
         scale: what a deviation of 1 is, (watched,).
-        prior: precision and values of a wide prior, for what the arm's data leave open.
+        prior: precision and values of a wide prior, for what the arm's data leave open, of parameters and modes.
         payload: (parameters, 10) what a payload adds, for the part of it that is no mass.
-        shift: what temperature did to the parameters on each day, (days, parameters).
+        shift: what temperature did to parameters and modes on each day, (days, parameters + modes).
         ramps: whether ramps are looked for, too.
     """
 
@@ -142,8 +142,10 @@ class ArmChanges:
         *,
         ramps: bool = True,
     ) -> None:
-        self.history, self.watched, self.scale, self._payload, self.shift = history, watched, scale, payload, shift
-        self._D = directions(watched) * scale
+        self.history, self.watched, self.scale, self.shift = history, watched, scale, shift
+        modes = len(history.found)
+        self._payload = np.pad(payload, ((0, modes), (0, 0)))
+        self._D = directions(watched, modes) * scale
         self._AD = history.matrix @ self._D
         self._own = np.einsum("pk,dpk->dk", self._D, self._AD)
         self._prior = prior
@@ -155,37 +157,47 @@ class ArmChanges:
         """Scores of all candidates, changes found so far taken as unknown parts of the arm."""
         if not self.shapes.names:
             return Scan(*(np.zeros((0, len(self.watched))) for _ in range(3)))
-        J, _, columns = self._normal()
-        inverse = np.linalg.inv(J)
-        score = self.history.vector - np.einsum("dpq,dq->dp", self.history.matrix, self.fitted())
+        J, right, extra = self._normal()
+        score = self.history.vector - np.einsum("dpq,dq->dp", self.history.matrix, self._daily(J, right, extra))
         F = self.shapes.courses
         U = F @ (score @ self._D)
         V0 = F**2 @ self._own
-        shared = np.einsum("cd,dqk->cqk", F, np.einsum("dpq,dpk->dqk", columns, self._AD))
-        V = V0 - np.einsum("cqk,qr,crk->ck", shared, inverse, shared, optimize=True)
+        shared = np.einsum(
+            "cd,dqk->cqk", F, np.concatenate([self._AD, np.swapaxes(extra, 1, 2) @ self._AD], axis=1), optimize=True
+        )
+        V = V0 - np.einsum("cqk,cqk->ck", shared, np.linalg.solve(J, shared))
         seen = VISIBLE * np.maximum(V0, 1e-300) < V
         safe = np.where(seen, V, 1.0)
         return Scan(np.where(seen, U / np.sqrt(safe), 0.0), U / safe, 1.0 / np.sqrt(safe))
 
     def fitted(self, *, changed: bool = True) -> Array:
         """The arm's parameters on each day, (days, parameters), with or without the changes found so far."""
-        J, right, columns = self._normal(None if changed else [])
-        return np.asarray(columns @ np.linalg.solve(J, right))
+        return self._daily(*self._normal(None if changed else []))
+
+    def _daily(self, J: Array, right: Array, extra: Array) -> Array:
+        """The solution on each day, (days, parameters)."""
+        found = np.linalg.solve(J, right)
+        p = extra.shape[1]
+        return np.asarray(found[:p] + extra @ found[p:])
 
     def _normal(self, changes: list[tuple[Array, Array]] | None = None) -> tuple[Array, Array, Array]:
-        """Information matrix and vector of arm and changes (those so far); per day how both enter, (days, p, p + q)."""
-        days, p = self.history.vector.shape
-        extra = [course[:, None] * direction for course, direction in (self._nuisance if changes is None else changes)]
-        columns = np.concatenate(
-            [np.broadcast_to(np.eye(p), (days, p, p)), *(one[:, :, None] for one in extra)], axis=2
+        """Information matrix and vector of arm and changes (those so far); how changes enter, (days, p, changes)."""
+        A, b = self.history.matrix, self.history.vector
+        chosen = self._nuisance if changes is None else changes
+        extra = np.zeros((*b.shape, len(chosen)))
+        for i, (course, direction) in enumerate(chosen):
+            extra[:, :, i] = np.outer(course, direction)
+        seen = A @ extra
+        J = np.block(
+            [
+                [A.sum(axis=0) + self._prior.matrix, seen.sum(axis=0)],
+                [seen.sum(axis=0).T, np.einsum("dpi,dpj->ij", extra, seen)],
+            ]
         )
-        J = np.einsum("dpi,dpq,dqj->ij", columns, self.history.matrix, columns, optimize=True)
-        right = np.einsum("dpi,dp->i", columns, self.history.vector)
-        J[:p, :p] += self._prior.matrix
-        right[:p] += self._prior.vector
+        right = np.concatenate([b.sum(axis=0) + self._prior.vector, np.einsum("dpi,dp->i", extra, b)])
         scale = np.sqrt(np.maximum(np.diag(J), 1e-300))
         J[np.arange(len(J)), np.arange(len(J))] += 1e-12 * scale**2
-        return J, right, columns
+        return J, right, extra
 
     def search(self, threshold: float, spread: Array, least: Array, rounds: int = ROUNDS) -> None:
         """Find changes one after the other.
@@ -217,15 +229,16 @@ class ArmChanges:
         if one.name == PAYLOAD:  # its centre and inertia are unknown too
             self._nuisance += [(course, column) for column in self._payload.T if np.abs(column).max() > 1e-12]
         else:
-            self._nuisance.append((course, one.direction * self.scale[k]))
+            self._nuisance.append((course, self._D[:, k]))
 
     def healthy(self) -> Information:
-        """What the history says about the arm before its changes, whatever those are."""
+        """What the history says about the arm before its changes, whatever those are, its curve being known."""
         J, right, _ = self._normal()
-        p = self._D.shape[0]
-        J[:p, :p] -= self._prior.matrix
-        right = right.copy()
-        right[:p] -= self._prior.vector
+        every, p = len(self._D), len(self._D) - len(self.history.found)
+        J[:every, :every] -= self._prior.matrix
+        right[:every] -= self._prior.vector
+        right = np.delete(right - J[:, p:every] @ self.history.found, np.s_[p:every])
+        J = np.delete(np.delete(J, np.s_[p:every], axis=0), np.s_[p:every], axis=1)
         if not self._nuisance:
             return Information(J[:p, :p], right[:p])
         size = np.sqrt(np.diag(J)[p:])

@@ -13,6 +13,7 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.stats import t as student
 
 from armid.arrays import Array, Mask
@@ -62,14 +63,19 @@ class Information:
 class History:
     """One arm over its usable days.
 
+    Beside its parameters an arm has a friction curve of its own, the same on all days. It is the type's curve, which is
+    taken off, and so many times each of its modes, which are N(0, 1) a priori: unknowns behind the parameters.
+
     Attributes:
         name: of the arm.
         days: the arm-days, by date.
-        matrix: A of each day, (days, parameters, parameters).
-        vector: b of each day, (days, parameters).
+        matrix: A of each day, (days, parameters + modes, parameters + modes).
+        vector: b of each day, (days, parameters + modes).
         noise: usual rms of the residuals per joint [N m].
         inflation: by how much their correlation in time enlarges variances, per joint.
-        curve: the arm's own coefficients of the type's friction curve, which is taken off.
+        curve: coefficients of the friction curve that is taken off.
+        modes: of the arm's own curve, (coefficients, modes).
+        found: what all days together say of the modes, (modes,).
         doubt: change of b per standard deviation of the curve's own errors, (parameters, errors).
     """
 
@@ -80,7 +86,31 @@ class History:
     noise: Array
     inflation: Array
     curve: Array = field(default_factory=lambda: np.zeros(0))
+    modes: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    found: Array = field(default_factory=lambda: np.zeros(0))
     doubt: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def known_curve(self) -> History:
+        """The same for the parameters alone, with the arm's own curve taken off as all days together show it."""
+        p = self.vector.shape[1] - len(self.found)
+        vector = self.vector[:, :p] - self.matrix[:, :p, p:] @ self.found
+        curve, none = self.curve + self.modes @ self.found, np.zeros((len(self.curve), 0))
+        return replace(self, matrix=self.matrix[:, :p, :p], vector=vector, curve=curve, modes=none, found=np.zeros(0))
+
+    @property
+    def temperature(self) -> Array:
+        """Of each day and joint, (days, joints) [°C]; NaN without a sensor."""
+        return np.array([day.temperature for day in self.days])
+
+    def parameters(self, values: Array) -> Array:
+        """Those of parameters and modes, (…, parameters)."""
+        return values[..., : values.shape[-1] - len(self.found)]
+
+    def with_curve(self, values: Array) -> Array:
+        """Values of all columns from those of parameters and modes, (days, …)."""
+        own = self.parameters(values)
+        return np.concatenate([own, self.curve + values[:, own.shape[1] :] @ self.modes.T], axis=1)
 
     @property
     def total(self) -> Information:
@@ -116,7 +146,12 @@ def median_over_days(values: Array) -> Array:
 
 
 def history_of(
-    name: str, days: Sequence[ArmDay], model: TypeModel, counted: Mask | None = None, typical: Array | None = None
+    name: str,
+    days: Sequence[ArmDay],
+    model: TypeModel,
+    counted: Mask | None = None,
+    typical: Array | None = None,
+    wide: TypeModel | None = None,
 ) -> History:
     """An arm's usable days as information.
 
@@ -128,6 +163,7 @@ def history_of(
         model: of the type.
         counted: which of the usable ones, by date, tell the noise; all, if it is None or none of them does.
         typical: noise of other arms, for joints that have moved too little to tell theirs.
+        wide: the type with curves that differ as those of its arms do; its own, if not given.
     """
     kept = tuple(sorted((day for day in days if day.usable), key=lambda day: day.date))
     if not kept:
@@ -143,17 +179,21 @@ def history_of(
     matrices, vectors = [], []
     with one_blas_thread():
         total = reduce(add, [day.factor for day in quiet or kept if day.factor is not None])
-        curve, doubt = model.own_curve(total, 1.0 / (noise**2 * inflation))
+        weights = 1.0 / (noise**2 * inflation)
+        curve, doubt = model.own_curve(total, weights)
+        modes, found = (wide or model).modes(total, weights, curve)
+        change = block_diag(np.eye(len(total.names) - len(curve)), modes)  # of all columns
         for day in kept:
             assert day.factor is not None
             own, usual = day.rms**2 * day.inflation, noise**2 * inflation
             variance = np.where(day.rms > LOUD * noise, day.rms**2 * inflation, usual)
             variance = np.where(own > CORRELATED * usual, np.maximum(own, variance), variance)
-            factor = model.without_curve(day.factor, curve)
-            matrix, vector, _ = factor.normal_equations(1.0 / variance)
-            matrices.append(matrix)
-            vectors.append(vector)
-    return History(name, kept, np.array(matrices), np.array(vectors), noise, inflation, curve, doubt)
+            matrix, vector, _ = day.factor.normal_equations(1.0 / variance)
+            vector = vector - matrix[:, len(vector) - len(curve) :] @ model.curve
+            matrices.append(change.T @ matrix @ change)
+            vectors.append(change.T @ vector)
+    information = np.array(matrices), np.array(vectors)
+    return History(name, kept, *information, noise, inflation, model.curve, modes, found, doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +243,12 @@ class FleetEstimate:
     told: bool
     arms: Mapping[str, ArmEstimate]
 
-    def as_prior(self, times: float) -> Information:
-        """What is known about an arm before its data, with a spread that many times wider."""
+    def as_prior(self, times: float, modes: int = 0) -> Information:
+        """What is known about an arm before its data, with a spread that many times wider, and modes of its curve."""
         spread = times**2 * (self.spread + self.mean_covariance)
         size = np.sqrt(np.diag(spread))
         matrix = np.linalg.inv(spread / np.outer(size, size)) / np.outer(size, size)
-        return Information(matrix, matrix @ self.mean)
+        return Information(block_diag(matrix, np.eye(modes)), np.pad(matrix @ self.mean, (0, modes)))
 
 
 def learn(

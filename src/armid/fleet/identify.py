@@ -204,7 +204,7 @@ class ArmSums(NamedTuple):
 
 
 def _sums(surveyor: Surveyor, survey: Survey, name: str) -> ArmSums:
-    arm, history = survey.arms[name], surveyor.used(name)
+    arm, history = survey.arms[name], surveyor.used(name).known_curve
     since, notes = _healthy_days(surveyor, arm)
     if since:
         history = history.only(np.array([day.date < since for day in history.days]))

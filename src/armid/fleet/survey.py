@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +20,9 @@ from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.estimation.linear import residual_squares
 from armid.fleet.changes import ArmChanges, Change, reversal_search
-from armid.fleet.day import ArmDay, Days
+from armid.fleet.day import HELD, ArmDay, Days
 from armid.fleet.hierarchy import (
+    MOST_ARMS,
     SPARE_ROWS,
     FleetEstimate,
     History,
@@ -42,14 +45,16 @@ from armid.fleet.usual import (
     deviations,
     directions,
     learn_usual,
+    own_deviations,
     scales,
     scatter_of,
     watched_of,
 )
 from armid.progress import report_progress
 
-WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
+CURVE_ARMS = 60  # that show how much friction curves differ
+PASSES = 4  # at most; the last finds no more arms that have changed
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
 REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
 SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel may be dead
@@ -143,10 +148,12 @@ class Surveyor:
     """
 
     def __init__(self, type_model: TypeModel, names: Sequence[str], days: Days, rate: float) -> None:
-        self.type, self.model, self.rate = type_model, type_model.followed, rate
+        self.type = self._wide = type_model
+        self.model, self.rate = type_model.followed, rate
         self.watched, self._joints = watched_of(self.model), self.model.robot.joint_names
         self._days = days
         self._kept: dict[str, History] = {}
+        self._room = HELD
         self._payload = payload_map(self.model)
         self._quiet: dict[str, Mask] = {}  # days that tell an arm's noise
         self._noises: list[Array] = []
@@ -168,6 +175,18 @@ class Surveyor:
             self._rows = np.maximum(self._rows, day.factor.counts)
         return ArmSurvey(name, tuple(day.date for day in days), used)
 
+    def _widen(self) -> None:
+        """Learn how much friction curves differ from arm to arm."""
+        names = [name for name, arm in self.arms.items() if arm.used.any()]
+        arms = []
+        for name in names[:: max(1, len(names) // CURVE_ARMS)]:
+            history, used = self._history(name), self.arms[name].used
+            days = [day.factor for day, yes in zip(history.days, used, strict=True) if yes and day.factor is not None]
+            arms.append((reduce(add, days), 1.0 / (history.noise**2 * history.inflation)))
+        if arms:
+            self._wide = self.type.widened(arms)
+            self._forget(*self.arms)
+
     def _check_rows(self) -> None:
         """Refuse a fleet in which no day of any arm tells the noise of any joint."""
         needed = np.array([len(columns) for columns in self.model.joint_columns]) + SPARE_ROWS
@@ -180,12 +199,18 @@ class Surveyor:
             )
 
     def _history(self, name: str) -> History:
-        if name not in self._kept:
-            history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical)
-            if not self._days.held(name):
-                return history
+        if name in self._kept:
+            return self._kept[name]
+        history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical, self._wide)
+        if self._days.held(name) and history.matrix.nbytes <= self._room:
+            self._room -= history.matrix.nbytes
             self._kept[name] = history
-        return self._kept[name]
+        return history
+
+    def _forget(self, *names: str) -> None:
+        """Histories that are no longer what they were."""
+        for history in (self._kept.pop(name) for name in names if name in self._kept):
+            self._room += history.matrix.nbytes
 
     def used(self, name: str) -> History:
         """The days of an arm that count."""
@@ -197,8 +222,9 @@ class Surveyor:
         with one_blas_thread():
             report_progress("learning what arms have in common", 0.0)
             first = self._judged(self._learnt())
+            self._widen()
             sound, promise = list(self.arms), None
-            for _ in range(2):  # what is usual is learnt again without the arms that have changed
+            for _ in range(PASSES):  # what is usual is learnt again without the arms that have changed
                 usual = self._usual(first, sound)
                 nulls, limits, found, finest = self._null(first, usual, sound)
                 promise = found if promise is None else promise
@@ -267,7 +293,7 @@ class Surveyor:
         return candidates * (len(self.watched) + self.model.robot.n_joints)
 
     def _learnt(self) -> FleetEstimate:
-        found = {name: self.used(name).total for name, arm in self.arms.items() if arm.used.any()}
+        found = {name: self.used(name).known_curve.total for name, arm in self.arms.items() if arm.used.any()}
         if not found:
             raise ArmidError("no arm-day is usable, so nothing can be estimated; see the problems of each")
         return learn(self.model.labels, found, compare=False)
@@ -284,30 +310,31 @@ class Surveyor:
             arm.used = used
             if (used != self._quiet[name]).any():
                 self._quiet[name] = used.copy()  # misfits are left out of arm.used later
-                self._kept.pop(name, None)
+                self._forget(name)
             rows = np.sum([day.factor.counts for day in days if day.factor is not None], axis=0)
             arm.noise = np.where(rows > 0, self._history(name).noise, np.nan)
         return self._learnt() if changed else first
 
     def _usual(self, first: FleetEstimate, sound: Sequence[str]) -> Usual:
         """What is usual, from arms that are sound; and how much each arm scatters beyond that."""
-        parts = {}
-        for name, arm in self.arms.items():
-            if arm.used.sum() > 1:
-                history = self._history(name).only(arm.used)
-                own = (history.total + first.as_prior(WIDE)).solved()
-                parts[name] = deviations(history, self.watched, *own, first.mean)
-        if not set(sound) & set(parts):
+        names = [name for name, arm in self.arms.items() if arm.used.sum() > 1]
+        shown = [name for name in names if name in set(sound)]
+        if not shown:
             none = np.full(len(self.watched), np.nan)
             return Usual(none, none, none, np.zeros(len(self.watched)))
-        usual = learn_usual([part for name, part in parts.items() if name in set(sound)], self.watched)
-        for name, part in parts.items():
-            self.arms[name].scatter = scatter_of(part, usual)
+
+        def plain(name: str) -> History:
+            return self._history(name).only(self.arms[name].used)
+
+        some = shown[:: -(-len(shown) // MOST_ARMS)]
+        usual = learn_usual(lambda: map(plain, some), self.watched, first)
+        for name in names:
+            self.arms[name].scatter = scatter_of(own_deviations(plain(name), self.watched, usual, first)[0], usual)
         return usual
 
     def _searcher(self, name: str, first: FleetEstimate, usual: Usual) -> ArmChanges:
-        history, prior = self.used(name), first.as_prior(WIDE)
-        found = deviations(history, self.watched, *(history.total + prior).solved(), first.mean)
+        history = self.used(name)
+        found, prior = own_deviations(history, self.watched, usual, first)
         corrected, shift = as_usual(history, self.watched, usual, found)
         return ArmChanges(corrected, self.watched, found.scale, prior, self._payload, shift)
 
@@ -352,7 +379,7 @@ class Surveyor:
     def _misfits(self, searcher: ArmChanges, *, changed: bool = True) -> Array:
         """Rms of each day's residuals over the noise, (days, joints), with or without the changes found so far."""
         values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
-        whole = [np.concatenate([one, history.curve]) for one in values]
+        whole = history.with_curve(values)
         return np.array([misfit(day, one, history.noise) for day, one in zip(history.days, whole, strict=True)])
 
     def _leave_out_misfits(self, arm: ArmSurvey, searcher: ArmChanges, limits: Array) -> bool:
@@ -389,10 +416,12 @@ class Surveyor:
         if not arm.used.any():
             return
         own = estimate.arms[name]
-        history = self.used(name)
+        history = self.used(name).known_curve
         arm.temperature = np.array([day.temperature.mean() for day in history.days])
         first = min((one.since for one in arm.changes), default="")
-        found = deviations(history, self._watched_on(arm), own.values, own.covariance, estimate.mean, first)
+        watched = self._watched_on(arm)
+        scale = scales(watched, own.values, estimate.mean)
+        found = deviations(history, watched, own.values, own.covariance, scale, first)
         arm.series = Deviations(found.values - usual.expected(found.warmth), found.variance, found.warmth, found.scale)
 
     def _watched_on(self, arm: ArmSurvey) -> tuple[Watched, ...]:

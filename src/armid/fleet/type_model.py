@@ -32,6 +32,8 @@ DIFFERS = 0.3  # standard deviation of an arm's curve from the type's, as a shar
 EXPLAINED = 0.25  # squared residual over squared torque: 1 if they have nothing in common, 4 if a sign is wrong
 LEAST_SIZE = 1e-3  # of a curve [N m]
 RANK = 1e-9
+WIDENINGS, WIDENED = 30, 0.02  # rounds, and relative change at which they end
+TOLD = 0.1  # of a prior's precision that data add to what they say of a curve, below which it is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,7 @@ class TypeModel:
         delay_s: by which torque lags motion, per joint.
         curve: coefficients of the terms that make the curve, the last columns.
         values: of all columns; None where they are not known.
+        widths: times that arms' curves differ more from the type's than `DIFFERS` says, per term of the curve.
     """
 
     robot: Robot
@@ -53,6 +56,7 @@ class TypeModel:
     delay_s: Array
     curve: Array
     values: Array | None = None
+    widths: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, robot: Robot, fit: Fit | None) -> TypeModel:
@@ -123,6 +127,75 @@ class TypeModel:
         values, vectors = np.linalg.eigh(0.5 * (errors + errors.T))
         return found.values[count:], between @ (vectors * np.sqrt(np.maximum(values, 0.0)))
 
+    def modes(self, factor: CompactFactor, weights: Array, curve: Array) -> tuple[Array, Array]:
+        """Changes of the curve's coefficients that an arm's data can tell, each N(0, 1) a priori.
+
+        Args:
+            factor: of all its days.
+            weights: of each joint's rows.
+            curve: of the arm.
+
+        Returns:
+            The modes, (coefficients, modes), and how much of each makes the arm's curve of the type's.
+        """
+        count = len(factor.names) - len(self.curve)
+        information = factor.normal_equations(weights)[0][count:, count:]
+        told, vectors = np.linalg.eigh(self._spread.T @ information @ self._spread)
+        vectors = vectors[:, told > TOLD]
+        return self._spread @ vectors, vectors.T @ np.linalg.solve(self._spread, curve - self.curve)
+
+    def widened(self, arms: Sequence[tuple[CompactFactor, Array]]) -> TypeModel:
+        """The type with the widths that arms show, by expectation and maximisation; none below 1.
+
+        Args:
+            arms: factor of all days of each, and weights of each joint's rows.
+        """
+        if not len(self.curve):
+            return self
+        told = [self._told(*one) for one in arms]
+        width = np.ones(len(self._places))
+        for _ in range(WIDENINGS):
+            prior = np.zeros(len(self.curve))
+            for w, (_, places) in zip(width, self._places, strict=True):
+                prior[places] = 1.0 / w**2
+            square = np.zeros(len(self.curve))
+            for matrix, vector in told:
+                covariance = np.linalg.inv(matrix + np.diag(prior))
+                square += (covariance @ vector) ** 2 + np.diag(covariance)
+            last, width = width, np.array([np.sqrt(square[places].mean() / len(told)) for _, places in self._places])
+            width = np.maximum(width, 1.0)
+            if np.abs(width / last - 1.0).max() < WIDENED:
+                break
+        return replace(self, widths=tuple(width.tolist()))
+
+    def _told(self, factor: CompactFactor, weights: Array) -> tuple[Array, Array]:
+        """What an arm's data say of the modes of its curve, whatever its parameters are: information and vector."""
+        matrix, vector, _ = factor.normal_equations(weights)
+        count = len(matrix) - len(self.curve)
+        vector = vector - matrix[:, count:] @ self.curve
+        size = np.sqrt(np.maximum(np.diag(matrix)[:count], 1e-300))
+        inner = np.linalg.pinv(matrix[:count, :count] / np.outer(size, size), rcond=RANK, hermitian=True)
+        between = (matrix[:count, count:] / size[:, None]) @ self._spread
+        own = self._spread.T @ matrix[count:, count:] @ self._spread - between.T @ inner @ between
+        return own, self._spread.T @ vector[count:] - between.T @ (inner @ (vector[:count] / size))
+
+    @cached_property
+    def _places(self) -> list[tuple[FrictionTerm, Indices]]:
+        """Terms of the curve, and the places of their coefficients in it."""
+        found, place = [], 0
+        for term in (term for term in self.terms if term.law in CURVES):
+            found.append((term, np.arange(place, place + len(term.names))))
+            place += len(term.names)
+        return found
+
+    @cached_property
+    def _spread(self) -> Array:
+        """Root of the prior covariance of an arm's curve, (coefficients, coefficients)."""
+        root = np.zeros((len(self.curve), len(self.curve)))
+        for places, part in self._roots.values():
+            root[places[:, None], places] = np.linalg.inv(part)
+        return root
+
     def _coulomb(self, joint: int) -> float:
         """Coulomb friction of a joint of the type, the larger of both directions [N m]; 0 where it is not known."""
         if self.values is None:
@@ -135,10 +208,8 @@ class TypeModel:
     def _roots(self) -> dict[int, tuple[Indices, Array]]:
         """For each joint the places of its coefficients in the curve, and the root of their prior's precision."""
         parts: dict[int, list[tuple[Indices, Array]]] = {}
-        place = 0
-        for term in (term for term in self.terms if term.law in CURVES):
-            places = np.arange(place, place + len(term.names))
-            place += len(term.names)
+        widths = self.widths or (1.0,) * len(self._places)
+        for (term, places), width in zip(self._places, widths, strict=True):
             count = len(places)
             values, shape = self.curve[places], prior_covariance(count) if count >= BELLS else np.eye(count)
             size = max(float(np.sqrt(values @ np.linalg.solve(shape, values) / count)), LEAST_SIZE)
@@ -146,7 +217,7 @@ class TypeModel:
                 size = max(size, self._coulomb(term.joint))
             if term.law == GAIN.name:  # hardly told from mass by one arm, less so by several that differ
                 size = max(size, SIZES[GAIN.name] / DIFFERS)
-            root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (DIFFERS * size)
+            root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (width * DIFFERS * size)
             parts.setdefault(term.joint, []).append((places, root))
         return {joint: _joined(some) for joint, some in parts.items()}
 

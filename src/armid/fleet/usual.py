@@ -6,28 +6,30 @@ temperature, and what is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import chi2
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.parameters import FRICTION
-from armid.fleet.hierarchy import History
+from armid.fleet.hierarchy import FleetEstimate, History, Information
 from armid.fleet.recording import payload_map
 from armid.torque.friction.law import FrictionLaw, friction_law
 from armid.torque.model import TorqueModel
 
 MEDIAN = 0.4549  # of a squared standard normal
-CUT, CUT_SIGMA = 1.5, 0.8  # standardised deviations beyond this count as this; then their squares scatter so much
 OF_MEDIAN = 1.25  # standard error of a median over that of a mean
-ROUNDS = 6
+ROUNDS, SWEEPS = 3, 30
+LEAST_WARM = 10  # days from which on the effect of temperature is asked for
 DOUBT = 50  # values that the belief in a scatter of 1 is worth
 RESOLVED = 0.8  # share of a deviation that the day's own data decide, below which it is not used
 LOOSE = 1.0  # prior standard deviation of a day's deviation: this share of the value; or of the arm's scale
-WARM = 3.0  # span of temperatures [°C] without which their effect is not asked for
+WARM = 1.0  # span of temperatures [°C] without which their effect is not asked for
+WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 PAYLOAD = "payload"
 DIRECTIONS = {"p": " in positive direction", "n": " in negative direction"}
 OFFSET = "fo"  # of the description's friction, which no law has
@@ -92,9 +94,9 @@ def _described(law: FrictionLaw, coefficient: str) -> tuple[str, str, bool]:
     return "friction", f"{law.name} friction", not law.even
 
 
-def directions(watched: Sequence[Watched]) -> Array:
-    """How the arm's parameters change with each watched quantity, (parameters, watched)."""
-    return np.array([one.direction for one in watched]).T
+def directions(watched: Sequence[Watched], modes: int = 0) -> Array:
+    """How the arm's parameters, and behind them modes of its curve, change with each quantity, (…, watched)."""
+    return np.pad(np.array([one.direction for one in watched]).T, ((0, modes), (0, 0)))
 
 
 def scales(watched: Sequence[Watched], values: Array, mean: Array) -> Array:
@@ -156,14 +158,13 @@ class Usual:
 
 
 def deviations(
-    history: History, watched: Sequence[Watched], values: Array, covariance: Array, mean: Array, first: str = ""
+    history: History, watched: Sequence[Watched], values: Array, covariance: Array, scale: Array, first: str = ""
 ) -> Deviations:
     """δ_d = (D'A_dD)⁻¹ D'(b_d - A_d x̂) of all days, and its variance, the error of x̂ included.
 
     That error has the day's own noise in it, but for days from the date `first` on, from which x̂ is not estimated.
     """
-    scale = scales(watched, values, mean)
-    D = directions(watched) * scale
+    D = directions(watched, len(history.found)) * scale
     score = history.vector - history.matrix @ values
     AD = history.matrix @ D
     M = np.einsum("pk,dpl->dkl", D, AD)
@@ -178,66 +179,106 @@ def deviations(
     found = np.einsum("dkl,dl->dk", inverse, score @ D)
     variance = np.einsum("dkl,dlm,dkm->dk", inverse, middle, inverse, optimize=True)
     resolved = np.einsum("dkl,dlk->dk", inverse, M) > RESOLVED
-    felt = np.array([day.temperature for day in history.days])
     good = resolved & (variance > 0.0)
-    return Deviations(
-        np.where(good, found, np.nan), np.where(good, variance, np.nan), temperatures(watched, felt), scale
-    )
+    warmth = temperatures(watched, history.temperature)
+    return Deviations(np.where(good, found, np.nan), np.where(good, variance, np.nan), warmth, scale)
 
 
-def learn_usual(parts: Sequence[Deviations], watched: Sequence[Watched]) -> Usual:
-    """Effect of temperature and what changes beside it, from all arms."""
-    values, variance, warmth = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "variance", "warmth")
-    )
-    arm = np.concatenate([np.full(len(part.values), index) for index, part in enumerate(parts)])
-    count = len(watched)
-    reference, slope, error = (np.full(count, np.nan) for _ in range(3))
-    extra = np.zeros(count)
-    for k in range(count):
-        known = np.isfinite(values[:, k])
-        if known.sum() < 3:
-            continue
-        y, v, T, who = values[known, k], variance[known, k], warmth[known, k], arm[known]
-        warm = np.isfinite(T)
-        if warm.sum() >= 10 and np.ptp(np.percentile(T[warm], [5.0, 95.0])) > WARM:
-            reference[k] = float(np.median(T[warm]))
-            slope[k], error[k], extra[k] = _slope(y[warm], v[warm], T[warm], who[warm])
-        else:
-            extra[k] = _extra(y, v)
-    return Usual(reference, slope, error, np.sqrt(extra))
+def own_deviations(
+    history: History, watched: Sequence[Watched], usual: Usual, first: FleetEstimate
+) -> tuple[Deviations, Information]:
+    """How an arm's days deviate from its own value, the effect of temperature taken off; and its prior."""
+    known = history.known_curve.total + first.as_prior(WIDE)
+    scale = scales(watched, known.solved()[0], first.mean)
+    prior = first.as_prior(WIDE, len(history.found))
+    _, covariance = (history.total + prior).solved()
+    shift = _shift(history, watched, usual, scale)
+    level = replace(history, vector=history.vector - np.einsum("dpq,dq->dp", history.matrix, shift))
+    values = covariance @ (level.total + prior).vector
+    return deviations(level, watched, values, covariance, scale), prior
 
 
-def scatter_of(part: Deviations, usual: Usual) -> float:
-    """By how much one arm's days scatter more than its noise and usual changes say; at least 1.
+def learn_usual(arms: Callable[[], Iterable[History]], watched: Sequence[Watched], first: FleetEstimate) -> Usual:
+    """Effect of temperature and what changes beside it, from all arms; one is found in the light of the other.
 
-    Correlation in time cannot be seen in a few rows, and a model that is wrong at low speed is no noise; both show
-    here. The median over days and quantities does not feel a single quantity that drifts. Few values count little.
+    The effect is a change of torque in proportion to temperature, beside each arm's own parameters and friction curve:
+    what these could take for themselves of it is not counted.
+
+    Args:
+        arms: gives each arm's history.
+        watched: the quantities.
+        first: estimate of type and arms.
     """
-    z = (part.values - usual.expected(part.warmth)) / np.sqrt(part.variance + usual.spread(part.warmth) ** 2)
-    z = z[np.isfinite(z)]
-    if not len(z):
-        return 1.0
-    square = (DOUBT + len(z) * float(np.median(z**2)) / MEDIAN) / (DOUBT + len(z))
-    return float(np.sqrt(max(1.0, square)))
-
-
-def _slope(y: Array, v: Array, T: Array, who: Array) -> tuple[float, float, float]:
-    """Common slope over temperature within arms, its standard error, and variance beyond the noise.
-
-    The slope is the weighted median of the arms' own: arms that drift with the season do not move it.
-    """
-    slope, error, extra = 0.0, 0.0, _extra(y, v)
+    reference = _reference([temperatures(watched, one.temperature) for one in arms()])
+    none = np.where(np.isfinite(reference), 0.0, np.nan)
+    usual, error = Usual(reference, none, none, np.zeros(len(watched))), none
     for _ in range(ROUNDS):
-        weight = 1.0 / (v + extra)
-        t, level = T - _mean_by(T, who, weight), y - _mean_by(y, who, weight)
-        size = int(who.max()) + 1
-        told = np.asarray(np.bincount(who, weight * t**2, size), dtype=float)
-        own = np.bincount(who, weight * t * level, size) / np.maximum(told, 1e-300)
-        slope = _weighted_median(own[told > 0.0], told[told > 0.0])
-        error = OF_MEDIAN / float(np.sqrt(told.sum()))
-        extra = _extra(level - slope * t, v)
-    return slope, error, extra
+        scores, information, parts = [], [], []
+        for history in arms():
+            part, prior = own_deviations(history, watched, usual, first)
+            score, told = _effect(history, watched, usual, prior, part)
+            parts.append(part)
+            scores.append(score)
+            information.append(told)
+        change, error = _slopes(np.array(scores), np.array(information), np.isfinite(reference))
+        extra = [
+            _extra([part.values[:, k] for part in parts], [part.variance[:, k] for part in parts])
+            for k in range(len(watched))
+        ]
+        usual = replace(usual, per_degree=usual.per_degree + change, day_to_day=np.sqrt(extra))
+    return replace(usual, per_degree_sigma=error)
+
+
+def _reference(warmth: Sequence[Array]) -> Array:
+    """Median temperature that concerns each quantity, (watched,); NaN where it hardly changes within arms."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a quantity that no temperature concerns
+        away = np.concatenate([one - np.nanmean(one, axis=0) for one in warmth])
+        span = np.ptp(np.nanpercentile(away, [5.0, 95.0], axis=0), axis=0)
+        middle = np.nanmedian(np.concatenate(warmth), axis=0)
+    told = (np.isfinite(away).sum(axis=0) >= LEAST_WARM) & (span > WARM)
+    return np.where(told, middle, np.nan)
+
+
+def _effect(
+    history: History, watched: Sequence[Watched], usual: Usual, prior: Information, found: Deviations
+) -> tuple[Array, Array]:
+    """Score and information of further effects per degree, (watched,) and (watched, watched).
+
+    The arm's own parameters and curve are eliminated, since they are estimated from the same days.
+    """
+    level, _ = as_usual(history, watched, usual, found)
+    warmer = found.warmth - usual.reference
+    F = np.where(np.isfinite(warmer), warmer, 0.0)  # (days, watched)
+    D = directions(watched, len(history.found)) * found.scale
+    total = level.total + prior
+    AD = level.matrix @ D
+    score = level.vector - level.matrix @ np.linalg.solve(total.matrix, total.vector)
+    shared = np.einsum("dk,dpk->pk", F, AD)
+    own = np.einsum("dk,pk,dpl,dl->kl", F, D, AD, F, optimize=True)
+    return np.sum(F * (score @ D), axis=0), own - shared.T @ np.linalg.solve(total.matrix, shared)
+
+
+def _slopes(scores: Array, information: Array, known: Mask) -> tuple[Array, Array]:
+    """Common effects per degree, and their standard errors, from what each arm says; NaN where it is not known.
+
+    Each is the weighted median of the arms' own, given the others: arms that drift with the season do not move it.
+    """
+    slope, error = (np.where(known, 0.0, np.nan) for _ in range(2))
+    told = np.einsum("akk->ak", information)
+    known = known & (told.max(axis=0) > 0.0)
+    if not known.any():
+        return slope, error
+    U, V, weight = scores[:, known], information[:, known][:, :, known], np.maximum(told[:, known], 0.0)
+    found = np.zeros(U.shape[1])
+    for _ in range(SWEEPS):
+        for k in range(len(found)):
+            good = weight[:, k] > 0.0
+            left = (U[:, k] - V[:, k] @ found)[good]
+            found[k] += _weighted_median(left / weight[good, k], weight[good, k])
+    slope[known], total = found, V.sum(axis=0)
+    error[known] = OF_MEDIAN * np.sqrt(np.diag(np.linalg.pinv(total, hermitian=True)))
+    return slope, error
 
 
 def _weighted_median(values: Array, weight: Array) -> float:
@@ -246,30 +287,40 @@ def _weighted_median(values: Array, weight: Array) -> float:
     return float(values[order][np.searchsorted(share, 0.5)])
 
 
-def _mean_by(values: Array, who: Array, weight: Array) -> Array:
-    """Weighted mean of each arm, at each of its days."""
-    size = int(who.max()) + 1
-    total, count = np.bincount(who, weight * values, size), np.bincount(who, weight, size)
-    return np.asarray((total / np.maximum(count, 1e-300))[who])
+def scatter_of(part: Deviations, usual: Usual) -> float:
+    """By how much one arm's days, temperature taken off, scatter more than noise and usual changes say; at least 1.
 
-
-def _extra(y: Array, v: Array) -> float:
-    """Variance beyond the noise: it makes the mean of the standardised squares, cut at a limit, what it should be.
-
-    It errs on the side of caution by one standard error: few days would else promise too much.
+    Correlation in time cannot be seen in a few rows, and a model that is wrong at low speed is no noise; both show
+    here. The median over days and quantities does not feel a single quantity that drifts. Few values count little.
     """
-    tail = float(norm.sf(CUT))
-    usual = 1.0 - 2.0 * tail - 2.0 * CUT * float(norm.pdf(CUT)) + 2.0 * CUT**2 * tail
+    z = part.values / np.sqrt(part.variance + usual.spread(part.warmth) ** 2)
+    z = z[np.isfinite(z)]
+    if not len(z):
+        return 1.0
+    square = (DOUBT + len(z) * float(np.median(z**2)) / MEDIAN) / (DOUBT + len(z))
+    return float(np.sqrt(max(1.0, square)))
 
-    caution = CUT_SIGMA / np.sqrt(len(y))
+
+def _extra(values: Sequence[Array], variances: Sequence[Array]) -> float:
+    """Variance beyond the noise that makes the days of the median arm scatter as they should.
+
+    An arm's days deviate from their own mean: the squares of n days are worth n - 1. Arms that have changed move the
+    median little. It errs on the side of caution by one standard error: few arms would else promise too much.
+    """
+    known = [np.isfinite(one) for one in values]
+    arms = [(y[ok] ** 2, v[ok]) for y, v, ok in zip(values, variances, known, strict=True) if ok.sum() > 1]
+    if not arms:
+        return 0.0
+    aim = 0.5 - min(0.5 / np.sqrt(len(arms)), 0.25)
+    days = np.array([len(square) for square, _ in arms])
 
     def excess(extra: float) -> float:
-        result: float = float(np.mean(np.minimum(y**2 / (v + extra), CUT**2))) - usual + caution
-        return result
+        squares = np.array([np.sum(square / (variance + extra)) for square, variance in arms])
+        return float(np.median(chi2.cdf(squares * (days - 1) / days, days - 1))) - aim
 
     if excess(0.0) <= 0.0:
         return 0.0
-    return float(brentq(excess, 0.0, 100.0 * float(np.mean(y**2)) + 1e-300))
+    return float(brentq(excess, 0.0, 1e4 * max(float(square.max()) for square, _ in arms)))
 
 
 def as_usual(history: History, watched: Sequence[Watched], usual: Usual, found: Deviations) -> tuple[History, Array]:
@@ -279,10 +330,10 @@ def as_usual(history: History, watched: Sequence[Watched], usual: Usual, found: 
     A - A D (T⁻¹ + D'AD)⁻¹ D'A; written with the root of T, since T may be zero.
 
     Returns:
-        The history, and what temperature did to the parameters on each day, (days, parameters).
+        The history, and what temperature did to parameters and modes on each day, (days, parameters + modes).
     """
-    D = directions(watched) * found.scale
-    shift = usual.expected(found.warmth) @ D.T  # (days, parameters)
+    D = directions(watched, len(history.found)) * found.scale
+    shift = _shift(history, watched, usual, found.scale)
     vector = history.vector - np.einsum("dpq,dq->dp", history.matrix, shift)
     root = usual.spread(found.warmth)  # (days, watched)
     AD = (history.matrix @ D) * root[:, None, :]
@@ -292,3 +343,9 @@ def as_usual(history: History, watched: Sequence[Watched], usual: Usual, found: 
     vector = vector - np.einsum("dkp,dk->dp", inner, root * (vector @ D))
     matrix = 0.5 * (matrix + np.transpose(matrix, (0, 2, 1)))
     return replace(history, matrix=matrix, vector=vector), shift
+
+
+def _shift(history: History, watched: Sequence[Watched], usual: Usual, scale: Array) -> Array:
+    """What temperature did to parameters and modes on each day, (days, parameters + modes)."""
+    expected = usual.expected(temperatures(watched, history.temperature))
+    return np.asarray(expected @ (directions(watched, len(history.found)) * scale).T)
