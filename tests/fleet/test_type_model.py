@@ -61,6 +61,41 @@ def test_prior_of_the_curve_counts_as_its_covariance_says(known):
     np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-5, atol=1e-6)
 
 
+def test_arms_show_how_much_their_curves_differ(known):
+    """Curves that scatter eight times wider than assumed are found to; arms like the type leave it as it is."""
+    model, factor = known
+    rng, weights = np.random.default_rng(2), np.full(4, 1.0 / NOISE**2)
+    first = len(model.followed.names)
+    for wider in (0.0, 8.0):
+        arms = []
+        for _ in range(20):
+            own = np.concatenate(
+                [np.zeros(first), model.curve + wider * model._spread @ rng.normal(size=len(model.curve))]
+            )
+            torque = [
+                part[:, :-1] @ own[columns] for part, columns in zip(factor.matrices, factor.columns, strict=True)
+            ]
+            noise = [NOISE * rng.normal(size=len(one)) for one in torque]
+            made = [
+                np.column_stack([part[:, :-1], one + error])
+                for part, one, error in zip(factor.matrices, torque, noise, strict=True)
+            ]
+            arms.append((replace(factor, matrices=tuple(made)), weights))
+        np.testing.assert_allclose(model.widened(arms).widths, max(wider, 1.0), rtol=0.35)
+
+
+def test_modes_of_a_curve_are_what_the_data_tell_of_it(known):
+    """Arms' curves in so many modes leave the residuals that all coefficients leave, to a fraction of the noise."""
+    model, factor = known
+    weights = np.full(4, 1.0 / NOISE**2)
+    curve, _ = model.own_curve(factor, weights)
+    modes, found = model.modes(factor, weights, curve)
+    assert 0 < modes.shape[1] < len(curve)
+    away = np.concatenate([np.zeros(len(model.followed.names)), curve - model.curve - modes @ found])
+    matrix = factor.normal_equations(weights)[0]
+    assert away @ matrix @ away < 0.1 * np.sum(np.linalg.solve(model._spread, curve - model.curve) ** 2)
+
+
 def test_an_arm_may_differ_between_directions_where_the_type_does_not(tmp_path):
     """Directions that are alike on average: an arm whose friction is a tenth lower in one of them has its own curve."""
     path = arm_file(tmp_path)
