@@ -49,7 +49,7 @@ def outcome(folder, seed, *, robots, days, faults, poor, workers=0, friction=Non
     errors = {True: [], False: []}
     for index, arm in enumerate(result.arms):
         truth = base_values(fleet.robot, sound.truth(index, 0))
-        own = load_fit(folder / "result" / arm.fit).values
+        own = load_fit(folder / "result" / arm.fit).values[: len(truth)]  # the friction curve comes last
         values, sigma = np.array(arm.values), np.array(arm.sigma)
         errors[fleet.poor[index]].append([(values - truth) / sigma, (values - truth) / spread, (own - truth) / spread])
     return found, wrong, {key: np.array(some) for key, some in errors.items()}
