@@ -6,6 +6,7 @@ temperature, and what is left.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from armid.torque.model import TorqueModel
 MEDIAN = 0.4549  # of a squared standard normal
 OF_MEDIAN = 1.25  # standard error of a median over that of a mean
 ROUNDS, SWEEPS = 3, 30
+STEEP, UNTOLD = 0.05, 0.9  # largest likely effect [1/°C]; share of it by which one that is not told is unknown
 LEAST_WARM = 10  # days from which on the effect of temperature is asked for
 DOUBT = 50  # values that the belief in a scatter of 1 is worth
 RESOLVED = 0.8  # share of a deviation that the day's own data decide, below which it is not used
@@ -226,7 +228,7 @@ def learn_usual(arms: Callable[[], Iterable[History]], watched: Sequence[Watched
             for k in range(len(watched))
         ]
         usual = replace(usual, per_degree=usual.per_degree + change, day_to_day=np.sqrt(extra))
-    return replace(usual, per_degree_sigma=error)
+    return replace(usual, reference=np.where(np.isfinite(usual.per_degree), reference, np.nan), per_degree_sigma=error)
 
 
 def _reference(warmth: Sequence[Array]) -> Array:
@@ -264,20 +266,19 @@ def _slopes(scores: Array, information: Array, known: Mask) -> tuple[Array, Arra
 
     Each is the weighted median of the arms' own, given the others: arms that drift with the season do not move it.
     """
-    slope, error = (np.where(known, 0.0, np.nan) for _ in range(2))
-    told = np.einsum("akk->ak", information)
-    known = known & (told.max(axis=0) > 0.0)
-    if not known.any():
-        return slope, error
-    U, V, weight = scores[:, known], information[:, known][:, :, known], np.maximum(told[:, known], 0.0)
-    found = np.zeros(U.shape[1])
+    doubt = np.full(len(known), np.inf)
+    total = information.sum(axis=0)[known][:, known]
+    doubt[known] = np.sqrt(np.diag(np.linalg.inv(total + np.eye(len(total)) / STEEP**2)))
+    known = known & (doubt < UNTOLD * STEEP)
+    U, V = scores[:, known], information[:, known][:, :, known]
+    found, told = np.zeros(U.shape[1]), np.einsum("akk->ak", V)
     for _ in range(SWEEPS):
-        for k in range(len(found)):
-            good = weight[:, k] > 0.0
+        for k, weight in enumerate(told.T):
+            good = weight > 0.0
             left = (U[:, k] - V[:, k] @ found)[good]
-            found[k] += _weighted_median(left / weight[good, k], weight[good, k])
-    slope[known], total = found, V.sum(axis=0)
-    error[known] = OF_MEDIAN * np.sqrt(np.diag(np.linalg.pinv(total, hermitian=True)))
+            found[k] += _weighted_median(left / weight[good], weight[good])
+    slope, error = (np.full(len(known), np.nan) for _ in range(2))
+    slope[known], error[known] = found, OF_MEDIAN * doubt[known]
     return slope, error
 
 
@@ -311,7 +312,7 @@ def _extra(values: Sequence[Array], variances: Sequence[Array]) -> float:
     arms = [(y[ok] ** 2, v[ok]) for y, v, ok in zip(values, variances, known, strict=True) if ok.sum() > 1]
     if not arms:
         return 0.0
-    aim = 0.5 - min(0.5 / np.sqrt(len(arms)), 0.25)
+    aim = 0.5 - min(0.5 / math.sqrt(len(arms)), 0.25)
     days = np.array([len(square) for square, _ in arms])
 
     def excess(extra: float) -> float:
