@@ -103,14 +103,10 @@ class History:
         """Of each day and joint, (days, joints) [°C]; NaN without a sensor."""
         return np.array([day.temperature for day in self.days])
 
-    def parameters(self, values: Array) -> Array:
-        """Those of parameters and modes, (…, parameters)."""
-        return values[..., : values.shape[-1] - len(self.found)]
-
     def with_curve(self, values: Array) -> Array:
         """Values of all columns from those of parameters and modes, (days, …)."""
-        own = self.parameters(values)
-        return np.concatenate([own, self.curve + values[:, own.shape[1] :] @ self.modes.T], axis=1)
+        p = values.shape[1] - len(self.found)
+        return np.concatenate([values[:, :p], self.curve + values[:, p:] @ self.modes.T], axis=1)
 
     @property
     def total(self) -> Information:
