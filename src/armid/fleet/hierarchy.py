@@ -142,12 +142,7 @@ def median_over_days(values: Array) -> Array:
 
 
 def history_of(
-    name: str,
-    days: Sequence[ArmDay],
-    model: TypeModel,
-    counted: Mask | None = None,
-    typical: Array | None = None,
-    wide: TypeModel | None = None,
+    name: str, days: Sequence[ArmDay], model: TypeModel, counted: Mask | None = None, typical: Array | None = None
 ) -> History:
     """An arm's usable days as information.
 
@@ -159,7 +154,6 @@ def history_of(
         model: of the type.
         counted: which of the usable ones, by date, tell the noise; all, if it is None or none of them does.
         typical: noise of other arms, for joints that have moved too little to tell theirs.
-        wide: the type with curves that differ as those of its arms do; its own, if not given.
     """
     kept = tuple(sorted((day for day in days if day.usable), key=lambda day: day.date))
     if not kept:
@@ -177,7 +171,7 @@ def history_of(
         total = reduce(add, [day.factor for day in quiet or kept if day.factor is not None])
         weights = 1.0 / (noise**2 * inflation)
         curve, doubt = model.own_curve(total, weights)
-        modes, found = (wide or model).modes(total, weights, curve)
+        modes, found = model.modes(total, weights, curve)
         change = block_diag(np.eye(len(total.names) - len(curve)), modes)  # of all columns
         for day in kept:
             assert day.factor is not None

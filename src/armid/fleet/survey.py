@@ -148,8 +148,7 @@ class Surveyor:
     """
 
     def __init__(self, type_model: TypeModel, names: Sequence[str], days: Days, rate: float) -> None:
-        self.type = self._wide = type_model
-        self.model, self.rate = type_model.followed, rate
+        self.type, self.model, self.rate = type_model, type_model.followed, rate
         self.watched, self._joints = watched_of(self.model), self.model.robot.joint_names
         self._days = days
         self._kept: dict[str, History] = {}
@@ -184,7 +183,7 @@ class Surveyor:
             days = [day.factor for day, yes in zip(history.days, used, strict=True) if yes and day.factor is not None]
             arms.append((reduce(add, days), 1.0 / (history.noise**2 * history.inflation)))
         if arms:
-            self._wide = self.type.widened(arms)
+            self.type = self.type.widened(arms)
             self._forget(*self.arms)
 
     def _check_rows(self) -> None:
@@ -201,7 +200,7 @@ class Surveyor:
     def _history(self, name: str) -> History:
         if name in self._kept:
             return self._kept[name]
-        history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical, self._wide)
+        history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical)
         if self._days.held(name) and history.matrix.nbytes <= self._room:
             self._room -= history.matrix.nbytes
             self._kept[name] = history

@@ -32,7 +32,8 @@ DIFFERS = 0.3  # standard deviation of an arm's curve from the type's, as a shar
 EXPLAINED = 0.25  # squared residual over squared torque: 1 if they have nothing in common, 4 if a sign is wrong
 LEAST_SIZE = 1e-3  # of a curve [N m]
 RANK = 1e-9
-WIDENINGS, WIDENED = 30, 0.02  # rounds, and relative change at which they end
+NARROWEST = 0.05  # times `DIFFERS` that curves differ at least
+WIDENINGS, WIDENED = 100, 5e-3  # rounds, and relative change at which they end
 TOLD = 0.1  # of a prior's precision that data add to what they say of a curve, below which it is left out
 
 
@@ -47,7 +48,7 @@ class TypeModel:
         delay_s: by which torque lags motion, per joint.
         curve: coefficients of the terms that make the curve, the last columns.
         values: of all columns; None where they are not known.
-        widths: times that arms' curves differ more from the type's than `DIFFERS` says, per term of the curve.
+        widths: how much arms' curves differ from the type's, over what `DIFFERS` says, per term of the curve.
     """
 
     robot: Robot
@@ -145,7 +146,7 @@ class TypeModel:
         return self._spread @ vectors, vectors.T @ np.linalg.solve(self._spread, curve - self.curve)
 
     def widened(self, arms: Sequence[tuple[CompactFactor, Array]]) -> TypeModel:
-        """The type with the widths that arms show, by expectation and maximisation; none below 1.
+        """The type with the widths that arms show, by expectation and maximisation.
 
         Args:
             arms: factor of all days of each, and weights of each joint's rows.
@@ -163,7 +164,7 @@ class TypeModel:
                 covariance = np.linalg.inv(matrix + np.diag(prior))
                 square += (covariance @ vector) ** 2 + np.diag(covariance)
             last, width = width, np.array([np.sqrt(square[places].mean() / len(told)) for _, places in self._places])
-            width = np.maximum(width, 1.0)
+            width = np.maximum(width, NARROWEST)
             if np.abs(width / last - 1.0).max() < WIDENED:
                 break
         return replace(self, widths=tuple(width.tolist()))
