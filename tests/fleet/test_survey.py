@@ -10,8 +10,8 @@ from armid.dynamics.factor import CompactFactor, triangle
 from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
-from armid.fleet.survey import wrong_torques
 from armid.fleet.words import two_digits
+from armid.fleet.wrong_days import wrong_torques
 from armid.logs import read_log, write_log
 from armid.logs.log import Log
 from armid.robot.inertia import change_of_frame

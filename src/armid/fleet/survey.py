@@ -9,18 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
 from armid.arrays import Array, Mask
-from armid.dynamics.factor import CompactFactor
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
-from armid.estimation.linear import residual_squares
 from armid.fleet.changes import ArmChanges, Change, reversal_search
-from armid.fleet.day import HELD, ArmDay, Days
+from armid.fleet.day import HELD, Days
 from armid.fleet.hierarchy import (
     MOST_ARMS,
     SPARE_ROWS,
@@ -34,7 +31,6 @@ from armid.fleet.hierarchy import (
 )
 from armid.fleet.promise import Null, Promise, chance_of, limit, most_misfit, null_of, nulls_of, promise_of
 from armid.fleet.recording import payload_map
-from armid.fleet.reduce import SUSPECT
 from armid.fleet.type_model import TypeModel
 from armid.fleet.usual import (
     PAYLOAD,
@@ -50,37 +46,16 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
+from armid.fleet.wrong_days import ExcludedDay, misfit, said_exchanged, suspect, wrong_torques
 from armid.progress import report_progress
 
 MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
 CURVE_ARMS = 60  # that show how much friction curves differ
 PASSES = 4  # at most; the last finds no more arms that have changed
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
-REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
-SILENT = 0.1  # squared torque over that of the arm's type, below which a torque channel may be dead
-ALIVE = 0.5  # correlation with the expected torque from which on a small torque is not dead: little friction, a gain
-LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the second on only by the second limit
-ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
-UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
 NINE_IN_TEN = 1.28  # standard deviations that a score lies above, nine times in ten
 LEAST_GROWTH = 0.2  # the same of the logarithm of residuals at reversals
-
-
-class ExcludedDay(NamedTuple):
-    """Why a day does not count.
-
-    Attributes:
-        date: of the day.
-        code: ``sign``, ``dead`` or ``exchanged`` torques, or a ``misfit`` that nothing explains.
-        joints: whose torques, indices.
-        times: residuals of a misfit over the usual noise.
-    """
-
-    date: str
-    code: str
-    joints: tuple[int, ...]
-    times: float | None = None
 
 
 @dataclass
@@ -95,7 +70,7 @@ class ArmSurvey:
         series: deviations of the days that count, temperature taken off.
         changes: of watched quantities.
         reversals: of residuals at reversals.
-        unfit: joint and size of the worst misfit where more than half of the days do not fit; they count all the same.
+        unfit: joint and size of the worst misfit where half of the days or more do not fit; they count all the same.
         noise: usual rms of the residuals per joint [N m]; NaN for one that never moves.
         temperature: mean over joints of each day that counts [°C].
         scatter: by how much the arm's days scatter more than they should.
@@ -387,7 +362,7 @@ class Surveyor:
         times = self._misfits(searcher)
         worst = np.argmax(times / limits, axis=1)
         bad = {k: (int(j), float(times[k, j])) for k, j in enumerate(worst) if times[k, j] > limits[j]}
-        many = len(bad) > len(index) // 2
+        many = 2 * len(bad) >= len(index)  # of two days that disagree, neither is the odd one
         arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
         for side in () if many or not bad else self._explained(searcher, times):
             if bad.keys() >= side:
@@ -462,60 +437,3 @@ class Surveyor:
         scale = scales(self.watched, survey.estimate.arms[name].values, survey.estimate.mean)
         D = directions(self.watched) * (scale * survey.usual.day_to_day)
         return np.asarray(D @ D.T)
-
-
-def suspect(day: ArmDay) -> bool:
-    """Whether the log doctor saw something that would spoil an arm's sums."""
-    return any(one.code in SUSPECT and one.severity == "error" for one in day.findings)
-
-
-def wrong_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> list[ExcludedDay]:
-    """Torques that have the wrong sign, are dead or one another's on a day, seen from the parameters of the type.
-
-    The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself. Torques are exchanged
-    where the log doctor says so and none of them is anything like what it should be. A small torque that goes with the
-    expected one is alive: the friction of last joints, which is most of their torque, varies from arm to arm.
-    """
-    assert day.factor is not None
-    found, unlike = [], set()
-    for joint, columns in enumerate(day.factor.columns):
-        rows = day.factor.counts[joint]
-        if rows < LEAST_ROWS[1]:
-            continue
-        expected, cross, power = _squares(day.factor, joint, values[columns])
-        error, reversed_error = expected - 2.0 * cross + power, expected + 2.0 * cross + power
-        few = rows < LEAST_ROWS[0]
-        if error >= UNRELATED * (expected + power) and not few:
-            unlike.add(joint)
-        if power < SILENT * expected and cross <= ALIVE * np.sqrt(expected * power) and not few:
-            found.append(ExcludedDay(day.date, "dead", (joint,)))
-        elif reversed_error < REVERSED[few] * error:
-            found.append(ExcludedDay(day.date, "sign", (joint,)))
-    said = said_exchanged(day, joints)
-    if said and unlike.issuperset(said):
-        found = [ExcludedDay(day.date, "exchanged", said), *(one for one in found if one.joints[0] not in said)]
-    return found
-
-
-def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float, float]:
-    """Of the expected torque, its product with the measured one, and of the measured one."""
-    gram = factor.gram(joint)
-    return float(x @ gram[:-1, :-1] @ x), float(gram[:-1, -1] @ x), float(gram[-1, -1])
-
-
-def said_exchanged(day: ArmDay, joints: Sequence[str]) -> tuple[int, ...]:
-    """Joints whose torques the log doctor takes for one another's; empty if there are none."""
-    said = {
-        one.joint
-        for one in day.findings
-        if one.code == "swapped-joints" and one.severity == "error" and one.values.get("of") == "effort"
-    }
-    return tuple(index for index, joint in enumerate(joints) if joint in said)
-
-
-def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
-    """Rms of a day's residuals at given values over the usual noise, per joint; 0 where the day has few rows."""
-    assert day.factor is not None
-    counts = np.array(day.factor.counts)
-    rms = np.sqrt(residual_squares(day.factor, values) / np.maximum(counts, 1))
-    return np.where(counts >= ENOUGH_ROWS, rms / noise, 0.0)

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from armid.fleet.changes import Change
 from armid.fleet.day import ALL, ArmDay, UnusedRecording
 from armid.fleet.result import WatchEntry, rounded
-from armid.fleet.survey import ExcludedDay, Survey
+from armid.fleet.survey import Survey
 from armid.fleet.usual import PAYLOAD, Watched
+from armid.fleet.wrong_days import ExcludedDay
 from armid.notes import note
 
 ORDER = ("sign", "dead", "payload", "misfit", "data", "friction", "load", "offset", "reversal", "unusual")

@@ -132,7 +132,7 @@ WORDS = {
     "dead": "torque of joint {joint} is dead",
     "exchanged": lambda names, **_: f"torques of {' and '.join(names)} look exchanged",
     "misfit": _misfit,
-    "unfit": "more than half of its days do not fit one model of the arm (torque of joint {joint}: up to {size:.2g} "
+    "unfit": "half of its days or more do not fit one model of the arm (torque of joint {joint}: up to {size:.2g} "
     "times the noise)",
     "unusual": _unusual,
     "dead-channel": "{channel} of joint {joint} is dead",
