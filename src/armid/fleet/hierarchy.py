@@ -279,16 +279,17 @@ def learn(
         shifts = None if doubts is None else np.array([scale[:, None] * doubts[key] for key in keys])
         common = None if shifts is None else np.linalg.lstsq(A.sum(axis=0), shifts.sum(axis=0), rcond=1e-12)[0]
         for k, key in enumerate(keys):
-            own = one = _arm(A[k], b[k], mean, mean_covariance, spread)
+            doubt = np.zeros(len(scale))
+            if shifts is not None and common is not None:
+                doubt = _doubt(A[k], shifts[k], spread, common)
+            own = one = _arm(A[k], b[k], mean, mean_covariance, spread, doubt)
             if told and compare and len(keys) <= ONE_BY_ONE:
-                one = _arm(A[k], b[k], *_others(A, b, k, mean, spread))
+                one = _arm(A[k], b[k], *_others(A, b, k, mean, spread), doubt)
                 limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 2))
             far = np.abs(one.deviation)
             unusual = tuple(names[i] for i in np.argsort(-far) if far[i] > limit)
-            values, covariance, doubt = own.values * scale, own.covariance * back, np.zeros(len(scale))
-            if shifts is not None and common is not None:
-                doubt = scale**2 * _doubt(A[k], shifts[k], spread, common)
-            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual, doubt)
+            values, covariance = own.values * scale, own.covariance * back
+            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual, scale**2 * doubt)
     return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, found)
 
 
@@ -340,8 +341,11 @@ def _mean_covariance(A: Array, spread: Array, weight: Array) -> Array:
     return np.asarray(np.linalg.pinv(0.5 * (total + total.T), rcond=1e-12))
 
 
-def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array) -> ArmEstimate:
-    """One arm's posterior, the mean's own uncertainty included, and how it differs from the rest."""
+def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array, doubt: Array) -> ArmEstimate:
+    """One arm's posterior, the mean's own uncertainty included, and how it differs from the rest.
+
+    What its friction curve leaves open, variances `doubt`, makes no arm unusual.
+    """
     values, covariance = (one[0] for one in _posteriors(A[None], b[None], mean, spread))
     gain, prior = covariance @ A, np.diag(spread)
     kept = np.eye(len(mean)) - gain  # how the mean's error reaches the arm
@@ -349,7 +353,7 @@ def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array)
     moved = prior - np.diag(covariance) + np.diag(gain @ mean_covariance @ gain.T)
     covariance = covariance + kept @ mean_covariance @ kept.T
     own = np.clip(1.0 - np.diag(covariance) / prior, 0.0, 1.0)
-    deviation = np.where(own > 0.05, (values - mean) / np.sqrt(np.maximum(moved, 1e-300)), 0.0)
+    deviation = np.where(own > 0.05, (values - mean) / np.sqrt(np.maximum(moved, 1e-300) + doubt), 0.0)
     return ArmEstimate(values, covariance, own, deviation, ())
 
 
