@@ -28,8 +28,10 @@ import numpy as np
 from armid.compiling import njit_apart
 
 BLOCK = 128
+TILE = 3  # of Gram matrices: nine sums and six rows fit into the 16 registers that processors have at least
 STATE_ROWS = 11
-_njit: Any = partial(njit_apart, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
+# Nothing is allocated: without Numba's reference counts of every slice, loops begin at once.
+_njit: Any = partial(njit_apart, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False)
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
 _fast: Any = partial(_njit, fastmath={"reassoc", "contract", "nsz", "arcp"})
 compiled: Any = _fast(cache=True)
@@ -193,7 +195,7 @@ def slide_screws(motion, screws, count):
 
 
 @inner
-def inertial_columns(state, screw, columns):
+def inertial_columns(state, screw, m, mx, my, mz, xx, xy, yy, xz, yz, zz):
     """Ten rows: torque along `screw` per unit of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the link."""
     for b in range(BLOCK):
         w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
@@ -204,33 +206,33 @@ def inertial_columns(state, screw, columns):
         wv = w0 * v0 + w1 * v1 + w2 * v2
         ww = w0 * w0 + w1 * w1 + w2 * w2
         u0, u1, u2 = z1 * w2 - z2 * w1, z2 * w0 - z0 * w2, z0 * w1 - z1 * w0
-        columns[b] = v0 * a0 + v1 * a1 + v2 * a2
-        columns[BLOCK + b] = v1 * e2 - v2 * e1 + w0 * wv - v0 * ww + a1 * z2 - a2 * z1
-        columns[2 * BLOCK + b] = v2 * e0 - v0 * e2 + w1 * wv - v1 * ww + a2 * z0 - a0 * z2
-        columns[3 * BLOCK + b] = v0 * e1 - v1 * e0 + w2 * wv - v2 * ww + a0 * z1 - a1 * z0
-        columns[4 * BLOCK + b] = z0 * e0 + u0 * w0
-        columns[5 * BLOCK + b] = z0 * e1 + z1 * e0 + u0 * w1 + u1 * w0
-        columns[6 * BLOCK + b] = z1 * e1 + u1 * w1
-        columns[7 * BLOCK + b] = z0 * e2 + z2 * e0 + u0 * w2 + u2 * w0
-        columns[8 * BLOCK + b] = z1 * e2 + z2 * e1 + u1 * w2 + u2 * w1
-        columns[9 * BLOCK + b] = z2 * e2 + u2 * w2
+        m[b] = v0 * a0 + v1 * a1 + v2 * a2
+        mx[b] = v1 * e2 - v2 * e1 + w0 * wv - v0 * ww + a1 * z2 - a2 * z1
+        my[b] = v2 * e0 - v0 * e2 + w1 * wv - v1 * ww + a2 * z0 - a0 * z2
+        mz[b] = v0 * e1 - v1 * e0 + w2 * wv - v2 * ww + a0 * z1 - a1 * z0
+        xx[b] = z0 * e0 + u0 * w0
+        xy[b] = z0 * e1 + z1 * e0 + u0 * w1 + u1 * w0
+        yy[b] = z1 * e1 + u1 * w1
+        xz[b] = z0 * e2 + z2 * e0 + u0 * w2 + u2 * w0
+        yz[b] = z1 * e2 + z2 * e1 + u1 * w2 + u2 * w1
+        zz[b] = z2 * e2 + u2 * w2
 
 
 @inner
-def own_columns(state, columns):
+def own_columns(state, m, mx, my, mz, xx, xy, yy, xz, yz, zz):
     """`inertial_columns` for the link's own revolute joint, whose screw is the unit vector z: far fewer products."""
     for b in range(BLOCK):
         w0, w1, w2 = state[b], state[BLOCK + b], state[2 * BLOCK + b]
-        columns[b] = 0.0
-        columns[BLOCK + b] = state[7 * BLOCK + b]
-        columns[2 * BLOCK + b] = -state[6 * BLOCK + b]
-        columns[3 * BLOCK + b] = 0.0
-        columns[4 * BLOCK + b] = -w0 * w1
-        columns[5 * BLOCK + b] = w0 * w0 - w1 * w1
-        columns[6 * BLOCK + b] = w0 * w1
-        columns[7 * BLOCK + b] = state[3 * BLOCK + b] - w1 * w2
-        columns[8 * BLOCK + b] = state[4 * BLOCK + b] + w0 * w2
-        columns[9 * BLOCK + b] = state[5 * BLOCK + b]
+        m[b] = 0.0
+        mx[b] = state[7 * BLOCK + b]
+        my[b] = -state[6 * BLOCK + b]
+        mz[b] = 0.0
+        xx[b] = -w0 * w1
+        xy[b] = w0 * w0 - w1 * w1
+        yy[b] = w0 * w1
+        xz[b] = state[3 * BLOCK + b] - w1 * w2
+        yz[b] = state[4 * BLOCK + b] + w0 * w2
+        zz[b] = state[5 * BLOCK + b]
 
 
 @inner
@@ -317,46 +319,29 @@ def add_scaled(factor, src, dst):
 
 
 @inner
-def add_gram(rows, own, count, samples, gram):
-    """Add the products of the first `count` of one's `own` (rows, samples) to the lower tiles, 4 x 4, of `gram`."""
-    for r in range(0, count, 4):
-        for c in range(0, r + 1, 4):
-            r0, r1, r2, r3 = own[r], own[r + 1], own[r + 2], own[r + 3]
-            c0, c1, c2, c3 = own[c], own[c + 1], own[c + 2], own[c + 3]
-            a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = 0.0
-            a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = 0.0
+def add_gram(rows, count, samples, gram):
+    """Add the products of the first `count` of `rows`, with zeros behind them, to the lower tiles of `gram`."""
+    for r in range(0, count, TILE):
+        for c in range(0, r + 1, TILE):
+            a00 = a01 = a02 = a10 = a11 = a12 = a20 = a21 = a22 = 0.0
             for b in range(samples):
-                x0, x1, x2, x3 = rows[r0, b], rows[r1, b], rows[r2, b], rows[r3, b]
-                y0, y1, y2, y3 = rows[c0, b], rows[c1, b], rows[c2, b], rows[c3, b]
+                x0, x1, x2 = rows[r, b], rows[r + 1, b], rows[r + 2, b]
+                y0, y1, y2 = rows[c, b], rows[c + 1, b], rows[c + 2, b]
                 a00 += x0 * y0
                 a01 += x0 * y1
                 a02 += x0 * y2
-                a03 += x0 * y3
                 a10 += x1 * y0
                 a11 += x1 * y1
                 a12 += x1 * y2
-                a13 += x1 * y3
                 a20 += x2 * y0
                 a21 += x2 * y1
                 a22 += x2 * y2
-                a23 += x2 * y3
-                a30 += x3 * y0
-                a31 += x3 * y1
-                a32 += x3 * y2
-                a33 += x3 * y3
             gram[r, c] += a00
             gram[r, c + 1] += a01
             gram[r, c + 2] += a02
-            gram[r, c + 3] += a03
             gram[r + 1, c] += a10
             gram[r + 1, c + 1] += a11
             gram[r + 1, c + 2] += a12
-            gram[r + 1, c + 3] += a13
             gram[r + 2, c] += a20
             gram[r + 2, c + 1] += a21
             gram[r + 2, c + 2] += a22
-            gram[r + 2, c + 3] += a23
-            gram[r + 3, c] += a30
-            gram[r + 3, c + 1] += a31
-            gram[r + 3, c + 2] += a32
-            gram[r + 3, c + 3] += a33

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from armid.arrays import Array, Indices
 from armid.display import short
 from armid.dynamics import kernel
-from armid.dynamics.blocks import BLOCK
+from armid.dynamics.blocks import BLOCK, TILE
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
 from armid.errors import DataShapeError
@@ -166,9 +166,9 @@ def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Ar
     Each is the first rows and columns of one (joints, size, size); above its diagonal there may be anything.
     """
     samples, joints = torque.shape
-    places, count = kernel.gram_places(model.tree, layout)
-    size = places.gram.shape[1]
-    parts, rows = np.zeros((parts_of(samples), joints, size, size)), np.zeros((parts_of(samples), count, 1, BLOCK))
+    size = -(-(int(layout.used.max()) + 1) // TILE) * TILE
+    places, parts = kernel.packed_places(model.tree, layout, size), np.zeros((parts_of(samples), joints, size, size))
+    rows = np.zeros((len(parts), joints * size, 1, BLOCK))
     given = model.tree, layout, places, *motion, torque, use
 
     def part(number: int, begin: int, end: int) -> None:

@@ -93,39 +93,25 @@ class Places(NamedTuple):
     """Rows of memory that columns go to."""
 
     column: np.ndarray  # (n, C) row of each joint's columns; of those that it does not see, anything
-    link: np.ndarray  # (n, l) first of ten rows that take the columns of a link's inertia as they come, -1 if none do
-    gram: np.ndarray  # (n, S) rows of a joint's Gram matrix: its columns, its torque, and rows of zeros up to S
+    ten: np.ndarray  # (n, l, 10) row that takes one of the ten columns of a link's inertia as it comes, -1 if none does
+
+
+def places_of(tree: Tree, columns: Columns, column: np.ndarray) -> Places:
+    """Given the rows (n, C) of all columns: one of the ten in the joint's frame is written where it belongs at once."""
+    ten = np.full((len(column), len(tree.parent), 10), -1)
+    single = np.diff(columns.mix_start) == 1
+    for i, joints in enumerate(tree.path):
+        entries = np.arange(columns.link_start[i], columns.link_start[i + 1])
+        first = columns.mix_start[entries]
+        plain = single[entries] & (columns.mix_value[first] == 1.0)
+        for joint in joints[: tree.depth[i]]:
+            ten[joint, i, columns.mix_row[first[plain]]] = column[joint, columns.link_column[entries[plain]]]
+    return Places(column, ten)
 
 
 def packed_places(tree: Tree, columns: Columns, size: int) -> Places:
     """Each joint has `size` rows, its own columns first."""
-    joints, links = len(columns.position), len(tree.parent)
-    column = columns.position + size * np.arange(joints)[:, None]
-    return Places(column, np.full((joints, links), -1), np.zeros((joints, 0), dtype=np.int64))
-
-
-def gram_places(tree: Tree, columns: Columns) -> tuple[Places, int]:
-    """Places for Gram matrices, S a multiple of 4, and how many rows that takes; row 0 stays zero.
-
-    A column of a link that is one of the ten in the joint's frame is used where it comes into being, not copied.
-    """
-    joints, count = columns.position.shape
-    own = np.zeros((joints, count + 1), dtype=np.int64)  # the last is the torque's
-    link, rows = np.full((joints, len(tree.parent)), -1), 1
-    single = np.diff(columns.mix_start) == 1
-    for i in range(len(tree.parent)):
-        entries = np.arange(columns.link_start[i], columns.link_start[i + 1])
-        plain = [e for e in entries if single[e] and columns.mix_value[columns.mix_start[e]] == 1.0]
-        for joint in tree.path[i, : tree.depth[i]] if plain else ():
-            own[joint, columns.link_column[plain]] = rows + columns.mix_row[columns.mix_start[plain]]
-            link[joint, i], rows = rows, rows + 10
-    seen = np.column_stack([columns.position >= 0, np.ones(joints, dtype=bool)])
-    new = seen & (own == 0)
-    own[new] = rows + np.arange(new.sum())
-    gram = np.zeros((joints, -(-int(seen.sum(axis=1).max()) // 4) * 4), dtype=np.int64)
-    for joint in range(joints):
-        gram[joint, : seen[joint].sum()] = own[joint, seen[joint]]
-    return Places(np.ascontiguousarray(own[:, :-1]), link, gram), rows + int(new.sum())
+    return places_of(tree, columns, columns.position + size * np.arange(len(columns.position))[:, None])
 
 
 @shared
@@ -241,35 +227,39 @@ def _signed(kind, width, u):
 
 
 @inner
-def _fill_inertial(tree, columns, places, i, state, screws, ten, memory, dst, block):
-    link_column, mix_start = columns.link_column, columns.mix_start
-    mix_row, mix_value = columns.mix_row, columns.mix_value
+def _fill_inertial(tree, columns, places, i, state, screws, ten, dst, block):
     first, last = columns.link_start[i], columns.link_start[i + 1]
     if first == last:
         return
-    slot = tree.slot[i]
-    kin, own = state[slot], screws[slot]
+    kin, own = state[tree.slot[i]], screws[tree.slot[i]]
     for d in range(tree.depth[i]):
         joint = tree.path[i, d]
-        there = places.link[joint, i]
-        all_ten = ten if there < 0 else memory[there * BLOCK : (there + 10) * BLOCK]
+        at = places.ten[joint, i]
+        m = dst[at[0], block] if at[0] >= 0 else ten[:BLOCK]
+        mx = dst[at[1], block] if at[1] >= 0 else ten[BLOCK : 2 * BLOCK]
+        my = dst[at[2], block] if at[2] >= 0 else ten[2 * BLOCK : 3 * BLOCK]
+        mz = dst[at[3], block] if at[3] >= 0 else ten[3 * BLOCK : 4 * BLOCK]
+        xx = dst[at[4], block] if at[4] >= 0 else ten[4 * BLOCK : 5 * BLOCK]
+        xy = dst[at[5], block] if at[5] >= 0 else ten[5 * BLOCK : 6 * BLOCK]
+        yy = dst[at[6], block] if at[6] >= 0 else ten[6 * BLOCK : 7 * BLOCK]
+        xz = dst[at[7], block] if at[7] >= 0 else ten[7 * BLOCK : 8 * BLOCK]
+        yz = dst[at[8], block] if at[8] >= 0 else ten[8 * BLOCK : 9 * BLOCK]
+        zz = dst[at[9], block] if at[9] >= 0 else ten[9 * BLOCK : 10 * BLOCK]
         if d == tree.plain[i]:
-            own_columns(kin, all_ten)
+            own_columns(kin, m, mx, my, mz, xx, xy, yy, xz, yz, zz)
         else:
-            inertial_columns(kin, own[d], all_ten)
-        rows = all_ten.reshape((10, BLOCK))
+            inertial_columns(kin, own[d], m, mx, my, mz, xx, xy, yy, xz, yz, zz)
         for e in range(first, last):
-            # Plain indices, no slices: this is where the time goes.
-            row, start = places.column[joint, link_column[e]], mix_start[e]
-            if there >= 0 and there <= row < there + 10:
+            row, start = places.column[joint, columns.link_column[e]], columns.mix_start[e]
+            if at[columns.mix_row[start]] == row:
                 continue
-            c, value = mix_row[start], mix_value[start]
+            target = dst[row, block]
             for b in range(BLOCK):
-                dst[row, block, b] = value * rows[c, b]
-            for k in range(start + 1, mix_start[e + 1]):
-                c, value = mix_row[k], mix_value[k]
-                for b in range(BLOCK):
-                    dst[row, block, b] += value * rows[c, b]
+                target[b] = 0.0
+            for k in range(start, columns.mix_start[e + 1]):
+                c = columns.mix_row[k]
+                source = dst[at[c], block] if at[c] >= 0 else ten[c * BLOCK : (c + 1) * BLOCK]
+                add_scaled(columns.mix_value[k], source, target)
 
 
 @inner
@@ -313,8 +303,8 @@ def scratch(tree: Tree) -> tuple[np.ndarray, ...]:
 
 
 @inner
-def _pick(use, first, end, j, rows, own, number):
-    """Leave the samples of a block out that joint j does not use; returns how many of its `own` rows count from now on.
+def _pick(use, first, end, j, rows, number):
+    """Leave the samples of a block out that joint j does not use; returns how many of its `rows` count from now on.
 
     Where most are used, the others become zero; where few are, they move to the beginning. `number` is scratch: of
     those that are used from its beginning on, of the others from its end on.
@@ -333,13 +323,13 @@ def _pick(use, first, end, j, rows, own, number):
             out += 1
             number[BLOCK - out] = b
     if 2 * used > BLOCK:
-        for c in range(own.shape[0]):
+        for c in range(rows.shape[0]):
             for k in range(used, BLOCK):
-                rows[own[c], number[k]] = 0.0
+                rows[c, number[k]] = 0.0
         return BLOCK
-    for c in range(own.shape[0]):
+    for c in range(rows.shape[0]):
         for k in range(used):
-            rows[own[c], k] = rows[own[c], number[k]]
+            rows[c, k] = rows[c, number[k]]
     return used
 
 
@@ -351,25 +341,25 @@ def fill(tree, columns, places, q, qd, qdd, tau, use, begin, end, rows, grams, m
     written, and the last block is filled up as if at rest. `begin` is a multiple of BLOCK. Where `rows` has one block,
     each block of samples goes there. The last five are `scratch`; afterwards they are those of the last block.
 
-    Where `grams` (n, S, S) is not empty, `rows` has one block, and the Gram matrices are those of the rows
-    ``places.gram[j]``, each joint's [wanted columns | torque]; only the lower tiles are written. Samples of a joint
-    whose `use` (n, N) is zero are left out; an empty `use` takes all.
+    Where `grams` (n, S, S) is not empty, `rows` has one block and S rows for each joint, S a multiple of `TILE`: its
+    [wanted columns | torque], whose Gram matrix that is, and zeros; only the lower tiles are written. Samples of a
+    joint whose `use` (n, N) is zero are left out; an empty `use` takes all.
     """
-    memory, one = rows.reshape(rows.size), rows.reshape((rows.shape[0], rows.shape[1] * BLOCK))
+    size = grams.shape[1]
+    one = rows.reshape((rows.shape[0], rows.shape[1] * BLOCK))
     for first in range(begin, end, BLOCK):
         block = first // BLOCK if rows.shape[1] > 1 else 0
         _load_inputs(tree, q, qd, qdd, first, motion)
         for i in range(tree.parent.shape[0]):
             _move(tree, i, motion, state)
             _carry(tree, i, motion, state, screws)
-            _fill_inertial(tree, columns, places, i, state, screws, ten, memory, rows, block)
+            _fill_inertial(tree, columns, places, i, state, screws, ten, rows, block)
             _fill_rotors(tree, columns, places.column, i, motion, state, screws, ten, rows, block)
         _fill_local(columns, places.column, motion, ten, rows, block)
         for j in range(grams.shape[0]):
-            own, used = places.gram[j], columns.used[j]
-            load(tau, first, j, one[own[used]])
-            count = _pick(use, first, end, j, one, own[: used + 1], number)
-            add_gram(one, own, used + 1, count, grams[j])
+            own, used = one[j * size : (j + 1) * size], columns.used[j]
+            load(tau, first, j, own[used])
+            add_gram(own, used + 1, _pick(use, first, end, j, own[: used + 1], number), grams[j])
 
 
 @inner

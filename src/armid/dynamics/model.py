@@ -115,7 +115,7 @@ class Model:
         """What `fill` does, prepared for many calls of one thread."""
         count, joints = memory.shape[:2]
         rows, place = memory.reshape(-1, *memory.shape[2:]), np.arange(count * joints).reshape(count, joints)
-        places = kernel.packed_places(self._tree, columns, count)._replace(column=np.ascontiguousarray(place.T))
+        places = kernel.places_of(self._tree, columns, np.ascontiguousarray(place.T))
         use, grams, scratch = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0)), kernel.scratch(self._tree)
 
         def write(motion: Motion, begin: int, end: int) -> None:
