@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 import armid
 from armid.dynamics.base import random_motion
-from armid.dynamics.warm import warm
+from armid.run.warm import warm
 from benchmarks import peers
 from benchmarks.design import design, design_limits, ten_starts
 from benchmarks.export import export_c

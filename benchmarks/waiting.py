@@ -81,10 +81,10 @@ def first_use(results: dict) -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "armid.dynamics.warm"], check=True, env=environment, capture_output=True)
+        subprocess.run([sys.executable, "-m", "armid.run.warm"], check=True, env=environment, capture_output=True)
         first = time.perf_counter() - began
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "armid.dynamics.warm"], check=True, env=environment, capture_output=True)
+        subprocess.run([sys.executable, "-m", "armid.run.warm"], check=True, env=environment, capture_output=True)
     results["first_use_s"] = first
     results["later_use_s"] = time.perf_counter() - began
 

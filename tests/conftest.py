@@ -17,7 +17,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     Functions that were not inlined are there twice then, and the linker takes another one.
     """
     if not hasattr(session.config, "workerinput"):
-        subprocess.run([sys.executable, "-m", "armid.dynamics.warm"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "armid.run.warm"], check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armid.arrays import Array
-from armid.compiling import njit
+from armid.compiling import njit, njit_within
 from armid.dynamics import kernel
 from armid.dynamics.model import Model
 from armid.dynamics.parameters import frame_changes
 
 RIGID = ("inertial", "rotor")
-_compiled: Any = njit(error_model="numpy", cache=True, nogil=True)
+_compiled: Any = njit(error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True)
+_inner: Any = njit_within(error_model="numpy", nogil=True)
 
 
 class RigidTorque:
@@ -103,7 +104,7 @@ def _recursion(  # type: ignore[no-untyped-def]
             _inward(turn[i], arm[i], wrench[i], wrench[p])
 
 
-@_compiled
+@_inner
 def _place(rotation, translation, slides, q, turn, arm):  # type: ignore[no-untyped-def]
     """Joint frame in its parent's: rotation `turn` and origin `arm`."""
     if slides:
@@ -120,7 +121,7 @@ def _place(rotation, translation, slides, q, turn, arm):  # type: ignore[no-unty
         turn[r, 2] = rotation[r, 2]
 
 
-@_compiled
+@_inner
 def _outward(p, slides, gravity, turn, arm, qd, qdd, state, i):  # type: ignore[no-untyped-def]
     """Angular velocity (0-2), angular (3-5) and linear acceleration (6-8) of a link, in its joint frame."""
     w0 = w1 = w2 = e0 = e1 = e2 = 0.0
@@ -148,7 +149,7 @@ def _outward(p, slides, gravity, turn, arm, qd, qdd, state, i):  # type: ignore[
         s[2] += qd
 
 
-@_compiled
+@_inner
 def _newton_euler(phi, s, out):  # type: ignore[no-untyped-def]
     """Force (0-2) and moment about the frame's origin (3-5) that move a link with inertia `phi`."""
     m, x, y, z = phi[0], phi[1], phi[2], phi[3]
@@ -165,7 +166,7 @@ def _newton_euler(phi, s, out):  # type: ignore[no-untyped-def]
     out[5] = x * a1 - y * a0 + phi[7] * e0 + phi[8] * e1 + phi[9] * e2 + w0 * l1 - w1 * l0
 
 
-@_compiled
+@_inner
 def _inward(turn, arm, own, parent):  # type: ignore[no-untyped-def]
     """Add a link's force and moment to its parent's."""
     f0 = turn[0, 0] * own[0] + turn[0, 1] * own[1] + turn[0, 2] * own[2]

@@ -20,29 +20,24 @@ wrenches go inward from link to link. All accelerations include -gravity, so gra
 (Newton-Euler).
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from armid.compiling import njit_apart
+from armid.compiling import njit_apart, njit_apart_within
 
 BLOCK = 128
 TILE = 3  # of Gram matrices: nine sums and six rows fit into the 16 registers that processors have at least
 STATE_ROWS = 11
 # Nothing is allocated: without Numba's reference counts of every slice, loops begin at once.
-_njit: Any = partial(njit_apart, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False)
+_plain: Any = {"error_model": "numpy", "nogil": True, "_nrt": False}
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
-_fast: Any = partial(_njit, fastmath={"reassoc", "contract", "nsz", "arcp"})
-compiled: Any = _fast(cache=True)
-# For compiled callers alone, a call from Python would crash: its wrapper takes as long to compile as a short loop.
-# A call that is not inlined passes some two hundred words, a robot's.
-_inlined: Any = partial(_fast, no_cpython_wrapper=True, forceinline=True)
-inner: Any = _inlined()
-# The same, kept on disk: what several compiled loops share.
-shared: Any = _inlined(cache=True)
+_fast: Any = {**_plain, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+compiled: Any = njit_apart(**_fast, no_cfunc_wrapper=True, cache=True)
+# For compiled callers alone. A call that is not inlined passes some two hundred words, a robot's.
+inner: Any = njit_apart_within(**_fast, forceinline=True)
 # The reduction of angles must not be reassociated.
-_in_order: Any = _njit(fastmath={"contract"}, no_cpython_wrapper=True)
+_in_order: Any = njit_apart_within(**_plain, fastmath={"contract"})
 
 
 @inner

@@ -28,7 +28,6 @@ from armid.dynamics.blocks import (
     own_columns,
     rate_of_momentum,
     rotor_moment,
-    shared,
     sine_cosine,
     slide,
     slide_screws,
@@ -114,7 +113,7 @@ def packed_places(tree: Tree, columns: Columns, size: int) -> Places:
     return places_of(tree, columns, columns.position + size * np.arange(len(columns.position))[:, None])
 
 
-@shared
+@inner
 def _load_inputs(tree, q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
         load(q, first, j, motion[j, :BLOCK])
@@ -136,7 +135,7 @@ def _follow(tree, motion):
                     motion[n + k, b] += tree.follow[k, j] * motion[j, b]
 
 
-@shared
+@inner
 def _move(tree, i, motion, state):
     """Bring the state of link i's slot from its parent to the link."""
     parent, kin = tree.parent[i], state[tree.slot[i]]
@@ -184,7 +183,7 @@ def _combine(motion, weight, derivative, dst):
             add_scaled(weight[j], motion[j, derivative * BLOCK : (derivative + 1) * BLOCK], dst)
 
 
-@shared
+@inner
 def _local_value(kind, constant, weight, motion, dst):
     """One local column: torque per unit of its parameter and per unit of weight."""
     factor = constant[0]

@@ -5,7 +5,6 @@ what is fitted. Other laws come as tables over speed.
 """
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from armid.compiling import njit
+from armid.compiling import njit, njit_within
 
 # Rows of the state array, each with one value per joint.
 # V is the velocity half a step before the instant of Q, A the mean acceleration of the last steps; the links', which
@@ -31,9 +30,8 @@ LAWS = ("none", "viscous", "coulomb-viscous", "stribeck", "double-exponential", 
 TABULATED = len(LAWS)  # any other: viscous coefficient, fastest speed, then values and slopes at the nodes
 MOVING = 1e-3  # [rad/s]
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
-_njit: Any = partial(njit, error_model="numpy", no_cfunc_wrapper=True)
-_compiled: Any = _njit(cache=True)
-_inner: Any = _njit(no_cpython_wrapper=True)  # for compiled callers alone
+_compiled: Any = njit(error_model="numpy", no_cfunc_wrapper=True, cache=True)
+_inner: Any = njit_within(error_model="numpy")
 # Loops instead of NumPy's operations on arrays: these compile ten times longer.
 
 

@@ -24,7 +24,7 @@ from armid.estimation.fit import Fit
 GAIN = 25.0  # [1/s]
 FADE_S = 300.0  # [s] over which a change of friction is forgotten
 STRANGE = 4.0  # standard deviations beyond which external torque is no change of friction
-_compiled: Any = njit(cache=True, nogil=True)
+_compiled: Any = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,3 +192,14 @@ def learned(  # type: ignore[no-untyped-def]
                     for b in range(3):
                         spread[j, a, b] -= change[j, a] * change[j, b] / whole
     return bias, variance
+
+
+def warm() -> None:
+    """Call every compiled loop once."""
+    rows, one, three = np.zeros((1, 1)), np.zeros(1), np.zeros((1, 3))
+    filtered(one, rows, rows, GAIN, one, one, one)
+    _lagged(one, rows, one, one)
+    held(one, rows, GAIN, one)
+    learned(
+        one, rows, rows, rows, rows, rows > 0.0, STRANGE, three.copy(), GAIN, three.copy(), three, np.zeros((1, 3, 3))
+    )
