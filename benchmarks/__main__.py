@@ -64,13 +64,6 @@ def setting():
     return robot, model, names, columns, motion, tau
 
 
-def dgemm_rate() -> float:
-    """Floating-point operations per second of a large matrix product on one thread."""
-    a = np.random.default_rng(0).normal(size=(1200, 1200))
-    seconds = seconds_of(lambda: a @ a)[0]
-    return 2.0 * 1200**3 / seconds
-
-
 def regressor(results: dict, model, names, columns, motion, pinocchio) -> None:
     """The matrices of all samples, base columns: made and overwritten in cache, and kept in one large array."""
     peer_small = np.zeros((CHUNK, model.robot.n_joints, len(names)))
@@ -107,10 +100,12 @@ def regressor(results: dict, model, names, columns, motion, pinocchio) -> None:
 
 
 def factor(results: dict, model, names, columns, motion, tau, pinocchio) -> None:
-    """Samples to the compact factor: ours in Gram form, Pinocchio's loop with a QR per block."""
-    ours_s, theirs_s = seconds_of(
+    """Samples to the compact factor: ours in Gram form, Pinocchio's loop with a QR per block; a large product."""
+    square = np.random.default_rng(0).normal(size=(1200, 1200))
+    ours_s, theirs_s, square_s = seconds_of(
         lambda: armid.compact_factor(model, *motion, tau, names),
         lambda: peers.blocked_qr(pinocchio, *motion, tau, columns),
+        lambda: square @ square,
     )
     compact = armid.compact_factor(model, *motion, tau, names)
     peer_factor = peers.blocked_qr(pinocchio, *motion, tau, columns)
@@ -120,7 +115,7 @@ def factor(results: dict, model, names, columns, motion, tau, pinocchio) -> None
     difference = np.abs(ours - gram[:-1]).max() / np.abs(gram).max()
     sizes = [len(seen) + 1 for seen in compact.columns]
     flops = (sum(size * (size + 1) for size in sizes) + REGRESSOR_FLOPS) * SAMPLES
-    rate = dgemm_rate()
+    rate = 2.0 * len(square) ** 3 / square_s
     armid.set_threads(2)
     two_s = seconds_of(lambda: armid.compact_factor(model, *motion, tau, names))[0]
     armid.set_threads(1)

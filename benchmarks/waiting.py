@@ -77,7 +77,7 @@ def _tree(joints: int, rng: np.random.Generator) -> Path:
 
 
 def first_use(results: dict) -> None:
-    """Seconds by the clock to compile all kernels into an empty cache, as `make warm` does."""
+    """Seconds by the clock to compile all kernels into an empty cache, as `make warm` does; and to find them there."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
         began = time.perf_counter()

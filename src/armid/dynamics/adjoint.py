@@ -7,7 +7,7 @@ link are linear in its inertial parameters, so that their cotangents act like th
 
 import numpy as np
 
-from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, inward, rotor_moment
+from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, inward, memory, rotor_moment
 from armid.dynamics.kernel import (
     ACCELERATION,
     MOVING_DOWN,
@@ -298,7 +298,7 @@ def _reverse_local(columns, motion, bar, ten, motion_bar):
 def scratch(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Memory for the cotangents of one block's states, screws and motion."""
     n = len(tree.parent)
-    return np.empty((n + 1, STATE_ROWS * BLOCK)), np.empty((n, n, 6 * BLOCK)), np.empty((n, 3 * BLOCK))
+    return memory(n + 1, STATE_ROWS * BLOCK), memory(n, n, 6 * BLOCK), memory(n, 3 * BLOCK)
 
 
 @compiled

@@ -20,6 +20,7 @@ wrenches go inward from link to link. All accelerations include -gravity, so gra
 (Newton-Euler).
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,14 @@ compiled: Any = njit_apart(**_fast, no_cfunc_wrapper=True, cache=True)
 inner: Any = njit_apart_within(**_fast, forceinline=True)
 # The reduction of angles must not be reassociated.
 _in_order: Any = njit_apart_within(**_plain, fastmath={"contract"})
+
+
+def memory(*shape: int) -> np.ndarray:
+    """Zeros that begin where a cache line does: a vector that lies across two takes twice as long to load."""
+    count = math.prod(shape)
+    raw = np.zeros(count + 8)
+    first = -raw.ctypes.data % 64 // 8
+    return raw[first : first + count].reshape(shape)
 
 
 @inner

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from armid.arrays import Array, Indices
 from armid.display import short
 from armid.dynamics import kernel
-from armid.dynamics.blocks import BLOCK, TILE
+from armid.dynamics.blocks import BLOCK, TILE, memory
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import one_blas_thread, over_samples, parts_of
 from armid.errors import DataShapeError
@@ -168,7 +168,7 @@ def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Ar
     samples, joints = torque.shape
     size = -(-(int(layout.used.max()) + 1) // TILE) * TILE
     places, parts = kernel.packed_places(model.tree, layout, size), np.zeros((parts_of(samples), joints, size, size))
-    rows = np.zeros((len(parts), joints * size, 1, BLOCK))
+    rows = memory(len(parts), joints * size, 1, BLOCK)
     given = model.tree, layout, places, *motion, torque, use
 
     def part(number: int, begin: int, end: int) -> None:

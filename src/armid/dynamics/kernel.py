@@ -24,6 +24,7 @@ from armid.dynamics.blocks import (
     inner,
     inward,
     load,
+    memory,
     outward,
     own_columns,
     rate_of_momentum,
@@ -298,7 +299,7 @@ def scratch(tree: Tree) -> tuple[np.ndarray, ...]:
     """Memory for one block: motion of the joints, state and screws of each slot, ten rows, numbers of samples."""
     links, slots = len(tree.parent), int(tree.slot.max(initial=-1)) + 1
     shapes = (links, 3 * BLOCK), (slots, STATE_ROWS * BLOCK), (slots, links, 6 * BLOCK), (10 * BLOCK,)
-    return *map(np.empty, shapes), np.empty(BLOCK, dtype=np.int64)
+    return *(memory(*shape) for shape in shapes), np.empty(BLOCK, dtype=np.int64)
 
 
 @inner

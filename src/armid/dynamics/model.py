@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from armid.arrays import Array
 from armid.display import short
 from armid.dynamics import kernel
-from armid.dynamics.blocks import BLOCK
+from armid.dynamics.blocks import BLOCK, memory
 from armid.dynamics.parameters import Parameter, columns_of, frame_changes, parameters_of, tree_of
 from armid.dynamics.threads import over_samples
 from armid.errors import ArmidError, DataShapeError, DescriptionError, UnknownNameError, nearest
@@ -103,18 +103,18 @@ class Model:
         motion = self.motion(q, qd, qdd)
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
-        memory = np.zeros((columns.position.shape[1], joints, -(-samples // BLOCK), BLOCK))
-        over_samples(lambda _, a, b: self.fill(columns, motion, a, b, memory), samples)
-        return _by_sample(memory, samples)
+        rows = memory(columns.position.shape[1], joints, -(-samples // BLOCK), BLOCK)
+        over_samples(lambda _, a, b: self.fill(columns, motion, a, b, rows), samples)
+        return _by_sample(rows, samples)
 
-    def fill(self, columns: kernel.Columns, motion: Motion, begin: int, end: int, memory: Array) -> None:
-        """Write columns for samples [begin, end) to zeros, `memory` (columns, joints, blocks, BLOCK)."""
-        self._writer(columns, memory)(motion, begin, end)
+    def fill(self, columns: kernel.Columns, motion: Motion, begin: int, end: int, rows: Array) -> None:
+        """Write columns for samples [begin, end) to zeros, `rows` (columns, joints, blocks, BLOCK)."""
+        self._writer(columns, rows)(motion, begin, end)
 
-    def _writer(self, columns: kernel.Columns, memory: Array) -> Callable[[Motion, int, int], None]:
+    def _writer(self, columns: kernel.Columns, rows: Array) -> Callable[[Motion, int, int], None]:
         """What `fill` does, prepared for many calls of one thread."""
-        count, joints = memory.shape[:2]
-        rows, place = memory.reshape(-1, *memory.shape[2:]), np.arange(count * joints).reshape(count, joints)
+        count, joints = rows.shape[:2]
+        rows, place = rows.reshape(-1, *rows.shape[2:]), np.arange(count * joints).reshape(count, joints)
         places = kernel.places_of(self._tree, columns, np.ascontiguousarray(place.T))
         use, grams, scratch = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0)), kernel.scratch(self._tree)
 
@@ -140,13 +140,13 @@ class Model:
         motion = self.motion(q, qd, qdd)
         columns = self.columns(parameters)
         samples, joints = motion.q.shape
-        memory = np.zeros((columns.position.shape[1], joints, -(-size // BLOCK), BLOCK))
-        write = self._writer(columns, memory)
+        rows = memory(columns.position.shape[1], joints, -(-size // BLOCK), BLOCK)
+        write = self._writer(columns, rows)
         for first in range(0, samples, size):
             part = Motion(*(array[first : first + size] for array in motion))
             count = len(part.q)
             write(part, 0, count)
-            yield _by_sample(memory, count)
+            yield _by_sample(rows, count)
 
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, values: ArrayLike | Mapping[str, float]
@@ -286,16 +286,15 @@ class Model:
         given = tree, columns, phi, rotor, extra, *motion
 
         def part(_: int, begin: int, end: int) -> None:
-            tau = np.empty((motion.q.shape[1], BLOCK))
+            tau = memory(motion.q.shape[1], BLOCK)
             kernel.inverse_dynamics(*given, begin, end, out, tau, *kernel.scratch(tree))
 
         over_samples(part, len(motion.q))
         return out
 
 
-def _by_sample(memory: Array, samples: int) -> Array:
-    """View (samples, joints, parameters) of memory (parameters, joints, blocks, BLOCK), its base."""
-    item = memory.itemsize
-    strides = (item, memory.strides[1], memory.strides[0])
-    shape = (samples, memory.shape[1], memory.shape[0])
-    return np.ndarray(shape, dtype=memory.dtype, buffer=memory, strides=strides)
+def _by_sample(rows: Array, samples: int) -> Array:
+    """View (samples, joints, parameters) of rows (parameters, joints, blocks, BLOCK), its base."""
+    strides = (rows.itemsize, rows.strides[1], rows.strides[0])
+    shape = (samples, rows.shape[1], rows.shape[0])
+    return np.ndarray(shape, dtype=rows.dtype, buffer=rows, strides=strides)

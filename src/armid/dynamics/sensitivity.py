@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from armid.arrays import Array
 from armid.dynamics import adjoint, kernel
-from armid.dynamics.blocks import BLOCK, STATE_ROWS
+from armid.dynamics.blocks import BLOCK, STATE_ROWS, memory
 from armid.dynamics.factor import joint_grams, mirrored
 from armid.dynamics.model import Model, Motion
 from armid.dynamics.threads import over_samples
@@ -64,9 +64,9 @@ class Sensitivity:
     def torque(self, motion: Motion, values: Array) -> Array:
         """Torque (samples, joints) for values of the wanted parameters."""
         samples, joints = motion.q.shape
-        memory = np.zeros((len(self.names), joints, -(-samples // BLOCK), BLOCK))
-        self.model.fill(self.columns, motion, 0, samples, memory)
-        result: Array = np.einsum("cjk,c->kj", memory.reshape(len(self.names), joints, -1)[:, :, :samples], values)
+        rows = memory(len(self.names), joints, -(-samples // BLOCK), BLOCK)
+        self.model.fill(self.columns, motion, 0, samples, rows)
+        result: Array = np.einsum("cjk,c->kj", rows.reshape(len(self.names), joints, -1)[:, :, :samples], values)
         return result
 
     def torque_gradient(self, motion: Motion, values: Array, torque_bar: Array) -> Motion:
@@ -88,13 +88,13 @@ class Sensitivity:
         """Block by block: the columns, their cotangents, and from these the motion's to `out`."""
         tree, used = self.tree, self.columns.used
         joints, size = len(used), int(used.max())
-        memory, bars = kernel.scratch(tree), (np.zeros(STATE_ROWS * BLOCK), *adjoint.scratch(tree))
-        columns, bar = np.zeros((joints, size, BLOCK)), np.zeros((joints, size, BLOCK))
+        scratch, bars = kernel.scratch(tree), (memory(STATE_ROWS * BLOCK), *adjoint.scratch(tree))
+        columns, bar = memory(joints, size, BLOCK), memory(joints, size, BLOCK)
         seen = [(joint, columns[joint, :count], bar[joint, :count]) for joint, count in enumerate(used)]
         use, grams = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0))  # all samples; none wanted
         given = tree, self.columns, kernel.packed_places(tree, self.columns, size), *motion, motion.q, use
         for first in range(begin, end, BLOCK):
-            kernel.fill(*given, first, first + BLOCK, columns.reshape(-1, 1, BLOCK), grams, *memory)
+            kernel.fill(*given, first, first + BLOCK, columns.reshape(-1, 1, BLOCK), grams, *scratch)
             for joint, own, result in seen:
                 cotangent(joint, first, own, result)
-            adjoint.reverse(tree, self.columns, bar, *memory, *bars, first, out)
+            adjoint.reverse(tree, self.columns, bar, *scratch, *bars, first, out)
