@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.arrays import Array
+from armid.arrays import Array, read_only
 from armid.compiling import njit, njit_within
 from armid.dynamics import kernel
 from armid.dynamics.model import Model
@@ -66,7 +66,7 @@ class RigidTorque:
 
     def momentum(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """Generalised momentum M qd, and G - C' qd: what changes it beside the torque; (samples, joints) each."""
-        q, qd = (np.ascontiguousarray(array, dtype=np.float64) for array in (q, qd))
+        q, qd = read_only(*(np.ascontiguousarray(array, dtype=np.float64) for array in (q, qd)))
         momentum, bias = np.empty_like(q), np.empty_like(q)
         _momenta(self._constants, self._gravity, q, qd, self._memory, momentum, bias)
         return momentum, bias
@@ -191,10 +191,12 @@ def _momenta(constants, gravity, q, qd, memory, momentum, bias):  # type: ignore
     follows, but not the velocity that comes from below.
     """
     prismatic, state, wrench = constants[1], memory[2], memory[3]
-    still = np.zeros(q.shape[1])
+    still, here, speed, weightless = np.zeros(q.shape[1]), np.empty(q.shape[1]), np.empty(q.shape[1]), np.zeros(3)
     for k in range(len(q)):
-        _recursion(*constants, gravity, q[k], still, still, *memory, bias[k])
-        _recursion(*constants, 0.0 * gravity, q[k], still, qd[k], *memory, momentum[k])
+        for i in range(len(still)):
+            here[i], speed[i] = q[k, i], qd[k, i]
+        _recursion(*constants, gravity, here, still, still, *memory, bias[k])
+        _recursion(*constants, weightless, here, still, speed, *memory, momentum[k])
         for i in range(len(still)):
             w0, w1, v0, v1, h = state[i, 3], state[i, 4], state[i, 6], state[i, 7], wrench[i]
             if prismatic[i]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armid.arrays import Array, Indices
+from armid.arrays import Array, Indices, read_only
 from armid.display import short
 from armid.dynamics import kernel
 from armid.dynamics.blocks import BLOCK, TILE, memory
@@ -169,7 +169,7 @@ def joint_grams(model: Model, layout: kernel.Columns, motion: Motion, torque: Ar
     size = -(-(int(layout.used.max()) + 1) // TILE) * TILE
     places, parts = kernel.packed_places(model.tree, layout, size), np.zeros((parts_of(samples), joints, size, size))
     rows = memory(len(parts), joints * size, 1, BLOCK)
-    given = model.tree, layout, places, *motion, torque, use
+    given = model.tree, layout, places, *read_only(*motion, torque), use
 
     def part(number: int, begin: int, end: int) -> None:
         kernel.fill(*given, begin, end, rows[number], parts[number], *kernel.scratch(model.tree))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.arrays import Array
+from armid.arrays import Array, read_only
 from armid.display import short
 from armid.dynamics import kernel
 from armid.dynamics.blocks import BLOCK, memory
@@ -119,7 +119,8 @@ class Model:
         use, grams, scratch = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0)), kernel.scratch(self._tree)
 
         def write(motion: Motion, begin: int, end: int) -> None:
-            kernel.fill(self._tree, columns, places, *motion, motion.q, use, begin, end, rows, grams, *scratch)
+            given = read_only(*motion, motion.q)
+            kernel.fill(self._tree, columns, places, *given, use, begin, end, rows, grams, *scratch)
 
         return write
 
@@ -283,7 +284,7 @@ class Model:
             inertia = columns.local_kind == kernel.ACCELERATION
             extra = np.where(inertia, extra, 0.0)
         out, tree = np.empty_like(motion.q), tree._replace(slot=np.arange(len(tree.slot)))
-        given = tree, columns, phi, rotor, extra, *motion
+        given = tree, columns, phi, rotor, extra, *read_only(*motion)
 
         def part(_: int, begin: int, end: int) -> None:
             tau = memory(motion.q.shape[1], BLOCK)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.arrays import Array
+from armid.arrays import Array, read_only
 from armid.dynamics import adjoint, kernel
 from armid.dynamics.blocks import BLOCK, STATE_ROWS, memory
 from armid.dynamics.factor import joint_grams, mirrored
@@ -92,7 +92,7 @@ class Sensitivity:
         columns, bar = memory(joints, size, BLOCK), memory(joints, size, BLOCK)
         seen = [(joint, columns[joint, :count], bar[joint, :count]) for joint, count in enumerate(used)]
         use, grams = np.zeros((0, 0), dtype=np.uint8), np.zeros((0, 0, 0))  # all samples; none wanted
-        given = tree, self.columns, kernel.packed_places(tree, self.columns, size), *motion, motion.q, use
+        given = tree, self.columns, kernel.packed_places(tree, self.columns, size), *read_only(*motion, motion.q), use
         for first in range(begin, end, BLOCK):
             kernel.fill(*given, first, first + BLOCK, columns.reshape(-1, 1, BLOCK), grams, *scratch)
             for joint, own, result in seen:

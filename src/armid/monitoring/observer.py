@@ -9,12 +9,13 @@ straight line and the torque as its mean, so that the filter is exact for these,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armid.arrays import Array, Mask
+from armid.arrays import Array, Mask, read_only
 from armid.compiling import njit
 from armid.control.control_model import fit_model
 from armid.dynamics.model import Motion
@@ -25,6 +26,16 @@ GAIN = 25.0  # [1/s]
 FADE_S = 300.0  # [s] over which a change of friction is forgotten
 STRANGE = 4.0  # standard deviations beyond which external torque is no change of friction
 _compiled: Any = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
+
+
+def _reading(kernel: Any) -> Any:
+    """A compiled loop that writes none of its arguments, for arrays of files as well."""
+
+    @wraps(kernel)
+    def call(*given: Any) -> Any:
+        return kernel(*(read_only(one)[0] if isinstance(one, np.ndarray) else one for one in given))
+
+    return call
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +125,7 @@ class Observer:
         return Observed(found, rate, still, rubbing, friction)
 
 
+@_reading
 @_compiled
 def filtered(dt, x, u, gain, x_before, u_before, start):  # type: ignore[no-untyped-def]
     """Y' = gain (x' - u - y), with x a straight line between samples and u its mean."""
@@ -129,6 +141,7 @@ def filtered(dt, x, u, gain, x_before, u_before, start):  # type: ignore[no-unty
     return y
 
 
+@_reading
 @_compiled
 def _lagged(dt, x, delay, start):  # type: ignore[no-untyped-def]
     """A first-order lag whose mean delay is `delay`, whatever the steps."""
@@ -140,6 +153,7 @@ def _lagged(dt, x, delay, start):  # type: ignore[no-untyped-def]
     return y
 
 
+@_reading
 @_compiled
 def held(dt, x, gain, start):  # type: ignore[no-untyped-def]
     """Peaks of x that fall with the observer's time constant."""
