@@ -38,7 +38,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 warm: install  ## Compile the numeric kernels into the cache, once
 	@# Numba looks at the file of a kernel alone, not at those of the functions it calls
-	@newest=$$(ls -t src/armid/compiling.py src/armid/*/*.py | xargs grep -l njit | head -n 1); find src -name '*.nb[ci]' ! -newer "$$newest" -delete
+	@newest=$$(ls -t src/armid/compiling.py src/armid/dynamics/*.py | head -n 1); find src -name '*.nb[ci]' ! -newer "$$newest" -delete
 	@$(BIN)/python -m armid.run.warm
 
 lint: style types  ## Check style, formatting and types

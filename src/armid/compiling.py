@@ -53,8 +53,8 @@ class _Within(_Compiler):
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile into a library of that kind."""
-        if all(hasattr(JITCodeLibrary, name) for name in vars(_Part) if not name.startswith("__")):
-            self.state.library = _Part(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        if all(hasattr(JITCodeLibrary, name) for name in vars(_Linked) if not name.startswith("__")):
+            self.state.library = _Linked(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         return super().compile_extra(func)
 
 
@@ -62,7 +62,7 @@ class _ApartWithin(_Apart, _Within):
     """Both."""
 
 
-class _Part(JITCodeLibrary):
+class _Linked(JITCodeLibrary):
     """LLVM's text of one function, as its callers link it."""
 
     @property

@@ -87,7 +87,7 @@ def main() -> None:
     start = time.perf_counter()
     # A fork has all modules at once; where processes cannot be forked safely, others read them again.
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(available_threads(), mp_context=context) as pool:
+    with ProcessPoolExecutor(min(available_threads(), len(KERNELS)), mp_context=context) as pool:
         try:
             for done in [pool.submit(work) for work in KERNELS]:
                 done.result()
