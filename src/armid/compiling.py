@@ -1,6 +1,6 @@
-"""Numba's compiler as armid's kernels use it: it says what takes time at first use, and takes a third of it.
+"""Numba's compiler as armid's kernels use it: it says what takes time at first use, and takes less of it.
 
-Where a version of Numba has not what is asked for here, its own ways are taken, which are slower.
+Libraries of code and the look-up of types are inner parts of Numba: a new version of it may need changes here.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Linked(JITCodeLibrary):
 
 @contextmanager
 def _remembered_types() -> Iterator[None]:
-    """Look the type of each sum or product of numbers up once, not wherever one stands: a tenth of the time."""
+    """Look the type of each sum or product of numbers up once, not wherever one stands."""
     find = types.BaseFunction.get_call_type
 
     def remembered(self: Any, context: Any, args: tuple[Any, ...], kws: Any) -> Any:

@@ -79,7 +79,7 @@ def _observer() -> None:
 
 
 #: Those that take longest come first.
-KERNELS: tuple[Callable[[], None], ...] = (_gradients, _columns, _virtual_robot, _torques, _control, _observer)
+KERNELS: tuple[Callable[[], None], ...] = (_virtual_robot, _columns, _gradients, _control, _torques, _observer)
 
 
 def main() -> None:
