@@ -10,13 +10,14 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from types import SimpleNamespace
+from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any
 
 import numba
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.typing.context import BaseContext
 
 _log = logging.getLogger(__name__)
 _ROOM = 2**17  # values on the stack: 1 MB, for which CPython takes 2 MB
@@ -88,31 +89,43 @@ class _Linked(JITCodeLibrary):
 
 @contextmanager
 def _remembered_types() -> Iterator[None]:
-    """Look the type of each sum or product of numbers up once, not wherever one stands."""
-    find = types.BaseFunction.get_call_type
-
-    def remembered(self: Any, context: Any, args: tuple[Any, ...], kws: Any) -> Any:
-        if kws or not all(isinstance(one, types.Number) for one in args):
-            return find(self, context, args, kws)
-        known = self.__dict__.setdefault("_armid_known", {})
-        if args not in known:
-            known[args] = find(self, context, args, kws)
-        return known[args]
-
-    if find.__name__ == remembered.__name__:  # in the midst of another function
+    """Look the type of an operator, and of its result for given types, up once, not wherever one stands."""
+    result: Any = types.BaseFunction.get_call_type
+    operator: Any = BaseContext.resolve_value_type
+    if result.__name__ == "call_type":  # in the midst of another function
         yield
         return
-    types.BaseFunction.get_call_type = remembered  # type: ignore[method-assign]
+
+    def call_type(self: Any, context: Any, args: tuple[Any, ...], kws: Any) -> Any:
+        known = self.__dict__.setdefault("_armid_known", {})
+        if kws or args not in known:
+            found = result(self, context, args, kws)
+            if kws:
+                return found
+            known[args] = found
+        return known[args]
+
+    def value_type(self: Any, value: Any) -> Any:
+        if not isinstance(value, BuiltinFunctionType):
+            return operator(self, value)
+        known = self.__dict__.setdefault("_armid_known", {})
+        if value not in known:
+            known[value] = operator(self, value)
+        return known[value]
+
+    types.BaseFunction.get_call_type = call_type  # type: ignore[method-assign]
+    BaseContext.resolve_value_type = value_type  # type: ignore[method-assign]
     try:
         yield
     finally:
-        types.BaseFunction.get_call_type = find  # type: ignore[method-assign]
+        types.BaseFunction.get_call_type = result  # type: ignore[method-assign]
+        BaseContext.resolve_value_type = operator  # type: ignore[method-assign]
 
 
 @cache
 def _announce() -> None:
     """Once: nothing was found in the cache."""
-    _log.warning("compiling kernels, once (about 10 s; cached for later runs)")
+    _log.warning("compiling kernels, once (10 to 30 s; cached for later runs)")
 
 
 def _with_room(call: Callable[..., Any], *given: Any) -> Any:

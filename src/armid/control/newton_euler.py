@@ -17,8 +17,8 @@ from armid.dynamics.model import Model
 from armid.dynamics.parameters import frame_changes
 
 RIGID = ("inertial", "rotor")
-_compiled: Any = njit(error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True)
-_inner: Any = njit_within(error_model="numpy", nogil=True)
+_compiled: Any = njit(error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True, _nrt=False)
+_inner: Any = njit_within(error_model="numpy", nogil=True, _nrt=False)
 
 
 class RigidTorque:
@@ -68,7 +68,8 @@ class RigidTorque:
         """Generalised momentum M qd, and G - C' qd: what changes it beside the torque; (samples, joints) each."""
         q, qd = read_only(*(np.ascontiguousarray(array, dtype=np.float64) for array in (q, qd)))
         momentum, bias = np.empty_like(q), np.empty_like(q)
-        _momenta(self._constants, self._gravity, q, qd, self._memory, momentum, bias)
+        still, now, weightless = np.zeros(q.shape[1]), np.empty((2, q.shape[1])), np.zeros(3)
+        _momenta(self._constants, self._gravity, weightless, q, qd, still, now, self._memory, momentum, bias)
         return momentum, bias
 
 
@@ -183,15 +184,14 @@ def _inward(turn, arm, own, parent):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _momenta(constants, gravity, q, qd, memory, momentum, bias):  # type: ignore[no-untyped-def]
+def _momenta(constants, gravity, weightless, q, qd, still, now, memory, momentum, bias):  # type: ignore[no-untyped-def]
     """Momentum p = M qd and G - C' qd of each sample: the recursion at rest, accelerated by qd without gravity.
 
     What it carries outward are then the links' velocities v_k, and inward the momenta h_k of all links from k on. With
     S_k the joint's axis, (C' qd)_k = d(kinetic energy) / dq_k = (v_k x S_k) . h_k: turning a joint turns all that
     follows, but not the velocity that comes from below.
     """
-    prismatic, state, wrench = constants[1], memory[2], memory[3]
-    still, here, speed, weightless = np.zeros(q.shape[1]), np.empty(q.shape[1]), np.empty(q.shape[1]), np.zeros(3)
+    prismatic, state, wrench, here, speed = constants[1], memory[2], memory[3], now[0], now[1]
     for k in range(len(q)):
         for i in range(len(still)):
             here[i], speed[i] = q[k, i], qd[k, i]

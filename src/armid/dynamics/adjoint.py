@@ -7,7 +7,7 @@ link are linear in its inertial parameters, so that their cotangents act like th
 
 import numpy as np
 
-from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, inner, inward, memory, rotor_moment
+from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, in_block, inner, inward, memory, rotor_moment
 from armid.dynamics.kernel import (
     ACCELERATION,
     MOVING_DOWN,
@@ -316,7 +316,7 @@ def reverse(tree, columns, bar, motion, state, screws, ten, _, rest, state_bar, 
         _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar)
         _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screws_bar, motion_bar)
     _reverse_local(columns, motion, bar, ten, motion_bar)
-    for b in range(min(BLOCK, out.shape[1] - first)):
+    for b in range(in_block(first, out.shape[1])):
         for j in range(out.shape[2]):
             for derivative in range(3):
                 out[derivative, first + b, j] = motion_bar[j, derivative * BLOCK + b]

@@ -50,9 +50,15 @@ def memory(*shape: int) -> np.ndarray:
 
 
 @inner
+def in_block(first, end):
+    """Samples of the block that begins with `first`, where there are `end` in all."""
+    return BLOCK if end - first > BLOCK else end - first
+
+
+@inner
 def load(samples, first, column, dst):
     """Copy one column of a (samples, columns) array into a block row; rows past the end become zero."""
-    count = min(BLOCK, samples.shape[0] - first)
+    count = in_block(first, samples.shape[0])
     for b in range(count):
         dst[b] = samples[first + b, column]
     for b in range(count, BLOCK):

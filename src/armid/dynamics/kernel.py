@@ -20,6 +20,7 @@ from armid.dynamics.blocks import (
     carry,
     compiled,
     copy,
+    in_block,
     inertial_columns,
     inner,
     inward,
@@ -310,7 +311,7 @@ def _pick(use, first, end, j, rows, number):
     those that are used from its beginning on, of the others from its end on.
     """
     used, out = 0, 0
-    for b in range(min(BLOCK, end - first)):
+    for b in range(in_block(first, end)):
         used += 1 if use.shape[0] == 0 or use[j, first + b] != 0 else 0
     if used == BLOCK:
         return BLOCK
@@ -414,6 +415,6 @@ def inverse_dynamics(
             for j in range(n):
                 if columns.local_weight[k, j] != 0.0:
                     add_scaled(local[k] * columns.local_weight[k, j], value, tau[j])
-        for b in range(min(BLOCK, end - first)):
+        for b in range(in_block(first, end)):
             for j in range(n):
                 out[first + b, j] = tau[j, b]

@@ -29,10 +29,29 @@ POSITION, VELOCITY, TORQUE = range(3)
 LAWS = ("none", "viscous", "coulomb-viscous", "stribeck", "double-exponential", "hyperbolic")
 TABULATED = len(LAWS)  # any other: viscous coefficient, fastest speed, then values and slopes at the nodes
 MOVING = 1e-3  # [rad/s]
+# Rows of the scratch vectors, each with one value per joint, and scratch matrices.
+BIAS, WEIGHT, PASSIVE, TAU, DRIVE, HEAT, NEW, ERROR, DAMP, BENT, WAY, PUSH, RIGHT, NEAR = range(14)
+MASS, HEAVIER, LEFT = range(3)
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
-_compiled: Any = njit(error_model="numpy", no_cfunc_wrapper=True, cache=True)
-_inner: Any = njit_within(error_model="numpy")
-# Loops instead of NumPy's operations on arrays: these compile ten times longer.
+# Loops instead of NumPy's operations on arrays, and no memory taken: these compile ten times longer.
+_compiled: Any = njit(error_model="numpy", no_cfunc_wrapper=True, cache=True, _nrt=False)
+_inner: Any = njit_within(error_model="numpy", _nrt=False)
+
+
+def scratch(joints: int, dofs: int) -> tuple[np.ndarray, ...]:
+    """Memory of one step: vectors, matrices, how links follow motors, and velocities of MuJoCo's bodies."""
+    shapes = (14, joints), (3, joints, joints), (joints + 1, joints), (dofs,)
+    return tuple(np.empty(shape) for shape in shapes)
+
+
+@_inner
+def _larger(x, y):
+    return x if x > y else y
+
+
+@_inner
+def _within(x, limit):
+    return limit if x > limit else -limit if x < -limit else x
 
 
 @_inner
@@ -41,8 +60,10 @@ def _tabulated(c, speed):
     last = (len(c) - 2) // 2 - 1
     if speed >= c[1]:
         return c[2 + last] + c[3 + 2 * last] * (speed - c[1]), c[3 + 2 * last]
-    k = min(int((speed / c[1]) ** (1.0 / 3.0) * last), last - 1)
-    low, high = c[1] * (k / last) ** 3, c[1] * ((k + 1) / last) ** 3
+    k = int((speed / c[1]) ** (1.0 / 3.0) * last)
+    k = k if k < last else last - 1
+    near, far = k / last, (k + 1) / last
+    low, high = c[1] * (near * near * near), c[1] * (far * far * far)
     size, t = high - low, (speed - low) / (high - low)
     a, b, up, down = c[2 + k], c[3 + k], size * c[3 + last + k], size * c[4 + last + k]
     rise = 3.0 * (b - a) - 2.0 * up - down
@@ -60,8 +81,9 @@ def level(law, c, speed, heat):
     if law == 2:
         return heat * c[0] * speed + c[1], heat * c[0]
     if law == 3:
-        bump = (c[2] - c[1]) * math.exp(-((speed / c[3]) ** 2))
-        return heat * c[0] * speed + c[1] + bump, heat * c[0] - 2.0 * speed / c[3] ** 2 * bump
+        fast = speed / c[3]
+        bump = (c[2] - c[1]) * math.exp(-(fast * fast))
+        return heat * c[0] * speed + c[1] + bump, heat * c[0] - 2.0 * speed / (c[3] * c[3]) * bump
     if law == 4:
         value, slope = heat * c[0] * speed + c[1], heat * c[0]
         if c[3] != 0.0:
@@ -72,24 +94,24 @@ def level(law, c, speed, heat):
             drop = c[4] * math.exp(-1.0 / (c[5] * speed))
             value -= drop
             slope -= drop / (c[5] * speed * speed)
-        return max(value, 0.0), slope
+        return _larger(value, 0.0), slope
     if law == TABULATED:
         value, slope = _tabulated(c, speed)
-        return max(heat * c[0] * speed + value, 0.0), heat * c[0] + slope
+        return _larger(heat * c[0] * speed + value, 0.0), heat * c[0] + slope
     one, two = math.tanh(c[1] * speed), math.tanh(c[3] * speed)
     value = c[0] * one + c[2] * two + heat * c[4] * speed
     slope = c[0] * c[1] * (1.0 - one * one) + c[2] * c[3] * (1.0 - two * two) + heat * c[4]
-    return max(value, 0.0), slope
+    return _larger(value, 0.0), slope
 
 
 @_inner
 def _root(stiffness, target, law, c, heat, guess):
     """Speed x >= 0 with stiffness x + level(x) = target, which exceeds level(0)."""
-    x = max(guess, 0.0)
+    x = _larger(guess, 0.0)
     for _ in range(8):
         value, slope = level(law, c, x, heat)
-        change = (stiffness * x + value - target) / max(stiffness + slope, 0.2 * stiffness)
-        x = max(x - change, 0.0)
+        change = (stiffness * x + value - target) / _larger(stiffness + slope, 0.2 * stiffness)
+        x = _larger(x - change, 0.0)
         if abs(change) < 1e-12:
             break
     return x
@@ -113,17 +135,23 @@ def _solve(matrix, right):
 
 
 @_inner
-def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
+def _sign(x):
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
+
+
+@_inner
+def _rigid_friction(mass, left, vectors, v, dt, laws, coefficients):
     """New velocities with friction that jumps at v = 0: a joint whose friction can hold it stays where it is.
 
     Solves mass (v' - v) / dt + friction(v') = drive: Newton steps with a guess of which joints move which way,
     corrected from step to step; should that not settle, Gauss-Seidel, which always does.
     """
     n = len(v)
-    way, left, right, push = np.empty(n), np.empty((n, n)), np.empty(n), np.empty(n)
+    drive, heat, result = vectors[DRIVE], vectors[HEAT], vectors[NEW]
+    way, push, right = vectors[WAY], vectors[PUSH], vectors[RIGHT]
     for i in range(n):
         result[i] = v[i]
-        way[i] = np.sign(v[i])
+        way[i] = _sign(v[i])
         push[i] = drive[i]
         for j in range(n):
             push[i] += mass[i, j] * v[j] / dt
@@ -137,7 +165,7 @@ def _rigid_friction(mass, drive, v, dt, laws, coefficients, heat, result):
             else:
                 speed = abs(result[i])
                 value, slope = level(laws[i], coefficients[i, 0 if way[i] > 0.0 else 1], speed, heat[i])
-                slope = max(slope, -0.5 * left[i, i])
+                slope = _larger(slope, -0.5 * left[i, i])
                 left[i, i] += slope
                 right[i] -= way[i] * (value - slope * speed)
         _solve(left, right)
@@ -185,33 +213,35 @@ def _relaxed_friction(mass, push, dt, laws, coefficients, heat, result):
                 new = -_root(stiffness, -rest, laws[i], coefficients[i, 1], heat[i], -result[i])
             else:
                 new = 0.0
-            change = max(change, abs(new - result[i]))
+            change = _larger(change, abs(new - result[i]))
             result[i] = new
         if change < 1e-10:
             break
 
 
 @_inner
-def _bristle_friction(mass, drive, state, settings, dt, laws, coefficients, heat, result):
+def _bristle_friction(mass, left, vectors, state, settings, dt, laws, coefficients):
     """New velocities and bristle deflections, both implicit, so that stiff bristles stay stable."""
     n = mass.shape[0]
-    left, right, damp = np.empty((n, n)), np.empty(n), np.empty(n)
+    drive, heat, result = vectors[DRIVE], vectors[HEAT], vectors[NEW]
+    right, fade = vectors[RIGHT], vectors[NEAR]
     for i in range(n):
         for j in range(n):
             left[i, j] = mass[i, j] / dt
         v, z = state[V, i], state[Z, i]
         value, _ = level(laws[i], coefficients[i, 0 if v >= 0.0 else 1], abs(v), heat[i])
-        s0, s1 = settings[S0, i], settings[S1, i] / (1.0 + (v / PRESLIDING_SPEED) ** 2)
-        damp[i] = 1.0 + dt * s0 * abs(v) / max(value, 1e-9 * s0)
-        # z' = (z + dt v') / damp; friction = s0 z' + s1 (z' - z) / dt
-        left[i, i] += (s0 * dt + s1) / damp[i]
-        right[i] = drive[i] - s0 * z / damp[i] - s1 * (z / damp[i] - z) / dt
+        fast = v / PRESLIDING_SPEED
+        s0, s1 = settings[S0, i], settings[S1, i] / (1.0 + fast * fast)
+        fade[i] = 1.0 + dt * s0 * abs(v) / _larger(value, 1e-9 * s0)
+        # z' = (z + dt v') / fade; friction = s0 z' + s1 (z' - z) / dt
+        left[i, i] += (s0 * dt + s1) / fade[i]
+        right[i] = drive[i] - s0 * z / fade[i] - s1 * (z / fade[i] - z) / dt
         for j in range(n):
             right[i] += mass[i, j] * state[V, j] / dt
     _solve(left, right)
     for i in range(n):
         result[i] = right[i]
-        state[Z, i] = (state[Z, i] + dt * result[i]) / damp[i]
+        state[Z, i] = (state[Z, i] + dt * result[i]) / fade[i]
 
 
 @_inner
@@ -221,14 +251,15 @@ def _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error
     Position commands are interpolated between cycles by a cubic B-spline, as drives do, since a jump of the reference's
     velocity at each cycle would show in the torque. Velocity commands are interpolated linearly and move the reference.
     """
-    s = share
-    w0, w1 = (1.0 - s) ** 3 / 6.0, (3.0 * s**3 - 6.0 * s**2 + 4.0) / 6.0
-    w2, w3 = (-3.0 * s**3 + 3.0 * s**2 + 3.0 * s + 1.0) / 6.0, s**3 / 6.0
-    d0, d1 = -0.5 * (1.0 - s) ** 2, 0.5 * (3.0 * s**2 - 4.0 * s)
-    d2, d3 = 0.5 * (-3.0 * s**2 + 2.0 * s + 1.0), 0.5 * s**2
+    s, r = share, 1.0 - share
+    ss, sss = s * s, s * s * s
+    w0, w1 = r * r * r / 6.0, (3.0 * sss - 6.0 * ss + 4.0) / 6.0
+    w2, w3 = (-3.0 * sss + 3.0 * ss + 3.0 * s + 1.0) / 6.0, sss / 6.0
+    d0, d1 = -0.5 * (r * r), 0.5 * (3.0 * ss - 4.0 * s)
+    d2, d3 = 0.5 * (-3.0 * ss + 2.0 * s + 1.0), 0.5 * ss
     for i in range(len(tau)):
         if mode == TORQUE:
-            tau[i], error[i] = min(max(command[i], -settings[LIMIT, i]), settings[LIMIT, i]), 0.0
+            tau[i], error[i] = _within(command[i], settings[LIMIT, i]), 0.0
             continue
         if mode == POSITION:
             reference = w0 * before[0, i] + w1 * before[1, i] + w2 * before[2, i] + w3 * command[i]
@@ -246,7 +277,7 @@ def _friction_change(law, c, old, new, heat):
     if old * new <= 0.0:
         return 0.0
     own = c[0 if new > 0.0 else 1]
-    return np.sign(new) * (level(law, own, abs(new), heat)[0] - level(law, own, abs(old), heat)[0])
+    return _sign(new) * (level(law, own, abs(new), heat)[0] - level(law, own, abs(old), heat)[0])
 
 
 @_inner
@@ -256,7 +287,7 @@ def _between(x, nodes, values):
     while k < len(nodes) and nodes[k] <= x:
         k += 1
     if k == 0 or k == len(nodes):
-        return values[max(k - 1, 0)]
+        return values[k - 1 if k > 0 else 0]
     slope = (values[k] - values[k - 1]) / (nodes[k] - nodes[k - 1])
     return values[k - 1] + slope * (x - nodes[k - 1])
 
@@ -285,20 +316,20 @@ def passive_torque(springs, linear, tables, ripple, q, torque):
     for row in range(len(springs)):
         joint, a, b = int(springs[row, 0]), springs[row, 1], springs[row, 2]
         angle = q[joint] - springs[row, 3]
-        length = math.sqrt(a**2 + b**2 - 2.0 * a * b * math.cos(angle))
+        length = math.sqrt(a * a + b * b - 2.0 * a * b * math.cos(angle))
         torque[joint] += springs[row, 4] * (length - springs[row, 5]) * a * b * math.sin(angle) / length
 
 
 @_inner
-def _behind_springs(mass, bias, state, settings, dt, links):
+def _behind_springs(mass, left, vectors, state, settings, dt, links):
     """Replace the arm's mass and bias by what motors feel of it through springs, implicit and of second order.
 
     The torque of a spring at an instant is the mean over the steps around it (Newmark, beta 1/4): c + k (v - w) of the
     new velocities v of motors and w of links, with k = (D + K dt / 2) / 2. The links' equation then gives
     w = links[0] + v links[1:], and what is left of the motors' has the form of a rigid arm's.
     """
-    n = len(bias)
-    left, near, torque = np.empty((n, n)), np.empty(n), np.empty(n)
+    n = mass.shape[0]
+    bias, near, torque = vectors[BIAS], vectors[NEAR], vectors[RIGHT]
     for i in range(n):
         half, damping = 0.25 * settings[STIFFNESS, i] * dt, 0.5 * settings[DAMPING, i]
         near[i] = half + damping
@@ -321,8 +352,8 @@ def _behind_springs(mass, bias, state, settings, dt, links):
 
 
 @_inner
-def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state, settings, laws, coefficients, mode,
-          command, before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs):  # fmt: skip
+def _step(mass_all, bias_all, weight_all, projection, reflected, state, settings, laws, coefficients, mode, command,
+          before, share, dt, cycle, bristles, record, row, qpos, qvel, dofs, vectors, matrices, links):  # fmt: skip
     """Move on by `dt` and record the instant at its start: positions, velocities, accelerations, drive torques.
 
     Leapfrog: velocities live half a step before and after the instant, so that recorded position, velocity and
@@ -331,8 +362,13 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
     in half a step. A first-order step would report torque half a step early.
     """
     nv, n = projection.shape
-    mass, bias, weight = reflected.copy(), np.zeros(n), np.zeros(n)
+    mass, heavier, left = matrices[MASS], matrices[HEAVIER], matrices[LEFT]
+    bias, weight, passive, tau, drive = vectors[BIAS], vectors[WEIGHT], vectors[PASSIVE], vectors[TAU], vectors[DRIVE]
+    heat, new, error, damping, deflection = vectors[HEAT], vectors[NEW], vectors[ERROR], vectors[DAMP], vectors[BENT]
     for i in range(n):
+        bias[i] = weight[i] = 0.0
+        for j in range(n):
+            mass[i, j] = reflected[i, j]
         for a in range(nv):
             if projection[a, i] != 0.0:
                 bias[i] += projection[a, i] * bias_all[a]
@@ -343,32 +379,32 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, passive, state,
                         total += mass_all[a, b] * projection[b, j]
                     mass[i, j] += projection[a, i] * total
     elastic = settings[STIFFNESS, 0] > 0.0
-    links = np.empty((n + 1 if elastic else 0, n))
     if elastic:
         for i in range(n):
             bias[i] += passive[i]
             passive[i] = 0.0
-        _behind_springs(mass, bias, state, settings, dt, links)
-    tau, drive, heat, new, error = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+        _behind_springs(mass, left, vectors, state, settings, dt, links)
     _wanted(mode, state, settings, command, before, share, dt, cycle, tau, error)
     for i in range(n):
         heat[i] = 1.0 + settings[EXCESS, i] * (1.0 - state[WARMTH, i])
     # The drives' damping acts on the new velocity: stable however small the inertia is that a loop meets. A drive that
     # would exceed its limit even so gives its limit, which moves the others: as often as there are drives, at most.
-    damping, deflection, settled = np.empty(n), np.empty(n), False
+    settled = False
     for i in range(n):
         damping[i], deflection[i] = settings[KD, i] if mode != TORQUE else 0.0, state[Z, i]
     while not settled:
-        heavier, settled = mass.copy(), True
+        settled = True
         for i in range(n):
+            for j in range(n):
+                heavier[i, j] = mass[i, j]
             loss = settings[LOSS, i] * weight[i] + settings[LOSS_OFFSET, i]
             drive[i] = tau[i] - bias[i] - passive[i] - loss - settings[OFFSET, i]
             heavier[i, i] += dt * damping[i]
             state[Z, i] = deflection[i]
         if bristles:
-            _bristle_friction(heavier, drive, state, settings, dt, laws, coefficients, heat, new)
+            _bristle_friction(heavier, left, vectors, state, settings, dt, laws, coefficients)
         else:
-            _rigid_friction(heavier, drive, state[V], dt, laws, coefficients, heat, new)
+            _rigid_friction(heavier, left, vectors, state[V], dt, laws, coefficients)
         for i in range(n):
             given = tau[i] - damping[i] * (new[i] - state[V, i])
             if abs(given) > settings[LIMIT, i]:
@@ -425,33 +461,35 @@ def _call(typing, address, arguments):
 @_compiled
 def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, ripple,
             state, settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos,
-            qvel, dofs):  # fmt: skip
+            qvel, dofs, addresses, vectors, matrices, links, velocity):  # fmt: skip
     """One cycle per command, each in `substeps`; MuJoCo, whose functions' addresses are given, supplies the matrices.
 
-    From Python, calls would take more time than the work.
+    From Python, calls would take more time than the work. `addresses` are those of mass, bias and weight; the last four
+    are `scratch`.
     """
     kinematics, com_position, make_mass, full_mass, com_velocity, newton_euler = mujoco
-    passive, velocity = np.empty(projection.shape[1]), np.empty(len(qvel))
+    mass_at, bias_at, weight_at = addresses
+    passive = vectors[PASSIVE]
     for c in range(len(commands)):
         for part in range(substeps):
             _call(kinematics, (model, data))
             _call(com_position, (model, data))
             _call(make_mass, (model, data))
-            _call(full_mass, (model, data, mass.ctypes.data))
+            _call(full_mass, (model, data, mass_at))
             _call(com_velocity, (model, data))
-            _call(newton_euler, (model, data, 0, bias.ctypes.data))
+            _call(newton_euler, (model, data, 0, bias_at))
             if loaded:  # torque that holds the arm at rest
                 for a in range(len(qvel)):
                     velocity[a], qvel[a] = qvel[a], 0.0
                 _call(com_velocity, (model, data))
-                _call(newton_euler, (model, data, 0, weight.ctypes.data))
+                _call(newton_euler, (model, data, 0, weight_at))
                 for a in range(len(qvel)):
                     qvel[a] = velocity[a]
             for i in range(len(passive)):
                 passive[i] = 0.0
             passive_torque(springs, linear, tables, ripple, state[LINK_Q], passive)
-            _step(mass, bias, weight, projection, reflected, passive, state, settings, laws, coefficients, mode,
-                  commands[c], before, part / substeps, dt, cycle, bristles, record, c * substeps + part, qpos, qvel,
-                  dofs)  # fmt: skip
+            _step(mass, bias, weight, projection, reflected, state, settings, laws, coefficients, mode, commands[c],
+                  before, part / substeps, dt, cycle, bristles, record, c * substeps + part, qpos, qvel, dofs, vectors,
+                  matrices, links)  # fmt: skip
         for i in range(len(passive)):
             before[0, i], before[1, i], before[2, i] = before[1, i], before[2, i], commands[c, i]

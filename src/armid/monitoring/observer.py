@@ -25,15 +25,17 @@ from armid.estimation.fit import Fit
 GAIN = 25.0  # [1/s]
 FADE_S = 300.0  # [s] over which a change of friction is forgotten
 STRANGE = 4.0  # standard deviations beyond which external torque is no change of friction
-_compiled: Any = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
+_compiled: Any = njit(error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True, _nrt=False)
 
 
 def _reading(kernel: Any) -> Any:
-    """A compiled loop that writes none of its arguments, for arrays of files as well."""
+    """Call a compiled loop that writes to its last argument alone, one like its second: arrays of files do as well."""
 
     @wraps(kernel)
-    def call(*given: Any) -> Any:
-        return kernel(*(read_only(one)[0] if isinstance(one, np.ndarray) else one for one in given))
+    def call(dt: Array, x: Array, *given: Any) -> Array:
+        y = np.empty(x.shape)
+        kernel(*(read_only(one)[0] if isinstance(one, np.ndarray) else one for one in (dt, x, *given)), y)
+        return y
 
     return call
 
@@ -127,9 +129,8 @@ class Observer:
 
 @_reading
 @_compiled
-def filtered(dt, x, u, gain, x_before, u_before, start):  # type: ignore[no-untyped-def]
+def filtered(dt, x, u, gain, x_before, u_before, start, y):  # type: ignore[no-untyped-def]
     """Y' = gain (x' - u - y), with x a straight line between samples and u its mean."""
-    y = np.empty_like(x)
     for k in range(len(x)):
         keep = np.exp(-gain * dt[k])
         for j in range(x.shape[1]):
@@ -138,47 +139,50 @@ def filtered(dt, x, u, gain, x_before, u_before, start):  # type: ignore[no-unty
                 continue
             old, last, force = (y[k - 1, j], x[k - 1, j], u[k - 1, j]) if k else (start[j], x_before[j], u_before[j])
             y[k, j] = keep * old + (1.0 - keep) * ((x[k, j] - last) / dt[k] - 0.5 * (force + u[k, j]))
-    return y
 
 
 @_reading
 @_compiled
-def _lagged(dt, x, delay, start):  # type: ignore[no-untyped-def]
+def _lagged(dt, x, delay, start, y):  # type: ignore[no-untyped-def]
     """A first-order lag whose mean delay is `delay`, whatever the steps."""
-    y = np.empty_like(x)
     for k in range(len(x)):
         for j in range(x.shape[1]):
             old = y[k - 1, j] if k else start[j]
             y[k, j] = (delay[j] * old + dt[k] * x[k, j]) / (delay[j] + dt[k]) if delay[j] > 0.0 else x[k, j]
-    return y
 
 
 @_reading
 @_compiled
-def held(dt, x, gain, start):  # type: ignore[no-untyped-def]
+def held(dt, x, gain, start, y):  # type: ignore[no-untyped-def]
     """Peaks of x that fall with the observer's time constant."""
-    y = np.empty(x.shape)
     for k in range(len(x)):
         keep = np.exp(-gain * dt[k])
         for j in range(x.shape[1]):
-            y[k, j] = max(x[k, j], keep * (y[k - 1, j] if k else start[j]))
-    return y
+            fallen = keep * (y[k - 1, j] if k else start[j])
+            y[k, j] = x[k, j] if x[k, j] > fallen else fallen
 
 
-@_compiled
-def learned(  # type: ignore[no-untyped-def]
-    dt, torque, friction, rubbing, noise, moving, strange, usual, gain, phi, mean, spread
-):
+def learned(dt: Array, torque: Array, *given: Any) -> tuple[Array, Array]:
     """What friction that differs from the fit's adds to the external torque, and its variance, before each sample.
 
     A Kalman filter per joint for changes of all friction in proportion (whose curve keeps its shape, at slow speeds
     too), of viscous friction and of the offset, which wander about zero with the standard deviations `usual`
-    (joints, 3). Samples count as the observer's filter leaves them independent; where a
-    joint is beyond `strange` standard deviations, something else is at work, and nothing is learnt. `phi`, `mean` and
-    `spread` are the state.
+    (joints, 3). Samples count as the observer's filter leaves them independent; where a joint is beyond `strange`
+    standard deviations, something else is at work, and nothing is learnt.
+
+    `given` are friction, rubbing, noise, moving (samples, joints each), strange, usual, gain, and the filter's state:
+    phi, mean and spread.
     """
-    bias, variance, change = np.empty_like(torque), np.empty_like(torque), np.empty_like(usual)
-    row = np.empty(3)
+    bias, variance = np.empty_like(torque), np.empty_like(torque)
+    _learned(dt, torque, *given, np.empty((torque.shape[1], 3)), np.empty(3), bias, variance)
+    return bias, variance
+
+
+@_compiled
+def _learned(  # type: ignore[no-untyped-def]
+    dt, torque, friction, rubbing, noise, moving, strange, usual, gain, phi, mean, spread, change, row, bias, variance
+):
+    """`learned` with memory for its results, and scratch `change` (joints, 3) and `row` (3,)."""
     for k in range(len(dt)):
         keep, fade = np.exp(-gain * dt[k]), dt[k] / FADE_S
         usable = dt[k] > 0.0
@@ -201,11 +205,10 @@ def learned(  # type: ignore[no-untyped-def]
         for j in range(torque.shape[1]):
             if usable and moving[k, j]:
                 whole = variance[k, j] + noise[k, j] * 2.0 / (gain * dt[k])
-                for a in range(3):
+                for a in range(3 if whole > 0.0 else 0):
                     mean[j, a] += change[j, a] * (torque[k, j] - bias[k, j]) / whole
                     for b in range(3):
                         spread[j, a, b] -= change[j, a] * change[j, b] / whole
-    return bias, variance
 
 
 def warm() -> None:
