@@ -21,6 +21,9 @@ from numba.core.typing.context import BaseContext
 
 _log = logging.getLogger(__name__)
 _ROOM = 2**17  # values on the stack: 1 MB, for which CPython takes 2 MB
+_find_call_type: Any = types.BaseFunction.get_call_type
+_find_value_type: Any = BaseContext.resolve_value_type
+_options: list[str] = []  # of the functions that are being compiled, the innermost last
 
 
 class _Compiler(Compiler):
@@ -32,7 +35,7 @@ class _Compiler(Compiler):
         collecting = gc.isenabled()
         gc.disable()
         try:
-            with _remembered_types():
+            with _remembered_types(self.state.flags.summary()):
                 return _with_room(super().compile_extra, func)
         finally:
             if collecting:
@@ -88,38 +91,40 @@ class _Linked(JITCodeLibrary):
 
 
 @contextmanager
-def _remembered_types() -> Iterator[None]:
-    """Look the type of an operator, and of its result for given types, up once, not wherever one stands."""
-    result: Any = types.BaseFunction.get_call_type
-    operator: Any = BaseContext.resolve_value_type
-    if result.__name__ == "call_type":  # in the midst of another function
-        yield
-        return
+def _remembered_types(options: str) -> Iterator[None]:
+    """Look the type of an operator, and of its result for given types, up once, not wherever one stands.
 
-    def call_type(self: Any, context: Any, args: tuple[Any, ...], kws: Any) -> Any:
-        known = self.__dict__.setdefault("_armid_known", {})
-        if kws or args not in known:
-            found = result(self, context, args, kws)
-            if kws:
-                return found
-            known[args] = found
-        return known[args]
-
-    def value_type(self: Any, value: Any) -> Any:
-        if not isinstance(value, BuiltinFunctionType):
-            return operator(self, value)
-        known = self.__dict__.setdefault("_armid_known", {})
-        if value not in known:
-            known[value] = operator(self, value)
-        return known[value]
-
-    types.BaseFunction.get_call_type = call_type  # type: ignore[method-assign]
-    BaseContext.resolve_value_type = value_type  # type: ignore[method-assign]
+    With a result goes the code that makes it, which may differ with `options` of the compiler.
+    """
+    _options.append(options)
+    if len(_options) == 1:
+        types.BaseFunction.get_call_type = _call_type  # type: ignore[method-assign]
+        BaseContext.resolve_value_type = _value_type  # type: ignore[method-assign]
     try:
         yield
     finally:
-        types.BaseFunction.get_call_type = result  # type: ignore[method-assign]
-        BaseContext.resolve_value_type = operator  # type: ignore[method-assign]
+        _options.pop()
+        if not _options:
+            types.BaseFunction.get_call_type = _find_call_type  # type: ignore[method-assign]
+            BaseContext.resolve_value_type = _find_value_type  # type: ignore[method-assign]
+
+
+def _call_type(self: Any, context: Any, args: tuple[Any, ...], kws: Any) -> Any:
+    if kws:
+        return _find_call_type(self, context, args, kws)
+    known, key = self.__dict__.setdefault("_armid_known", {}), (_options[-1], args)
+    if key not in known:
+        known[key] = _find_call_type(self, context, args, kws)
+    return known[key]
+
+
+def _value_type(self: Any, value: Any) -> Any:
+    if not isinstance(value, BuiltinFunctionType):
+        return _find_value_type(self, value)
+    known = self.__dict__.setdefault("_armid_known", {})
+    if value not in known:
+        known[value] = _find_value_type(self, value)
+    return known[value]
 
 
 @cache

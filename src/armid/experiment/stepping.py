@@ -32,6 +32,7 @@ MOVING = 1e-3  # [rad/s]
 # Rows of the scratch vectors, each with one value per joint, and scratch matrices.
 BIAS, WEIGHT, PASSIVE, TAU, DRIVE, HEAT, NEW, ERROR, DAMP, BENT, WAY, PUSH, RIGHT, NEAR = range(14)
 MASS, HEAVIER, LEFT = range(3)
+VECTORS, MATRICES = 14, 3
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
 # Loops instead of NumPy's operations on arrays, and no memory taken: these compile ten times longer.
 _compiled: Any = njit(error_model="numpy", no_cfunc_wrapper=True, cache=True, _nrt=False)
@@ -40,7 +41,7 @@ _inner: Any = njit_within(error_model="numpy", _nrt=False)
 
 def scratch(joints: int, dofs: int) -> tuple[np.ndarray, ...]:
     """Memory of one step: vectors, matrices, how links follow motors, and velocities of MuJoCo's bodies."""
-    shapes = (14, joints), (3, joints, joints), (joints + 1, joints), (dofs,)
+    shapes = (VECTORS, joints), (MATRICES, joints, joints), (joints + 1, joints), (dofs,)
     return tuple(np.empty(shape) for shape in shapes)
 
 
