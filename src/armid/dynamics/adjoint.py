@@ -7,7 +7,19 @@ link are linear in its inertial parameters, so that their cotangents act like th
 
 import numpy as np
 
-from armid.dynamics.blocks import BLOCK, STATE_ROWS, add_scaled, compiled, in_block, inner, inward, memory, rotor_moment
+from armid.dynamics.blocks import (
+    BLOCK,
+    STATE_ROWS,
+    add_scaled,
+    clear,
+    compiled,
+    in_block,
+    inner,
+    inward,
+    memory,
+    part,
+    rotor_moment,
+)
 from armid.dynamics.kernel import (
     ACCELERATION,
     MOVING_DOWN,
@@ -181,33 +193,35 @@ def _reverse_inertial(tree, columns, i, state, screws, bar, ten, state_bar, scre
     first, last = columns.link_start[i], columns.link_start[i + 1]
     if first == last:
         return
+    links = tree.parent.shape[0]
     for d in range(tree.depth[i]):
-        joint = tree.path[i, d]
-        ten[:] = 0.0
+        joint, at = tree.path[i, d], 6 * (links * i + d)
+        clear(part(ten, 0), 10)
         for e in range(first, last):
             row = columns.position[joint, columns.link_column[e]]
             for k in range(columns.mix_start[e], columns.mix_start[e + 1]):
                 c = columns.mix_row[k]
-                add_scaled(columns.mix_value[k], bar[joint, row], ten[c * BLOCK : (c + 1) * BLOCK])
-        adjoint_inertial_columns(state[i], screws[i, d], ten, state_bar[i], screws_bar[i, d])
+                add_scaled(columns.mix_value[k], part(bar, joint * bar.shape[1] + row), part(ten, c))
+        kin, kin_bar = part(state, STATE_ROWS * i), part(state_bar, STATE_ROWS * i)
+        adjoint_inertial_columns(kin, part(screws, at), ten, kin_bar, part(screws_bar, at))
 
 
 @inner
 def _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar):
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         c, driven = columns.rotor_column[r], columns.rotor_joint[r]
-        moment, own, moment_bar = ten[: 3 * BLOCK], ten[3 * BLOCK : 4 * BLOCK], ten[4 * BLOCK : 7 * BLOCK]
-        velocity, acceleration = motion[driven, BLOCK : 2 * BLOCK], motion[driven, 2 * BLOCK :]
+        moment, own, moment_bar, kin = part(ten, 0), part(ten, 3), part(ten, 4), part(state, STATE_ROWS * i)
+        velocity, acceleration = part(motion, 3 * driven + 1), part(motion, 3 * driven + 2)
         axis, ratio = columns.rotor_axis[r], columns.rotor_ratio[r]
-        rotor_moment(axis, ratio, state[i], velocity, acceleration, moment, own)
-        moment_bar[:] = 0.0
+        rotor_moment(axis, ratio, kin, velocity, acceleration, moment, own)
+        clear(moment_bar, 3)
         for d in range(tree.depth[i]):
-            j = tree.path[i, d]
-            adjoint_moment_power(screws[i, d], moment, bar[j, columns.position[j, c]], screws_bar[i, d], moment_bar)
-        own_bar = bar[driven, columns.position[driven, c]]
-        adjoint_rotor_moment(
-            axis, ratio, state[i], velocity, acceleration, moment_bar, own_bar, state_bar[i], motion_bar[driven]
-        )
+            j, at = tree.path[i, d], 6 * (tree.parent.shape[0] * i + d)
+            own_bar = part(bar, j * bar.shape[1] + columns.position[j, c])
+            adjoint_moment_power(part(screws, at), moment, own_bar, part(screws_bar, at), moment_bar)
+        own_bar = part(bar, driven * bar.shape[1] + columns.position[driven, c])
+        kin_bar, driven_bar = part(state_bar, STATE_ROWS * i), part(motion_bar, 3 * driven)
+        adjoint_rotor_moment(axis, ratio, kin, velocity, acceleration, moment_bar, own_bar, kin_bar, driven_bar)
 
 
 @inner
@@ -216,20 +230,23 @@ def _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screw
 
     A screw's cotangent is a wrench, and goes inward as wrenches do.
     """
-    parent, prismatic = tree.parent[i], tree.prismatic[i]
-    R, p, own_bar = tree.rotation[i], tree.translation[i], motion_bar[i]
-    still = rest[:BLOCK]
-    shift = motion[i, :BLOCK] if prismatic else still
+    parent, prismatic, links = tree.parent[i], tree.prismatic[i], tree.parent.shape[0]
+    R, p, own_bar = tree.rotation[i], tree.translation[i], part(motion_bar, 3 * i)
+    still, own = part(rest, 0), part(motion, 3 * i)
+    kin, kin_bar = part(state, STATE_ROWS * i), part(state_bar, STATE_ROWS * i)
+    shift = own if prismatic else still
     for d in range(tree.depth[i] - 1):
-        adjoint_turn(prismatic, screws[i, d], screws_bar[i, d], own_bar)
-        inward(R, p, state[i], shift, screws_bar[i, d], screws_bar[parent, d])
-    velocity = motion[i, BLOCK : 2 * BLOCK]
+        bar = part(screws_bar, 6 * (links * i + d))
+        adjoint_turn(prismatic, part(screws, 6 * (links * i + d)), bar, own_bar)
+        inward(R, p, kin, shift, bar, part(screws_bar, 6 * (links * parent + d)))
+    velocity = part(own, 1)
     if prismatic:
-        adjoint_slide(motion[i], state[i], state_bar[i], own_bar)
-        velocity, own_bar = still, ten[: 3 * BLOCK]  # it does not turn, and nobody asks what turning would do
-    before = state[parent] if parent >= 0 else rest
-    # The base's cotangents (index -1) are the last row, which nobody reads.
-    adjoint_outward(R, p, state[i], before, velocity, state_bar[i], state_bar[parent], own_bar)
+        adjoint_slide(own, kin, kin_bar, own_bar)
+        velocity, own_bar = still, part(ten, 0)  # it does not turn, and nobody asks what turning would do
+    before = part(state, STATE_ROWS * parent) if parent >= 0 else still
+    # The base's cotangents are the last rows, which nobody reads.
+    before_bar = part(state_bar, STATE_ROWS * (parent if parent >= 0 else links))
+    adjoint_outward(R, p, kin, before, velocity, kin_bar, before_bar, own_bar)
 
 
 @inner
@@ -278,21 +295,21 @@ def _local_slope(kind, constant, weight, motion, dst):
 
 @inner
 def _reverse_local(columns, motion, bar, ten, motion_bar):
-    slope, total = ten[:BLOCK], ten[BLOCK : 2 * BLOCK]
+    slope, total = part(ten, 0), part(ten, 1)
     for k in range(columns.local_column.shape[0]):
         kind, weight, c = columns.local_kind[k], columns.local_weight[k], columns.local_column[k]
         if kind == ONE:
             continue
         derivative = _local_slope(kind, columns.local_constant[k], weight, motion, slope)
-        total[:] = 0.0
+        clear(total, 1)
         for j in range(weight.shape[0]):
             if weight[j] != 0.0:
-                add_scaled(weight[j], bar[j, columns.position[j, c]], total)
+                add_scaled(weight[j], part(bar, j * bar.shape[1] + columns.position[j, c]), total)
         for b in range(BLOCK):
             total[b] *= slope[b]
         for j in range(weight.shape[0]):
             if weight[j] != 0.0:
-                add_scaled(weight[j], total, motion_bar[j, derivative * BLOCK : (derivative + 1) * BLOCK])
+                add_scaled(weight[j], total, part(motion_bar, 3 * j + derivative))
 
 
 def scratch(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -308,9 +325,10 @@ def reverse(tree, columns, bar, motion, state, screws, ten, _, rest, state_bar, 
     `motion`, `state`, `screws` are those of `fill` for the block that begins with sample `first`, where every link
     had a slot of its own (`tree.slot` is 0 .. n-1); `rest` is a state of zeros.
     """
-    state_bar[:] = 0.0
-    screws_bar[:] = 0.0
-    motion_bar[:] = 0.0
+    links = tree.parent.shape[0]
+    clear(part(state_bar, 0), STATE_ROWS * links)
+    clear(part(screws_bar, 0), 6 * links * links)
+    clear(part(motion_bar, 0), 3 * links)
     for i in range(tree.parent.shape[0] - 1, -1, -1):
         _reverse_inertial(tree, columns, i, state, screws, bar, ten, state_bar, screws_bar)
         _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar)

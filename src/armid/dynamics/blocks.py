@@ -24,12 +24,16 @@ import math
 from typing import Any
 
 import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 from armid.compiling import njit_apart, njit_apart_within
 
 BLOCK = 128
 TILE = 3  # of Gram matrices: nine sums and six rows fit into the 16 registers that processors have at least
 STATE_ROWS = 11
+_FLAT, _TABLE = (types.Array(types.float64, dimensions, "C") for dimensions in (1, 2))
 # Nothing is allocated: without Numba's reference counts of every slice, loops begin at once.
 _plain: Any = {"error_model": "numpy", "nogil": True, "_nrt": False}
 # Reassociation and contraction let the compiler vectorise sums; NaN and infinity keep their meaning.
@@ -49,6 +53,49 @@ def memory(*shape: int) -> np.ndarray:
     return raw[first : first + count].reshape(shape)
 
 
+@intrinsic
+def part(typing, array, row):
+    """Contiguous memory from a row on, a row being `BLOCK` numbers; a slice would take many times longer to compile."""
+
+    def code(context, builder, signature, values):
+        return _from_row(context, builder, signature.args[0], *values, _FLAT)
+
+    return (_FLAT(array, types.intp), code) if array.layout == "C" else None
+
+
+@intrinsic
+def table(typing, array, row):
+    """`part` as (rows, BLOCK)."""
+
+    def code(context, builder, signature, values):
+        return _from_row(context, builder, signature.args[0], *values, _TABLE)
+
+    return (_TABLE(array, types.intp), code) if array.layout == "C" else None
+
+
+@intrinsic
+def either(typing, array, row, other, instead):
+    """`part` of an array, or of another from row `instead` on where `row` is below zero."""
+
+    def code(context, builder, signature, values):
+        one, two = (_from_row(context, builder, signature.args[k], *values[k : k + 2], _FLAT) for k in (0, 2))
+        return builder.select(builder.icmp_signed(">=", values[1], values[1].type(0)), one, two)
+
+    both = array.layout == other.layout == "C"
+    return (_FLAT(array, types.intp, other, types.intp), code) if both else None
+
+
+def _from_row(context, builder, kind, array, row, wanted):
+    whole, result = context.make_array(kind)(context, builder, array), context.make_array(wanted)(context, builder)
+    first, block, item = builder.mul(row, row.type(BLOCK)), row.type(BLOCK), row.type(8)
+    left = builder.sub(whole.nitems, first)
+    shape, strides = (
+        ([left], [item]) if wanted is _FLAT else ([builder.sdiv(left, block), block], [row.type(8 * BLOCK), item])
+    )
+    populate_array(result, builder.gep(whole.data, [first]), shape, strides, item, None)
+    return result._getvalue()
+
+
 @inner
 def in_block(first, end):
     """Samples of the block that begins with `first`, where there are `end` in all."""
@@ -66,10 +113,17 @@ def load(samples, first, column, dst):
 
 
 @inner
-def copy(src, dst):
-    """Copy `src` to `dst` (same length)."""
-    for b in range(dst.shape[0]):
+def copy(src, dst, rows):
+    """Copy so many rows."""
+    for b in range(rows * BLOCK):
         dst[b] = src[b]
+
+
+@inner
+def clear(dst, rows):
+    """Set so many rows to zero."""
+    for b in range(rows * BLOCK):
+        dst[b] = 0.0
 
 
 @_in_order
@@ -159,13 +213,13 @@ def add_own_screw(prismatic, factor, screw):
 
 @inner
 def carry(R, p, state, screws, count):
-    """Carry the first `count` screws from the parent's frame to the link's, in place."""
+    """Carry the first `count` screws, six rows each, from the parent's frame to the link's, in place."""
     r00, r01, r02 = R[0, 0], R[0, 1], R[0, 2]
     r10, r11, r12 = R[1, 0], R[1, 1], R[1, 2]
     r20, r21, r22 = R[2, 0], R[2, 1], R[2, 2]
     p0, p1, p2 = p[0], p[1], p[2]
     for d in range(count):
-        screw = screws[d]
+        screw = part(screws, 6 * d)
         for b in range(BLOCK):
             s, c = state[9 * BLOCK + b], state[10 * BLOCK + b]
             z0, z1, z2 = screw[3 * BLOCK + b], screw[4 * BLOCK + b], screw[5 * BLOCK + b]
@@ -199,9 +253,10 @@ def slide(motion, state):
 def slide_screws(motion, screws, count):
     """Move the first `count` screws along the z axis of a prismatic joint, whose motion that is, in place."""
     for j in range(count):
+        screw = part(screws, 6 * j)
         for b in range(BLOCK):
-            screws[j, b] += motion[b] * screws[j, 4 * BLOCK + b]
-            screws[j, BLOCK + b] -= motion[b] * screws[j, 3 * BLOCK + b]
+            screw[b] += motion[b] * screw[4 * BLOCK + b]
+            screw[BLOCK + b] -= motion[b] * screw[3 * BLOCK + b]
 
 
 @inner

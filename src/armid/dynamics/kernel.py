@@ -18,8 +18,10 @@ from armid.dynamics.blocks import (
     add_scaled,
     base_state,
     carry,
+    clear,
     compiled,
     copy,
+    either,
     in_block,
     inertial_columns,
     inner,
@@ -28,11 +30,13 @@ from armid.dynamics.blocks import (
     memory,
     outward,
     own_columns,
+    part,
     rate_of_momentum,
     rotor_moment,
     sine_cosine,
     slide,
     slide_screws,
+    table,
 )
 
 # Kinds of local columns: functions of one coordinate u = weight . q alone.
@@ -118,9 +122,9 @@ def packed_places(tree: Tree, columns: Columns, size: int) -> Places:
 @inner
 def _load_inputs(tree, q, qd, qdd, first, motion):
     for j in range(q.shape[1]):
-        load(q, first, j, motion[j, :BLOCK])
-        load(qd, first, j, motion[j, BLOCK : 2 * BLOCK])
-        load(qdd, first, j, motion[j, 2 * BLOCK :])
+        load(q, first, j, part(motion, 3 * j))
+        load(qd, first, j, part(motion, 3 * j + 1))
+        load(qdd, first, j, part(motion, 3 * j + 2))
     _follow(tree, motion)
 
 
@@ -129,60 +133,63 @@ def _follow(tree, motion):
     """Motion of the joints that follow others."""
     n = tree.follow.shape[1]
     for k in range(tree.follow.shape[0]):
-        motion[n + k, :BLOCK] = tree.offset[k]
-        motion[n + k, BLOCK:] = 0.0
+        own, offset = part(motion, 3 * (n + k)), tree.offset[k]
+        for b in range(BLOCK):
+            own[b] = offset
+        clear(part(own, 1), 2)
         for j in range(n):
-            if tree.follow[k, j] != 0.0:
+            factor, other = tree.follow[k, j], part(motion, 3 * j)
+            if factor != 0.0:
                 for b in range(3 * BLOCK):
-                    motion[n + k, b] += tree.follow[k, j] * motion[j, b]
+                    own[b] += factor * other[b]
 
 
 @inner
 def _move(tree, i, motion, state):
     """Bring the state of link i's slot from its parent to the link."""
-    parent, kin = tree.parent[i], state[tree.slot[i]]
+    parent, slot, prismatic = tree.parent[i], tree.slot[i], tree.prismatic[i]
+    kin, own = part(state, STATE_ROWS * slot), part(motion, 3 * tree.row[i])
+    velocity, acceleration = part(own, 1), part(own, 2)
     if parent < 0:
         base_state(tree.gravity, kin)
-    elif tree.slot[parent] != tree.slot[i]:
-        copy(state[tree.slot[parent]], kin)
-    own = motion[tree.row[i]]
-    if tree.prismatic[i]:
-        kin[9 * BLOCK : 10 * BLOCK] = 0.0
-        kin[10 * BLOCK :] = 1.0
-        still = kin[9 * BLOCK : 10 * BLOCK]  # it does not turn
-        outward(tree.rotation[i], tree.translation[i], kin, still, still)
-        slide(own, kin)
+    elif tree.slot[parent] != slot:
+        copy(part(state, STATE_ROWS * tree.slot[parent]), kin, STATE_ROWS)
+    if prismatic:
+        clear(part(kin, 9), 1)
+        for b in range(10 * BLOCK, 11 * BLOCK):
+            kin[b] = 1.0
+        velocity = acceleration = part(kin, 9)  # it does not turn
     else:
-        sine_cosine(own[:BLOCK], kin)
-        outward(tree.rotation[i], tree.translation[i], kin, own[BLOCK : 2 * BLOCK], own[2 * BLOCK :])
+        sine_cosine(own, kin)
+    outward(tree.rotation[i], tree.translation[i], kin, velocity, acceleration)
+    if prismatic:
+        slide(own, kin)
 
 
 @inner
 def _carry(tree, i, motion, state, screws):
     """Bring the screws of link i's slot, whose state is there, from its parent to the link."""
-    slot, parent = tree.slot[i], tree.parent[i]
-    before = tree.depth[parent] if parent >= 0 else 0
+    slot, parent, prismatic = tree.slot[i], tree.parent[i], tree.prismatic[i]
+    before, own = tree.depth[parent] if parent >= 0 else 0, part(screws, 6 * slot * screws.shape[1])
     if parent >= 0 and tree.slot[parent] != slot:
-        for d in range(before):
-            copy(screws[tree.slot[parent], d], screws[slot, d])
-    carry(tree.rotation[i], tree.translation[i], state[slot], screws[slot], before)
-    if tree.prismatic[i]:
-        slide_screws(motion[tree.row[i]], screws[slot], before)
+        copy(part(screws, 6 * tree.slot[parent] * screws.shape[1]), own, 6 * before)
+    carry(tree.rotation[i], tree.translation[i], part(state, STATE_ROWS * slot), own, before)
+    if prismatic:
+        slide_screws(part(motion, 3 * tree.row[i]), own, before)
     for d in range(tree.depth[i]):
         if d >= before:
-            screws[slot, d, :] = 0.0
+            clear(part(own, 6 * d), 6)
         if tree.own[i, d] != 0.0:
-            add_own_screw(tree.prismatic[i], tree.own[i, d], screws[slot, d])
+            add_own_screw(prismatic, tree.own[i, d], part(own, 6 * d))
 
 
 @inner
 def _combine(motion, weight, derivative, dst):
     """Weighted sum over joints of position (0), velocity (1) or acceleration (2)."""
-    for b in range(BLOCK):
-        dst[b] = 0.0
+    clear(dst, 1)
     for j in range(weight.shape[0]):
         if weight[j] != 0.0:
-            add_scaled(weight[j], motion[j, derivative * BLOCK : (derivative + 1) * BLOCK], dst)
+            add_scaled(weight[j], part(motion, 3 * j + derivative), dst)
 
 
 @inner
@@ -229,69 +236,69 @@ def _signed(kind, width, u):
 
 @inner
 def _fill_inertial(tree, columns, places, i, state, screws, ten, dst, block):
-    first, last = columns.link_start[i], columns.link_start[i + 1]
+    first, last, slot = columns.link_start[i], columns.link_start[i + 1], tree.slot[i]
     if first == last:
         return
-    kin, own = state[tree.slot[i]], screws[tree.slot[i]]
+    kin, blocks = part(state, STATE_ROWS * slot), dst.shape[1]
     for d in range(tree.depth[i]):
         joint = tree.path[i, d]
         at = places.ten[joint, i]
-        m = dst[at[0], block] if at[0] >= 0 else ten[:BLOCK]
-        mx = dst[at[1], block] if at[1] >= 0 else ten[BLOCK : 2 * BLOCK]
-        my = dst[at[2], block] if at[2] >= 0 else ten[2 * BLOCK : 3 * BLOCK]
-        mz = dst[at[3], block] if at[3] >= 0 else ten[3 * BLOCK : 4 * BLOCK]
-        xx = dst[at[4], block] if at[4] >= 0 else ten[4 * BLOCK : 5 * BLOCK]
-        xy = dst[at[5], block] if at[5] >= 0 else ten[5 * BLOCK : 6 * BLOCK]
-        yy = dst[at[6], block] if at[6] >= 0 else ten[6 * BLOCK : 7 * BLOCK]
-        xz = dst[at[7], block] if at[7] >= 0 else ten[7 * BLOCK : 8 * BLOCK]
-        yz = dst[at[8], block] if at[8] >= 0 else ten[8 * BLOCK : 9 * BLOCK]
-        zz = dst[at[9], block] if at[9] >= 0 else ten[9 * BLOCK : 10 * BLOCK]
+        m = either(dst, at[0] * blocks + block, ten, 0)
+        mx = either(dst, at[1] * blocks + block, ten, 1)
+        my = either(dst, at[2] * blocks + block, ten, 2)
+        mz = either(dst, at[3] * blocks + block, ten, 3)
+        xx = either(dst, at[4] * blocks + block, ten, 4)
+        xy = either(dst, at[5] * blocks + block, ten, 5)
+        yy = either(dst, at[6] * blocks + block, ten, 6)
+        xz = either(dst, at[7] * blocks + block, ten, 7)
+        yz = either(dst, at[8] * blocks + block, ten, 8)
+        zz = either(dst, at[9] * blocks + block, ten, 9)
         if d == tree.plain[i]:
             own_columns(kin, m, mx, my, mz, xx, xy, yy, xz, yz, zz)
         else:
-            inertial_columns(kin, own[d], m, mx, my, mz, xx, xy, yy, xz, yz, zz)
+            screw = part(screws, 6 * (slot * screws.shape[1] + d))
+            inertial_columns(kin, screw, m, mx, my, mz, xx, xy, yy, xz, yz, zz)
         for e in range(first, last):
             row, start = places.column[joint, columns.link_column[e]], columns.mix_start[e]
             if at[columns.mix_row[start]] == row:
                 continue
-            target = dst[row, block]
-            for b in range(BLOCK):
-                target[b] = 0.0
+            target = part(dst, row * blocks + block)
+            clear(target, 1)
             for k in range(start, columns.mix_start[e + 1]):
                 c = columns.mix_row[k]
-                source = dst[at[c], block] if at[c] >= 0 else ten[c * BLOCK : (c + 1) * BLOCK]
-                add_scaled(columns.mix_value[k], source, target)
+                add_scaled(columns.mix_value[k], either(dst, at[c] * blocks + block, ten, c), target)
 
 
 @inner
 def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block):
-    slot = tree.slot[i]
+    slot, moment, own = tree.slot[i], part(ten, 0), part(ten, 3)
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         c = columns.rotor_column[r]
         driven = columns.rotor_joint[r]
-        moment = ten[: 3 * BLOCK]
-        own = ten[3 * BLOCK : 4 * BLOCK]
-        velocity = motion[driven, BLOCK : 2 * BLOCK]
-        acceleration = motion[driven, 2 * BLOCK :]
-        rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], state[slot], velocity, acceleration, moment, own)
-        copy(own, dst[place[driven, c], block])
+        kin, velocity, acceleration = (
+            part(state, STATE_ROWS * slot),
+            part(motion, 3 * driven + 1),
+            part(motion, 3 * driven + 2),
+        )
+        rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], kin, velocity, acceleration, moment, own)
+        copy(own, part(dst, place[driven, c] * dst.shape[1] + block), 1)
         for d in range(tree.depth[i]):
             j = tree.path[i, d]
-            target = dst[place[j, c], block]
+            target = part(dst, place[j, c] * dst.shape[1] + block)
             if j != driven:
-                target[:] = 0.0
-            add_moment_power(screws[slot, d], moment, 1.0, target)
+                clear(target, 1)
+            add_moment_power(part(screws, 6 * (slot * screws.shape[1] + d)), moment, 1.0, target)
 
 
 @inner
 def _fill_local(columns, place, motion, ten, dst, block):
-    value = ten[:BLOCK]
+    value = part(ten, 0)
     for k in range(columns.local_column.shape[0]):
         _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)
         for j in range(columns.local_weight.shape[1]):
             weight = columns.local_weight[k, j]
             if weight != 0.0:
-                target = dst[place[j, columns.local_column[k]], block]
+                target = part(dst, place[j, columns.local_column[k]] * dst.shape[1] + block)
                 for b in range(BLOCK):
                     target[b] = weight * value[b]
 
@@ -304,8 +311,8 @@ def scratch(tree: Tree) -> tuple[np.ndarray, ...]:
 
 
 @inner
-def _pick(use, first, end, j, rows, number):
-    """Leave the samples of a block out that joint j does not use; returns how many of its `rows` count from now on.
+def _pick(use, first, end, j, rows, count, number):
+    """Leave the samples of a block out that joint j does not use; returns how many of `count` rows' count from now on.
 
     Where most are used, the others become zero; where few are, they move to the beginning. `number` is scratch: of
     those that are used from its beginning on, of the others from its end on.
@@ -324,13 +331,15 @@ def _pick(use, first, end, j, rows, number):
             out += 1
             number[BLOCK - out] = b
     if 2 * used > BLOCK:
-        for c in range(rows.shape[0]):
+        for c in range(count):
+            row = part(rows, c)
             for k in range(used, BLOCK):
-                rows[c, number[k]] = 0.0
+                row[number[k]] = 0.0
         return BLOCK
-    for c in range(rows.shape[0]):
+    for c in range(count):
+        row = part(rows, c)
         for k in range(used):
-            rows[c, k] = rows[c, number[k]]
+            row[k] = row[number[k]]
     return used
 
 
@@ -347,7 +356,6 @@ def fill(tree, columns, places, q, qd, qdd, tau, use, begin, end, rows, grams, m
     joint whose `use` (n, N) is zero are left out; an empty `use` takes all.
     """
     size = grams.shape[1]
-    one = rows.reshape((rows.shape[0], rows.shape[1] * BLOCK))
     for first in range(begin, end, BLOCK):
         block = first // BLOCK if rows.shape[1] > 1 else 0
         _load_inputs(tree, q, qd, qdd, first, motion)
@@ -358,9 +366,9 @@ def fill(tree, columns, places, q, qd, qdd, tau, use, begin, end, rows, grams, m
             _fill_rotors(tree, columns, places.column, i, motion, state, screws, ten, rows, block)
         _fill_local(columns, places.column, motion, ten, rows, block)
         for j in range(grams.shape[0]):
-            own, used = one[j * size : (j + 1) * size], columns.used[j]
-            load(tau, first, j, own[used])
-            add_gram(own, used + 1, _pick(use, first, end, j, own[: used + 1], number), grams[j])
+            own, used = part(rows, j * size), columns.used[j]
+            load(tau, first, j, part(own, used))
+            add_gram(table(rows, j * size), used + 1, _pick(use, first, end, j, own, used + 1, number), grams[j])
 
 
 @inner
@@ -369,27 +377,27 @@ def _wrench(columns, i, phi, rotor, motion, state, ten, wrench, tau):
     rate_of_momentum(phi, state, wrench)
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         driven = columns.rotor_joint[r]
-        velocity, acceleration = motion[driven, BLOCK : 2 * BLOCK], motion[driven, 2 * BLOCK :]
-        moment, own = ten[: 3 * BLOCK], ten[3 * BLOCK : 4 * BLOCK]
+        velocity, acceleration = part(motion, 3 * driven + 1), part(motion, 3 * driven + 2)
+        moment, own, size = part(ten, 0), part(ten, 3), rotor[r]
         rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], state, velocity, acceleration, moment, own)
-        add_scaled(rotor[r], own, tau[driven])
+        add_scaled(size, own, part(tau, driven))
         for b in range(3 * BLOCK):
-            wrench[3 * BLOCK + b] += rotor[r] * moment[b]
+            wrench[3 * BLOCK + b] += size * moment[b]
 
 
 @inner
 def _inward(tree, motion, states, wrenches, ten, tau):
     """Carry wrenches from the last link to the base; what each joint bears of them goes to `tau`."""
-    still = ten[:BLOCK]
-    still[:] = 0.0
+    still = part(ten, 0)
+    clear(still, 1)
     for i in range(tree.parent.shape[0] - 1, -1, -1):
-        row = 2 if tree.prismatic[i] else 5
+        prismatic, own, parent = tree.prismatic[i], part(wrenches, 6 * i), tree.parent[i]
         for d in range(tree.depth[i]):
             if tree.own[i, d] != 0.0:
-                add_scaled(tree.own[i, d], wrenches[i, row * BLOCK : (row + 1) * BLOCK], tau[tree.path[i, d]])
-        if tree.parent[i] >= 0:
-            shift = motion[tree.row[i], :BLOCK] if tree.prismatic[i] else still
-            inward(tree.rotation[i], tree.translation[i], states[i], shift, wrenches[i], wrenches[tree.parent[i]])
+                add_scaled(tree.own[i, d], part(own, 2 if prismatic else 5), part(tau, tree.path[i, d]))
+        if parent >= 0:
+            shift, state = part(motion, 3 * tree.row[i]) if prismatic else still, part(states, STATE_ROWS * i)
+            inward(tree.rotation[i], tree.translation[i], state, shift, own, part(wrenches, 6 * parent))
 
 
 @compiled
@@ -401,20 +409,20 @@ def inverse_dynamics(
     Each link has a scratch slot of its own (`tree.slot` is 0 .. l-1): its wrench goes to its parent's. The last six
     are scratch: (n, BLOCK), and `scratch`.
     """
-    n, links, wrenches = out.shape[1], tree.parent.shape[0], screws[0]
+    n, links = out.shape[1], tree.parent.shape[0]
     for first in range(begin, end, BLOCK):
         _load_inputs(tree, q, qd, qdd, first, motion)
-        tau[:] = 0.0
+        clear(part(tau, 0), n)
         for i in range(links):
             _move(tree, i, motion, states)
-            _wrench(columns, i, phi[i], rotor, motion, states[i], ten, wrenches[i], tau)
-        _inward(tree, motion, states, wrenches, ten, tau)
-        value = ten[:BLOCK]
+            _wrench(columns, i, phi[i], rotor, motion, part(states, STATE_ROWS * i), ten, part(screws, 6 * i), tau)
+        _inward(tree, motion, states, screws, ten, tau)
+        value = part(ten, 0)
         for k in range(local.shape[0]):
             _local_value(columns.local_kind[k], columns.local_constant[k], columns.local_weight[k], motion, value)
             for j in range(n):
                 if columns.local_weight[k, j] != 0.0:
-                    add_scaled(local[k] * columns.local_weight[k, j], value, tau[j])
+                    add_scaled(local[k] * columns.local_weight[k, j], value, part(tau, j))
         for b in range(in_block(first, end)):
             for j in range(n):
                 out[first + b, j] = tau[j, b]
