@@ -55,7 +55,7 @@ def memory(*shape: int) -> np.ndarray:
 
 @intrinsic
 def part(typing, array, row):
-    """Contiguous memory from a row on, a row being `BLOCK` numbers; a slice would take many times longer to compile."""
+    """Contiguous memory from a row on, a row being `BLOCK` numbers; a slice would be thrice as much code to compile."""
 
     def code(context, builder, signature, values):
         return _from_row(context, builder, signature.args[0], *values, _FLAT)

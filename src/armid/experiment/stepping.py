@@ -34,7 +34,7 @@ BIAS, WEIGHT, PASSIVE, TAU, DRIVE, HEAT, NEW, ERROR, DAMP, BENT, WAY, PUSH, RIGH
 MASS, HEAVIER, LEFT = range(3)
 VECTORS, MATRICES = 14, 3
 PRESLIDING_SPEED = 0.01  # [rad/s] above which the bristles' own damping fades, as it must in a LuGre law
-# Loops instead of NumPy's operations on arrays, and no memory taken: these compile ten times longer.
+# Loops instead of NumPy's operations on arrays, which compile ten times longer, and no memory taken here.
 _compiled: Any = njit(error_model="numpy", no_cfunc_wrapper=True, cache=True, _nrt=False)
 _inner: Any = njit_within(error_model="numpy", _nrt=False)
 
