@@ -35,7 +35,7 @@ class _Compiler(Compiler):
         collecting = gc.isenabled()
         gc.disable()
         try:
-            with _remembered_types(self.state.flags.summary()):
+            with _remembered_types(f"{type(self).__name__} {self.state.flags.summary()}"):
                 return _with_room(super().compile_extra, func)
         finally:
             if collecting:
@@ -114,8 +114,10 @@ def _call_type(self: Any, context: Any, args: tuple[Any, ...], kws: Any) -> Any:
         return _find_call_type(self, context, args, kws)
     known, key = self.__dict__.setdefault("_armid_known", {}), (_options[-1], args)
     if key not in known:
-        known[key] = _find_call_type(self, context, args, kws)
-    return known[key]
+        found = _find_call_type(self, context, args, kws)
+        known[key] = found, self._impl_keys[found.args]
+    found, self._impl_keys[found.args] = known[key]  # the code too: with other options it may have been replaced
+    return found
 
 
 def _value_type(self: Any, value: Any) -> Any:

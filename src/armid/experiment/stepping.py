@@ -47,7 +47,7 @@ def scratch(joints: int, dofs: int) -> tuple[np.ndarray, ...]:
 
 @_inner
 def _larger(x, y):
-    return x if x > y else y
+    return y if y > x else x
 
 
 @_inner

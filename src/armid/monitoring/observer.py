@@ -159,7 +159,7 @@ def held(dt, x, gain, start, y):  # type: ignore[no-untyped-def]
         keep = np.exp(-gain * dt[k])
         for j in range(x.shape[1]):
             fallen = keep * (y[k - 1, j] if k else start[j])
-            y[k, j] = x[k, j] if x[k, j] > fallen else fallen
+            y[k, j] = fallen if fallen > x[k, j] else x[k, j]
 
 
 def learned(dt: Array, torque: Array, *given: Any) -> tuple[Array, Array]:
