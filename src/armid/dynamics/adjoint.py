@@ -329,7 +329,7 @@ def reverse(tree, columns, bar, motion, state, screws, ten, _, rest, state_bar, 
     clear(part(state_bar, 0), STATE_ROWS * links)
     clear(part(screws_bar, 0), 6 * links * links)
     clear(part(motion_bar, 0), 3 * links)
-    for i in range(tree.parent.shape[0] - 1, -1, -1):
+    for i in range(links - 1, -1, -1):
         _reverse_inertial(tree, columns, i, state, screws, bar, ten, state_bar, screws_bar)
         _reverse_rotors(tree, columns, i, motion, state, screws, bar, ten, state_bar, screws_bar, motion_bar)
         _reverse_outward(tree, i, motion, state, screws, rest, ten, state_bar, screws_bar, motion_bar)

@@ -2,7 +2,7 @@
 
 A block holds `BLOCK` samples in structure-of-arrays layout: a scratch array is flat, its row *r* lies at
 ``[r * BLOCK, (r + 1) * BLOCK)``, and the inner loop runs over the samples of the block so that it is the SIMD loop.
-Slices have constant stride on purpose: indices that the compiler cannot prove non-negative become gathers.
+`part` finds a row. Strides are constant on purpose: indices that the compiler cannot prove non-negative become gathers.
 
 Everything here happens in *joint frames*: frame *i* sits on the axis of joint *i*, moves with link *i*, and has its
 z axis along the joint's axis. Rows of a link's state:
@@ -89,9 +89,9 @@ def _from_row(context, builder, kind, array, row, wanted):
     whole, result = context.make_array(kind)(context, builder, array), context.make_array(wanted)(context, builder)
     first, block, item = builder.mul(row, row.type(BLOCK)), row.type(BLOCK), row.type(8)
     left = builder.sub(whole.nitems, first)
-    shape, strides = (
-        ([left], [item]) if wanted is _FLAT else ([builder.sdiv(left, block), block], [row.type(8 * BLOCK), item])
-    )
+    shape, strides = [left], [item]
+    if wanted is _TABLE:
+        shape, strides = [builder.sdiv(left, block), block], [row.type(8 * BLOCK), item]
     populate_array(result, builder.gep(whole.data, [first]), shape, strides, item, None)
     return result._getvalue()
 

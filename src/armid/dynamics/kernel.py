@@ -272,14 +272,11 @@ def _fill_inertial(tree, columns, places, i, state, screws, ten, dst, block):
 @inner
 def _fill_rotors(tree, columns, place, i, motion, state, screws, ten, dst, block):
     slot, moment, own = tree.slot[i], part(ten, 0), part(ten, 3)
+    kin = part(state, STATE_ROWS * slot)
     for r in range(columns.rotor_start[i], columns.rotor_start[i + 1]):
         c = columns.rotor_column[r]
         driven = columns.rotor_joint[r]
-        kin, velocity, acceleration = (
-            part(state, STATE_ROWS * slot),
-            part(motion, 3 * driven + 1),
-            part(motion, 3 * driven + 2),
-        )
+        velocity, acceleration = part(motion, 3 * driven + 1), part(motion, 3 * driven + 2)
         rotor_moment(columns.rotor_axis[r], columns.rotor_ratio[r], kin, velocity, acceleration, moment, own)
         copy(own, part(dst, place[driven, c] * dst.shape[1] + block), 1)
         for d in range(tree.depth[i]):
@@ -312,7 +309,7 @@ def scratch(tree: Tree) -> tuple[np.ndarray, ...]:
 
 @inner
 def _pick(use, first, end, j, rows, count, number):
-    """Leave the samples of a block out that joint j does not use; returns how many of `count` rows' count from now on.
+    """Leave the samples of a block out that joint j does not use; returns how many its `count` rows have left.
 
     Where most are used, the others become zero; where few are, they move to the beginning. `number` is scratch: of
     those that are used from its beginning on, of the others from its end on.

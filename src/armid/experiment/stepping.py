@@ -448,12 +448,16 @@ def _step(mass_all, bias_all, weight_all, projection, reflected, state, settings
 
 @intrinsic
 def _call(typing, address, arguments):
-    """Call a C function without a result at an address with integers and pointers, all as words of 64 bits."""
+    """Call a C function without a result at an address with integers and arrays, all as words of 64 bits."""
 
     def code(context, builder, signature, values):
-        parts = cgutils.unpack_tuple(builder, values[1])
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * len(parts))
-        builder.call(builder.inttoptr(values[0], kind.as_pointer()), parts)
+        word, words = ir.IntType(64), []
+        for kind, value in zip(arguments, cgutils.unpack_tuple(builder, values[1]), strict=True):
+            array = isinstance(kind, types.Array)
+            memory = context.make_array(kind)(context, builder, value).data if array else None
+            words.append(builder.ptrtoint(memory, word) if array else value)
+        function = ir.FunctionType(ir.VoidType(), [word] * len(words))
+        builder.call(builder.inttoptr(values[0], function.as_pointer()), words)
         return context.get_dummy_value()
 
     return types.void(address, arguments), code
@@ -462,28 +466,26 @@ def _call(typing, address, arguments):
 @_compiled
 def advance(mujoco, model, data, loaded, mass, bias, weight, projection, reflected, springs, linear, tables, ripple,
             state, settings, laws, coefficients, mode, commands, before, substeps, dt, cycle, bristles, record, qpos,
-            qvel, dofs, addresses, vectors, matrices, links, velocity):  # fmt: skip
+            qvel, dofs, vectors, matrices, links, velocity):  # fmt: skip
     """One cycle per command, each in `substeps`; MuJoCo, whose functions' addresses are given, supplies the matrices.
 
-    From Python, calls would take more time than the work. `addresses` are those of mass, bias and weight; the last four
-    are `scratch`.
+    From Python, calls would take more time than the work. The last four are `scratch`.
     """
     kinematics, com_position, make_mass, full_mass, com_velocity, newton_euler = mujoco
-    mass_at, bias_at, weight_at = addresses
     passive = vectors[PASSIVE]
     for c in range(len(commands)):
         for part in range(substeps):
             _call(kinematics, (model, data))
             _call(com_position, (model, data))
             _call(make_mass, (model, data))
-            _call(full_mass, (model, data, mass_at))
+            _call(full_mass, (model, data, mass))
             _call(com_velocity, (model, data))
-            _call(newton_euler, (model, data, 0, bias_at))
+            _call(newton_euler, (model, data, 0, bias))
             if loaded:  # torque that holds the arm at rest
                 for a in range(len(qvel)):
                     velocity[a], qvel[a] = qvel[a], 0.0
                 _call(com_velocity, (model, data))
-                _call(newton_euler, (model, data, 0, weight_at))
+                _call(newton_euler, (model, data, 0, weight))
                 for a in range(len(qvel)):
                     qvel[a] = velocity[a]
             for i in range(len(passive)):

@@ -248,14 +248,12 @@ class VirtualRobot:
         physics, substeps = self._physics, self._substeps
         record = np.empty((len(commands) * substeps, stepping.RECORDED, self.robot.n_joints))
         physics.place(self._state[stepping.LINK_Q], self._velocity(links=True))
-        weight = np.zeros_like(physics.bias)
-        addresses = tuple(array.ctypes.data for array in (physics.mass, physics.bias, weight))
         stepping.advance(
             mujoco_functions(), physics.model._address, physics.data._address,
-            bool(np.any(self._truth.load_loss[:, 0])), physics.mass, physics.bias, weight,
+            bool(np.any(self._truth.load_loss[:, 0])), physics.mass, physics.bias, np.zeros_like(physics.bias),
             physics.projection, physics.reflected, *self._springs, self._state, self._settings, self._laws,
             self._coefficients, self._mode, commands, self._before, substeps, self._dt, self._cycle, self._bristles,
-            record, physics.data.qpos, physics.data.qvel, physics.joint_dofs, addresses,
+            record, physics.data.qpos, physics.data.qvel, physics.joint_dofs,
             *stepping.scratch(*reversed(physics.projection.shape)),
         )  # fmt: skip
         if not np.all(np.isfinite(self._state)):
