@@ -26,12 +26,55 @@ _find_value_type: Any = BaseContext.resolve_value_type
 _options: list[str] = []  # of the functions that are being compiled, the innermost last
 
 
+class _Optimised(JITCodeLibrary):
+    """Machine code of a kernel and all it calls: LLVM goes over it once, as a whole.
+
+    Numba lets LLVM go over every function first, and twice over the whole, for the sake of references it counts.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        match self._codegen._module_pass_manager():
+            case passes, builder:
+                passes.run(self._final_module, builder)
+            case _:  # Numba up to 0.61
+                super()._optimize_final_module()  # type: ignore[no-untyped-call]
+
+
+class _Linked(_Optimised):
+    """LLVM's text of one function, as its callers link it."""
+
+    @property
+    def codegen(self) -> Any:
+        """Without machine code there is no environment to set."""
+        return SimpleNamespace(set_env=lambda *_: None)
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the callers."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None."""
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return 0
+
+
 class _Compiler(Compiler):
     """Compiles one function, and those it calls within."""
+
+    library: type[JITCodeLibrary] = _Optimised
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile without collecting garbage: of what a compiler makes, most lives until it is done."""
         _announce()
+        if all(hasattr(JITCodeLibrary, name) for name in vars(self.library) if not name.startswith("__")):
+            self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.library.enable_object_caching()
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -55,39 +98,11 @@ class _Apart(_Compiler):
 class _Within(_Compiler):
     """For functions that compiled ones alone call: they are optimised there, and have no machine code of their own."""
 
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        """Compile into a library of that kind."""
-        if all(hasattr(JITCodeLibrary, name) for name in vars(_Linked) if not name.startswith("__")):
-            self.state.library = _Linked(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
-        return super().compile_extra(func)
+    library = _Linked
 
 
 class _ApartWithin(_Apart, _Within):
     """Both."""
-
-
-class _Linked(JITCodeLibrary):
-    """LLVM's text of one function, as its callers link it."""
-
-    @property
-    def codegen(self) -> Any:
-        """Without machine code there is no environment to set."""
-        return SimpleNamespace(set_env=lambda *_: None)
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        """Leave it to the callers."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """None."""
-        self._ensure_finalized()  # type: ignore[no-untyped-call]
-        return 0
 
 
 @contextmanager
