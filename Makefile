@@ -37,8 +37,6 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "Installed: $(BIN)/armid"
 
 warm: install  ## Compile the numeric kernels into the cache, once
-	@# Numba looks at the file of a kernel alone, not at those of the functions it calls
-	@newest=$$(ls -t src/armid/compiling.py src/armid/dynamics/*.py | head -n 1); find src -name '*.nb[ci]' ! -newer "$$newest" -delete
 	@$(BIN)/python -m armid.run.warm
 
 lint: style types  ## Check style, formatting and types

@@ -1,4 +1,8 @@
-"""What is remembered while kernels are compiled does not change what they compute."""
+"""What is remembered of kernels does not change what they compute."""
+
+import os
+import subprocess
+import sys
 
 from numba.extending import overload
 
@@ -25,3 +29,23 @@ def test_code_of_other_options_is_not_taken():
 
         found.append(call(0.3))
     assert found == [0.3, 0.0, 0.3, 0.0]
+
+
+def test_cached_code_is_made_anew_when_a_function_it_calls_changes(tmp_path):
+    kernel, part = tmp_path / "kernel.py", tmp_path / "part.py"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def found() -> str:
+        """The kernel's result in a process of its own, and how often its code was found in the cache."""
+        call = "from kernel import kernel; print(kernel(3), len(kernel.stats.cache_hits))"
+        command = [sys.executable, "-B", "-c", call]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    kernel.write_text(
+        "from armid.compiling import njit\nfrom part import times\n"
+        "@njit(cache=True)\ndef kernel(x):\n    return times(x) + 1\n"
+    )
+    part.write_text("from armid.compiling import njit_within\n@njit_within()\ndef times(x):\n    return 2 * x\n")
+    assert [found(), found()] == ["7 0", "7 1"]
+    part.write_text(part.read_text().replace("2", "20"))
+    assert found() == "61 0"

@@ -1,22 +1,25 @@
 """Numba's compiler as armid's kernels use it: it says what takes time at first use, and takes less of it.
 
-Libraries of code and the look-up of types are inner parts of Numba: a new version of it may need changes here.
+Libraries of code, their cache and the look-up of types are inner parts of Numba: a new version may need changes here.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from types import BuiltinFunctionType, SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numba
 from numba.core import types
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.dispatcher import Dispatcher
 from numba.core.typing.context import BaseContext
 
 _log = logging.getLogger(__name__)
@@ -24,6 +27,23 @@ _ROOM = 2**17  # values on the stack: 1 MB, for which CPython takes 2 MB
 _find_call_type: Any = types.BaseFunction.get_call_type
 _find_value_type: Any = BaseContext.resolve_value_type
 _options: list[str] = []  # of the functions that are being compiled, the innermost last
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk, until a file changes that it was made from: Numba looks at the kernel's own file alone."""
+
+    def _index_key(self, *given: Any) -> Any:
+        return super()._index_key(*given), _stamps(self._py_func)  # type: ignore[no-untyped-call]
+
+
+def _stamps(function: FunctionType) -> tuple[tuple[float, int], ...]:
+    """Time and size of this file and of all whose functions a kernel calls."""
+    parts = [function]
+    for part in parts:
+        called = (part.__globals__.get(name) for name in part.__code__.co_names)
+        parts += (one.py_func for one in called if isinstance(one, Dispatcher) and one.py_func not in parts)
+    files = sorted({__file__, *(part.__code__.co_filename for part in parts)})
+    return tuple((stat.st_mtime, stat.st_size) for stat in map(os.stat, files))
 
 
 class _Optimised(JITCodeLibrary):
@@ -72,7 +92,7 @@ class _Compiler(Compiler):
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile without collecting garbage: of what a compiler makes, most lives until it is done."""
         _announce()
-        if all(hasattr(JITCodeLibrary, name) for name in vars(self.library) if not name.startswith("__")):
+        if all(hasattr(JITCodeLibrary, name) for name in dir(self.library)):
             self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
             self.state.library.enable_object_caching()
         collecting = gc.isenabled()
@@ -161,9 +181,20 @@ def _with_room(call: Callable[..., Any], *given: Any) -> Any:
 
 _with_room.__code__ = _with_room.__code__.replace(co_stacksize=_ROOM)
 
-#: `numba.njit` with this compiler; `within`: for functions that are never called from Python; `apart`: for arrays that
-#: never share memory which the function writes.
-njit: Any = partial(numba.njit, pipeline_class=_Compiler)
-njit_apart: Any = partial(numba.njit, pipeline_class=_Apart)
-njit_within: Any = partial(numba.njit, pipeline_class=_Within, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+def _njit(*, cache: bool = False, **options: Any) -> Callable[[FunctionType], Any]:
+    def compiled(function: FunctionType) -> Any:
+        dispatcher = numba.njit(function, cache=cache, **options)
+        if cache:
+            dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+        return dispatcher
+
+    return compiled
+
+
+#: `numba.njit` with this compiler and cache; `within`: for functions that are never called from Python; `apart`: for
+#: arrays that never share memory which the function writes.
+njit: Any = partial(_njit, pipeline_class=_Compiler)
+njit_apart: Any = partial(_njit, pipeline_class=_Apart)
+njit_within: Any = partial(_njit, pipeline_class=_Within, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 njit_apart_within: Any = partial(njit_within, pipeline_class=_ApartWithin)
