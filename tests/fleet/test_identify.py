@@ -100,6 +100,16 @@ def test_nothing_is_done_twice(home, monkeypatch):
     assert again.watch == result.watch
 
 
+def test_a_damaged_fit_is_made_again(home):
+    """Whatever became of its file, after a run it is the arm's fit."""
+    folder, _, _ = home
+    file = folder / "result" / "robots" / "arm005" / "fit.json"
+    written = file.read_bytes()
+    file.write_text(written.decode().replace("1", "2", 1))
+    identify_fleet(load_fleet(folder / "fleet.yaml"), folder / "result")
+    assert file.read_bytes() == written
+
+
 def numbers(result):
     return {arm.name: arm.values for arm in result.arms if arm.values is not None}
 
@@ -258,5 +268,5 @@ def test_only_recordings_of_another_arm_are_an_error(tmp_path):
     path = next((tmp_path / "logs").rglob("*.parquet"))
     log = read_log(path)
     write_log(type(log)(log.time, log.channels, replace(log.info, robot="another")), path)
-    with pytest.raises(ArmidError, match=r"no recording of the fleet can be used.*'another'"):
+    with pytest.raises(ArmidError, match=r"fleet.yaml: no recording.*arm001 2026-\S+, log.parquet: .*'another'"):
         identify_fleet(fleet, tmp_path / "result")

@@ -210,6 +210,16 @@ def test_files_are_read_in_the_order_of_their_numbers(tmp_path):
     assert reduce_partition(fleet, split).factor.counts == expected.factor.counts
 
 
+def test_a_line_break_in_a_name_hides_no_log(tmp_path):
+    """On many file systems any character may stand in a name."""
+    file = write_fleet(tmp_path, 1, 1)
+    (log,) = logs_of(tmp_path)
+    log.rename(log.with_name("lo\ng.parquet"))
+    (partition,) = find_partitions(load_fleet(file))
+    assert [Path(one.path).name for one in partition.files] == ["lo\ng.parquet"]
+    assert not partition.problems
+
+
 def test_a_copy_within_a_day_is_left_out_and_told(tmp_path):
     """The file counts once, with the values of the day without the copy; the watch list names it."""
     fleet = load_fleet(write_fleet(tmp_path, 1, 2))
@@ -267,6 +277,11 @@ def test_damaged_factors_are_computed_again(tmp_path):
     [
         ("signals: 5", "signals: must be"),
         ("signals: [LowPass, 5]", "signals[2]: must be"),
+        ("signals: {step: LowPass, cutoff_hz: -5}", "signals: LowPass: cutoff_hz is -5; it must be above zero"),
+        ("signals: {step: LowPass, cutoff_hz: .nan}", "signals: LowPass: cutoff_hz"),
+        ("signals: {step: LowPass, motion_cutoff_hz: 0}", "signals: LowPass: motion_cutoff_hz is 0"),
+        ("signals: {step: LowPass, order: -2}", "signals: low-pass: order is -2; use a whole number"),
+        ("signals: {step: LowPass, decimate: 0}", "signals: LowPass: decimate is 0; use a whole number"),
         ("effort: 7", "effort: must be text"),
         ("effort: bananas", "effort: is 'bananas'; valid: joint torque"),
         ("friction: 7", "friction: must be text"),

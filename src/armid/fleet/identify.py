@@ -26,6 +26,7 @@ from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability, judged_again
 from armid.estimation.linear import Solution, residual_squares, solve
+from armid.files import file_hash
 from armid.fleet.day import Days, Store
 from armid.fleet.description import Fleet
 from armid.fleet.engine import Engine, arm_days, engine, tell_part
@@ -58,9 +59,10 @@ SAME = 1e-3  # growth of the weighted squares, whose noise is 1, up to which two
 
 
 class SavedFit(NamedTuple):
-    """Of an arm's own fit: its file, the hash of what it was made from, and why it is impossible, if it is."""
+    """Of an arm's own fit: file, its hash, the hash of what it was made from, and why it is impossible, if it is."""
 
     file: str
+    sha256: str
     key: str
     impossible: tuple[str, ...]
 
@@ -138,8 +140,10 @@ def _check_output(folder: Path) -> None:
 def _surveyed(fleet: Fleet, days: Days, false_alarms: float) -> tuple[Surveyor, Survey]:
     names = [name for name in days.keys if days.usable(name)]
     if not names:
-        reasons = (one.reason for name in days.keys for day in days(name) for one in day.problems)
-        raise ArmidError(f"no recording of the fleet can be used; the first problem is: {next(reasons, 'no data')}")
+        problems = ((day, one) for name in days.keys for day in days(name) for one in day.problems)
+        reasons = (f"{day.robot} {day.date}, {one.file}: {one.reason}" for day, one in problems)
+        first = next(reasons, "there is no data")
+        raise ArmidError(f"{fleet.source}: no recording of the fleet can be used; the first problem is {first}")
     surveyor = Surveyor(fleet.model, names, days, false_alarms)
     return surveyor, surveyor.survey()
 
@@ -154,7 +158,7 @@ def _fits(
         if not arm.used.any():
             continue
         key = _fit_key(fleet, surveyor, survey, arm)
-        if name in before and before[name].key == key and (folder / before[name].file).is_file():
+        if name in before and before[name].key == key and _is_whole(folder, before[name]):
             done[name] = before[name]
         else:
             todo.append((name, key))
@@ -165,7 +169,7 @@ def _fits(
         file = f"{ROBOTS}/{name}/fit.json"
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         fit.save(folder / file)
-        done[name] = SavedFit(file, key, reasons)
+        done[name] = SavedFit(file, file_hash(folder / file), key, reasons)
         tell_part("estimating arms", count, len(todo), total, name)
     return done
 
@@ -312,7 +316,17 @@ def _before(folder: Path) -> dict[str, SavedFit]:
         arms = FleetResult.load(folder / RESULT).arms
     except ArmidError:
         return {}
-    return {one.name: SavedFit(one.fit, one.key, one.impossible) for one in arms if one.fit and one.key}
+    return {
+        one.name: SavedFit(one.fit, one.fit_sha256, one.key, one.impossible)
+        for one in arms
+        if one.fit and one.fit_sha256 and one.key
+    }
+
+
+def _is_whole(folder: Path, fit: SavedFit) -> bool:
+    """Whether the file of a fit is as it was written."""
+    file = folder / fit.file
+    return file.is_file() and file_hash(file) == fit.sha256
 
 
 def result_of(
@@ -401,6 +415,7 @@ def _arm_result(
         possible=None if fit is None else not fit.impossible,
         impossible=() if fit is None else fit.impossible,
         fit=None if fit is None else fit.file,
+        fit_sha256=None if fit is None else fit.sha256,
         key=None if fit is None else fit.key,
     )
     if arm is None or not known:

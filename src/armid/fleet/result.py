@@ -16,6 +16,7 @@ import numpy as np
 
 from armid._version import __version__
 from armid.arrays import Array
+from armid.escaping import one_line
 from armid.files import FieldError, plain, read_result, shown, write_text
 from armid.fleet.day import ALL, UnusedRecording
 from armid.fleet.promise import Promise
@@ -110,7 +111,7 @@ class ArmResult(msgspec.Struct, frozen=True, eq=False):
         deviation: from the mean, in standard deviations; in small fleets from that of the others.
         unusual: names of parameters that make the arm stand out.
         possible, impossible: whether the values of its own data alone are physically consistent, and why not.
-        fit: file, of its own data alone.
+        fit, fit_sha256: file, of its own data alone, and its hash.
         key: of what the fit was made from.
         series: its course over the days.
     """
@@ -129,6 +130,7 @@ class ArmResult(msgspec.Struct, frozen=True, eq=False):
     possible: bool | None = None
     impossible: tuple[str, ...] = ()
     fit: str | None = None
+    fit_sha256: str | None = None
     key: str | None = None
     series: ArmCourse | None = None
 
@@ -279,7 +281,7 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
             lines.append(f"look at {plural(len({one.robot for one in self.watch}), 'arm')}:")
             lines += [f"  {one.robot}: {one.sentence}" for one in self.watch]
         else:
-            lines.append("no arm needs a look" if self.promise.holds else "nothing to look at that needs no statistics")
+            lines.append("no arm needs a look" if self.promise.holds else "nothing to look at that needs no promise")
         lines.append(self.promise.sentence)
         if self.problems:
             lines.append(f"{plural(len(self.problems), 'recording')} could not be used:")
@@ -317,7 +319,7 @@ class UnusedDays(NamedTuple):
     @property
     def what(self) -> str:
         """For people."""
-        return self.file if self.file != ALL else "whole days" if len(self.dates) > 1 else "the whole day"
+        return one_line(self.file) if self.file != ALL else "whole days" if len(self.dates) > 1 else "the whole day"
 
 
 def rounded(values: Any, digits: int = 6) -> Any:

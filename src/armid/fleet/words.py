@@ -88,7 +88,10 @@ def _same_file(robot: str, date: str, file: str, whole: bool) -> str:
     return f"is the same file as {robot} {date} {file}, {then}"
 
 
-PLAIN = "What needs no statistics is listed all the same: wrong signs, dead channels, bad recordings."
+PLAIN = (
+    "Listed all the same, without that promise: wrong signs, dead channels, bad recordings, and days that do not fit "
+    "their arm, where with few days the others may be the odd ones."
+)
 
 
 def one_in(rate: float) -> str:

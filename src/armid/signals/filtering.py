@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,6 +60,18 @@ class LowPass(Strategy):
     measured: bool = False
     rest_speed: float = 0.02
 
+    def __post_init__(self) -> None:
+        """Refuse what no log can be filtered with, whatever its sample rate."""
+        if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":
+            raise SignalError("LowPass", f"cutoff_hz is {self.cutoff_hz!r}; use a number or 'auto'")
+        for name in ("cutoff_hz", "motion_cutoff_hz"):
+            value = getattr(self, name)
+            if isinstance(value, float | int) and not 0.0 < value < math.inf:
+                raise SignalError("LowPass", f"{name} is {value:g}; it must be above zero [Hz]")
+        if self.decimate != "auto":
+            check_whole("LowPass", "decimate", self.decimate)
+        low_pass_kernel(1.0, 0.1, self.order, tail=self.tail)
+
     def dataset(self, log: Log) -> Dataset:
         """Filter, differentiate, decimate."""
         log, position, bad, notes = uniform_motion(log)
@@ -80,10 +93,9 @@ class LowPass(Strategy):
         cutoff = float(self.cutoff_hz)
         check_cutoff("LowPass", cutoff, rate_hz)
         wide = min(2.0 * cutoff, 0.45 * rate_hz) if self.motion_cutoff_hz is None else self.motion_cutoff_hz
-        check_cutoff("LowPass", wide, rate_hz)
+        check_cutoff("LowPass", wide, rate_hz, "motion_cutoff_hz")
         step = max(1, int(rate_hz / (ROWS_PER_CUTOFF * cutoff))) if self.decimate == "auto" else self.decimate
-        step = int(check_whole("LowPass", "decimate", step))
-        return replace(self, cutoff_hz=cutoff, decimate=step, motion_cutoff_hz=float(wide))
+        return replace(self, cutoff_hz=cutoff, decimate=int(step), motion_cutoff_hz=float(wide))
 
     def reach(self, rate_hz: float) -> int:
         """Where the filter on the positions still feels an end, by a thousandth of its weight, and the differences."""
@@ -96,8 +108,6 @@ class LowPass(Strategy):
         """The cut-off [Hz], and what it follows from."""
         if not isinstance(self.cutoff_hz, str):
             return float(self.cutoff_hz), {"bandwidth_hz": None}
-        if self.cutoff_hz != "auto":
-            raise SignalError("LowPass", f"cutoff_hz is {self.cutoff_hz!r}; use a number or 'auto'")
         band = motion_band(position, rate)
         wanted = float(np.clip(BANDWIDTHS * band.bandwidth_hz, SLOWEST_HZ, FASTEST_HZ))
         cutoff = min(max(band.clean_hz, SLOWEST_HZ), wanted, 0.2 * rate)

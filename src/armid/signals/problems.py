@@ -21,11 +21,11 @@ class SignalError(ArmidError):
         super().__init__(f"{step}: {problem}")
 
 
-def check_cutoff(step: str, cutoff_hz: float, rate_hz: float) -> None:
+def check_cutoff(step: str, cutoff_hz: float, rate_hz: float, name: str = "cutoff_hz") -> None:
     """Refuse a cut-off frequency that is not between 0, or what a filter can hold, and half the sample rate."""
     if not 1e-5 * rate_hz < cutoff_hz < 0.5 * rate_hz:
         between = f"above {1e-5 * rate_hz:g} and below {0.5 * rate_hz:g} Hz, half the sample rate"
-        raise SignalError(step, f"cutoff_hz is {cutoff_hz:g}; it must be {between}")
+        raise SignalError(step, f"{name} is {cutoff_hz:g}; it must be {between}")
 
 
 def check_whole(step: str, name: str, value: object) -> int:
