@@ -364,6 +364,15 @@ def test_progress_tells_violations(robot):
     assert 3.0 < seen[0].violation < 6.0
 
 
+@pytest.fixture
+def ctrl_c():
+    """SIGINT interrupts, even where the shell that started the tests has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_interruption_keeps_the_best(robot, workers):
     """Ctrl-C during a long search, in this process or in others, ends it soon with a certified plan."""
