@@ -31,8 +31,8 @@ def test_code_of_other_options_is_not_taken():
     assert found == [0.3, 0.0, 0.3, 0.0]
 
 
-def test_cached_code_is_made_anew_when_a_function_it_calls_changes(tmp_path):
-    kernel, part = tmp_path / "kernel.py", tmp_path / "part.py"
+def test_cached_code_is_made_anew_when_what_it_takes_from_other_files_changes(tmp_path):
+    kernel, part, number = (tmp_path / f"{name}.py" for name in ("kernel", "part", "number"))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def found() -> str:
@@ -42,10 +42,13 @@ def test_cached_code_is_made_anew_when_a_function_it_calls_changes(tmp_path):
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
     kernel.write_text(
-        "from armid.compiling import njit\nfrom part import times\n"
-        "@njit(cache=True)\ndef kernel(x):\n    return times(x) + 1\n"
+        "from armid.compiling import njit\nfrom part import times\nfrom number import ONE\n"
+        "@njit(cache=True)\ndef kernel(x):\n    return times(x) + ONE\n"
     )
     part.write_text("from armid.compiling import njit_within\n@njit_within()\ndef times(x):\n    return 2 * x\n")
+    number.write_text("ONE = 1\n")
     assert [found(), found()] == ["7 0", "7 1"]
     part.write_text(part.read_text().replace("2", "20"))
-    assert found() == "61 0"
+    assert [found(), found()] == ["61 0", "61 1"]
+    number.write_text("ONE = 2\n")
+    assert [found(), found()] == ["62 0", "62 1"]

@@ -19,7 +19,6 @@ from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.dispatcher import Dispatcher
 from numba.core.typing.context import BaseContext
 
 _log = logging.getLogger(__name__)
@@ -30,20 +29,25 @@ _options: list[str] = []  # of the functions that are being compiled, the innerm
 
 
 class _Cache(FunctionCache):
-    """Machine code on disk, until a file changes that it was made from: Numba looks at the kernel's own file alone."""
+    """Machine code on disk, until what it was made from changes: Numba looks at the kernel's own file alone."""
 
     def _index_key(self, *given: Any) -> Any:
-        return super()._index_key(*given), _stamps(self._py_func)  # type: ignore[no-untyped-call]
+        return super()._index_key(*given), _sources(self._py_func)  # type: ignore[no-untyped-call]
 
 
-def _stamps(function: FunctionType) -> tuple[tuple[float, int], ...]:
-    """Time and size of this file and of all whose functions a kernel calls."""
-    parts = [function]
+def _sources(function: FunctionType) -> tuple[Any, ...]:
+    """Time and size of this file and of all whose functions a kernel calls; numbers that stand outside of them."""
+    parts, numbers = [function], set()
     for part in parts:
-        called = (part.__globals__.get(name) for name in part.__code__.co_names)
-        parts += (one.py_func for one in called if isinstance(one, Dispatcher) and one.py_func not in parts)
+        for name in part.__code__.co_names:
+            one = part.__globals__.get(name)
+            called = getattr(one, "py_func", getattr(one, "_defn", None))  # of a compiled function, of an intrinsic
+            if isinstance(called, FunctionType) and called not in parts:
+                parts.append(called)
+            elif isinstance(one, int | float):
+                numbers.add((part.__module__, name, one))
     files = sorted({__file__, *(part.__code__.co_filename for part in parts)})
-    return tuple((stat.st_mtime, stat.st_size) for stat in map(os.stat, files))
+    return *((stat.st_mtime, stat.st_size) for stat in map(os.stat, files)), *sorted(numbers)
 
 
 class _Optimised(JITCodeLibrary):

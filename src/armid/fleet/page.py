@@ -157,7 +157,7 @@ def verdict(numbers: FleetNumbers) -> Section:
 def _verdict(result: FleetResult, found: Mapping[str, Sequence[WatchEntry]]) -> str:
     arms = plural(len(result.arms), "arm")
     if not found and not result.promise.holds:
-        return f"No recording of {arms} is wrong; whether an arm has changed cannot be told yet."
+        return f"Nothing to look at on {arms}; whether an arm has changed cannot be told yet."
     if not found:
         return f"None of {arms} needs a look." if len(result.arms) != 1 else "The arm needs no look."
     some = named([f"{arm} ({reason(reasons[0], result)})" for arm, reasons in found.items()])
@@ -194,8 +194,10 @@ def _watch_row(one: WatchEntry, most: float) -> Row:
     when = one.since or DASH
     if one.until and one.until != one.since:
         when += f" to {one.until}"
-    score = one.score
-    sure = Cell("plain to see", PLAIN) if score is None else Cell(f"{short(score, 2)} σ", score, score / (most or 1.0))
+    if one.score is not None:
+        sure = Cell(f"{short(one.score, 2)} σ", one.score, one.score / (most or 1.0))
+    else:  # where a day does not fit its arm, other days may be the odd ones
+        sure = Cell("not promised", 0.0) if one.kind == "misfit" else Cell("plain to see", PLAIN)
     first = (Cell(one.robot, link=address(one.robot)), Cell(when), Cell(one.what), Cell(""))
     return Row((*first, Cell(size(one), abs(one.size or 0.0)), sure))
 

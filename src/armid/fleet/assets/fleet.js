@@ -6,7 +6,10 @@
 
   // The address changes after a click: what counts is how far the page was scrolled, and where it was, before that.
   let [last, place, started] = [scrollY, location.hash, false];
-  addEventListener("scroll", () => { if (!document.body.classList.contains("one")) last = scrollY; }, { passive: true });
+  // A click may come before the browser reports the last bit of scrolling.
+  for (const kind of ["scroll", "click"]) {
+    addEventListener(kind, () => { if (!document.body.classList.contains("one")) last = scrollY; }, { capture: true, passive: true });
+  }
   document.querySelector("nav ol").addEventListener("click", () => { above = null; });
 
   function route() {
