@@ -263,10 +263,11 @@ def test_trouble_is_found_before_the_work(home, tmp_path, monkeypatch):
 
 
 def test_only_recordings_of_another_arm_are_an_error(tmp_path):
-    """If nothing can be used, the first reason is told."""
+    """If nothing can be used, the first reason is reported, and nothing is left behind."""
     fleet = load_fleet(write_fleet(tmp_path, 1, 1))
     path = next((tmp_path / "logs").rglob("*.parquet"))
     log = read_log(path)
     write_log(type(log)(log.time, log.channels, replace(log.info, robot="another")), path)
     with pytest.raises(ArmidError, match=r"fleet.yaml: no recording.*arm001 2026-\S+, log.parquet: .*'another'"):
         identify_fleet(fleet, tmp_path / "result")
+    assert not (tmp_path / "result").exists()

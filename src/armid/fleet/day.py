@@ -193,6 +193,10 @@ class Store:
         """Keep an arm-day; the file is complete or not there."""
         write_bytes(self._path(day.key), day.to_bytes())
 
+    def remove(self, key: str) -> None:
+        """Do not keep the arm-day of a key."""
+        self._path(key).unlink(missing_ok=True)
+
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.npz"
 

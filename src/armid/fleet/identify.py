@@ -110,10 +110,12 @@ def identify_fleet(
             for partition, key in zip(partitions, keys, strict=True):
                 arms.setdefault(partition.robot, []).append(key)
             days = Days(arms, store)
-            surveyor, survey = _surveyed(fleet, days, false_alarms)
+            _check_usable(fleet, days, store)
+            surveyor = Surveyor(fleet.model, [name for name in days.keys if days.usable(name)], days, false_alarms)
+            survey = surveyor.survey()
             fits = _fits(fleet, folder, surveyor, survey, days, place)
     except ArmidError:
-        for path in () if there else (folder / FACTORS, folder / ROBOTS, folder):
+        for path in (folder / FACTORS, folder / ROBOTS, *(() if there else (folder,))):
             with suppress(OSError):  # what is not empty stays
                 path.rmdir()
         raise
@@ -137,15 +139,17 @@ def _check_output(folder: Path) -> None:
             raise ArmidError(f"{entry}: is a file where folders of arms are written; move it, or choose another -o")
 
 
-def _surveyed(fleet: Fleet, days: Days, false_alarms: float) -> tuple[Surveyor, Survey]:
-    names = [name for name in days.keys if days.usable(name)]
-    if not names:
-        problems = ((day, one) for name in days.keys for day in days(name) for one in day.problems)
-        reasons = (f"{day.robot} {day.date}, {one.file}: {one.reason}" for day, one in problems)
-        first = next(reasons, "there is no data")
-        raise ArmidError(f"{fleet.source}: no recording of the fleet can be used; the first problem is {first}")
-    surveyor = Surveyor(fleet.model, names, days, false_alarms)
-    return surveyor, surveyor.survey()
+def _check_usable(fleet: Fleet, days: Days, store: Store) -> None:
+    """Whether there is anything to work with; if not, nothing is kept."""
+    if any(days.usable(name) for name in days.keys):
+        return
+    problems = ((day, one) for name in days.keys for day in days(name) for one in day.problems)
+    reasons = (f"{day.robot} {day.date}, {one.file}: {one.reason}" for day, one in problems)
+    first = next(reasons, "there is no data")
+    for keys in days.keys.values():
+        for key in keys:
+            store.remove(key)
+    raise ArmidError(f"{fleet.source}: no recording of the fleet can be used; the first problem is {first}")
 
 
 def _fits(
