@@ -50,6 +50,7 @@ class Change:
         onset: index of the first day, among the arm's days.
         size, sigma: of a step, or per day of a ramp, as told (relative or in the unit).
         score: size over sigma; above the threshold.
+        days: that a ramp has risen; 1 for a step.
         since: date of the first day.
         carried: the payload, if the mass in the hand stepped.
     """
@@ -60,6 +61,7 @@ class Change:
     size: float
     sigma: float
     score: float
+    days: float = 1.0
     since: str = ""
     carried: CarriedMass | None = None
 
@@ -200,7 +202,7 @@ class ArmChanges:
         return J, right, extra
 
     def search(self, threshold: float, spread: Array, least: Array, rounds: int = ROUNDS) -> None:
-        """Find changes one after the other.
+        """Find changes one after the other: the quantity of the surest, and of its sure courses the likeliest.
 
         Args:
             threshold: score above which a change is told.
@@ -216,20 +218,29 @@ class ArmChanges:
             score = np.where(total >= least, score, 0.0)
             if not score.size or score.max() <= threshold:
                 return
-            c, k = (int(i) for i in np.unravel_index(int(np.argmax(score)), score.shape))
+            k = int(np.argmax(score.max(axis=0)))
+            c = int(np.argmax(np.where(score[:, k] > threshold, np.abs(found.score[:, k]), 0.0)))
             self._take(c, k, found, float(score[c, k]))
 
     def _take(self, c: int, k: int, found: Scan, score: float) -> None:
         """Note a change, and let the arm have it from now on."""
         course, one = self.shapes.courses[c], self.watched[k]
         sigma = float(found.sigma[c, k] * abs(found.score[c, k]) / score)
-        self.changes.append(
-            Change(k, self.shapes.names[c], self.shapes.onsets[c], float(found.size[c, k]), sigma, score)
-        )
+        shape, onset, days = self.shapes.names[c], self.shapes.onsets[c], float(course.max())
+        self.changes.append(Change(k, shape, onset, float(found.size[c, k]), sigma, score, days))
         if one.name == PAYLOAD:  # its centre and inertia are unknown too
             self._nuisance += [(course, column) for column in self._payload.T if np.abs(column).max() > 1e-12]
         else:
             self._nuisance.append((course, self._D[:, k]))
+
+    @property
+    def curve(self) -> Array:
+        """How much of each mode makes the arm's friction curve: what its changes did is not the curve's, (modes,)."""
+        if not self._nuisance:
+            return self.history.found
+        J, right, _ = self._normal()
+        every = len(self._D)
+        return np.asarray(np.linalg.solve(J, right)[every - len(self.history.found) : every])
 
     def healthy(self) -> Information:
         """What the history says about the arm before its changes, whatever those are, its curve being known."""
@@ -237,7 +248,7 @@ class ArmChanges:
         every, p = len(self._D), len(self._D) - len(self.history.found)
         J[:every, :every] -= self._prior.matrix
         right[:every] -= self._prior.vector
-        right = np.delete(right - J[:, p:every] @ self.history.found, np.s_[p:every])
+        right = np.delete(right - J[:, p:every] @ self.curve, np.s_[p:every])
         J = np.delete(np.delete(J, np.s_[p:every], axis=0), np.s_[p:every], axis=1)
         if not self._nuisance:
             return Information(J[:p, :p], right[:p])

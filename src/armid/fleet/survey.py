@@ -75,6 +75,7 @@ class ArmSurvey:
         temperature: mean over joints of each day that counts [°C].
         scatter: by how much the arm's days scatter more than they should.
         scale: what a deviation of 1 meant while changes were looked for, per watched quantity.
+        curve: how much of each mode makes the arm's friction curve, beside its changes.
     """
 
     name: str
@@ -89,6 +90,7 @@ class ArmSurvey:
     temperature: Array = field(default_factory=lambda: np.zeros(0))
     scatter: float = 1.0
     scale: Array = field(default_factory=lambda: np.ones(0))
+    curve: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +285,7 @@ class Surveyor:
             changed |= bool((used != arm.used).any())
             arm.used = used
             if (used != self._quiet[name]).any():
-                self._quiet[name] = used.copy()  # misfits are left out of arm.used later
+                self._quiet[name] = used.copy()
                 self._forget(name)
             rows = np.sum([day.factor.counts for day in days if day.factor is not None], axis=0)
             arm.noise = np.where(rows > 0, self._history(name).noise, np.nan)
@@ -334,7 +336,7 @@ class Surveyor:
                 searcher.search(limit(chance), spread, self._least(name))
             if not more or not self._leave_out_misfits(arm, searcher, limits):
                 break
-        days, arm.scale = searcher.history.days, searcher.scale
+        days, arm.scale, arm.curve = searcher.history.days, searcher.scale, searcher.curve
         payloads = searcher.payloads()
         arm.changes = [
             replace(one, since=days[one.onset].date, carried=payloads.get(k)) for k, one in enumerate(searcher.changes)
@@ -370,6 +372,8 @@ class Surveyor:
         if not bad or many:
             return False
         arm.used[index[list(bad)]] = False
+        self._quiet[arm.name] = arm.used.copy()  # nor are noise and the arm's friction curve learnt from them
+        self._forget(arm.name)
         for k, (joint, size) in bad.items():
             day = searcher.history.days[k]
             said = said_exchanged(day, self._joints)
@@ -390,7 +394,7 @@ class Surveyor:
         if not arm.used.any():
             return
         own = estimate.arms[name]
-        history = self.used(name).known_curve
+        history = replace(self.used(name), found=arm.curve).known_curve
         arm.temperature = np.array([day.temperature.mean() for day in history.days])
         first = min((one.since for one in arm.changes), default="")
         watched = self._watched_on(arm)
@@ -412,9 +416,11 @@ class Surveyor:
         arm = self.arms[name]
         if arm.series is None:
             return
-        for k, one in enumerate(arm.changes):
+        sized, least = [], self._least(name)
+        for one in arm.changes:
             ratio = float(arm.scale[one.watched] / arm.series.scale[one.watched])
-            arm.changes[k] = replace(one, size=ratio * one.size, sigma=ratio * one.sigma)
+            sized.append(replace(one, size=ratio * one.size, sigma=ratio * one.sigma))
+        arm.changes = [one for one in sized if abs(one.size) * one.days >= least[one.watched]]
 
     def _reversals(self) -> None:
         """Find joints whose residuals at reversals have grown."""
