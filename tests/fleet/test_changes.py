@@ -156,6 +156,39 @@ def test_an_arms_own_friction_curve_takes_nothing_of_temperature_and_changes():
     assert found.score[ramp, 0] > 5.0
 
 
+def test_a_change_is_not_taken_for_the_arms_own_friction_curve():
+    """Before its change an arm is as without it; its curve from all days alike would make it unlike the others."""
+
+    def wear(arm, day, own):
+        return 0.5 * own[0] * (day >= 2) * np.eye(2)[0] * (arm == 3)
+
+    sound, made = (curved_histories(np.random.default_rng(6), 30, change) for change in (None, wear))
+    truth = sound[3].total.solved()[0]
+    one = learnt(made, FRICTION)[1][3]
+    one.search(6.0, np.ones(2), np.zeros(2), rounds=1)
+    healthy = one.healthy().solved()[0]
+    assert healthy == pytest.approx(truth[:2], rel=0.03)
+    assert one.curve == pytest.approx(truth[2:], abs=0.1)
+    assert abs(one.history.found - truth[2:]) > 0.3  # that of all days
+
+
+def test_of_sure_courses_the_likeliest_is_reported():
+    """Scores count by how far those of sound arms reach, courses by how well they describe the days.
+
+    Errors that make courses which many days decide less sure must not change the day of a ramp.
+    """
+
+    def wear(arm, day, own):
+        return 0.1 * own[0] * max(day - 9, 0) * np.eye(P)[0] * (arm == 3)
+
+    one = learnt(histories(np.random.default_rng(7), 12, wear))[1][3]
+    true = [k for k, (name, day) in enumerate(zip(one.shapes.names, one.shapes.onsets, strict=True)) if day == 10]
+    spread = np.ones((len(one.shapes.names), len(WATCHED)))
+    spread[true] = 1.3
+    one.search(6.0, spread, np.zeros(3))
+    assert [(found.shape, found.onset) for found in one.changes] == [("ramp", 10)]
+
+
 def test_scores_are_standard_normal_without_changes():
     """Scores of single candidates have mean 0 and variance 1, and false alarms are as rare as the threshold says."""
     scores, alarms, arms = [], 0, 0

@@ -7,11 +7,11 @@ import pytest
 
 import armid
 from armid.dynamics.factor import CompactFactor, triangle
-from armid.fleet.day import ArmDay
+from armid.fleet.day import ArmDay, DayFinding
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
 from armid.fleet.words import two_digits
-from armid.fleet.wrong_days import wrong_torques
+from armid.fleet.wrong_days import wrong_channels
 from armid.logs import read_log, write_log
 from armid.logs.log import Log
 from armid.robot.inertia import change_of_frame
@@ -202,7 +202,50 @@ def test_a_reversed_torque_is_seen_in_few_rows(rows, sign, found):
     table = np.column_stack([W, sign * W @ x + 0.2 * rng.normal(size=rows)])
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), rows, True, (rows,))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), rows, 1.0, factor=factor)
-    assert [one.code for one in wrong_torques(day, x, ("turn",))] == ["sign"] * found
+    assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",))] == ["sign"] * found
+
+
+@pytest.mark.parametrize(
+    ("rms", "of", "found"),
+    [((0.9, 0.8), "motion", True), ((0.9, 0.2), "motion", False), ((0.9, 0.8), "effort", False)],
+)
+def test_motion_is_exchanged_where_the_doctor_says_so_and_nothing_else_fits(rms, of, found):
+    """The log doctor may err about one log; residuals that no parameters explain, seen from other arms, decide."""
+    rng = np.random.default_rng(0)
+    W, x, rows = rng.normal(size=(200, 3)), np.array([2.0, -1.0, 0.5]), (200, 200)
+    table = triangle(np.column_stack([W, W @ x + 0.1 * rng.normal(size=200)]))
+    factor = CompactFactor(("a", "b", "c"), (np.arange(3),) * 2, (table, table), 200, True, rows)
+    said = tuple(DayFinding("swapped-joints", "error", "log", joint, {"of": of}) for joint in ("turn", "lift"))
+    day = ArmDay("arm", "2026-01-01", np.array(rms), *np.ones((3, 2)), 200, 1.0, findings=said, factor=factor)
+    excluded = wrong_channels(day, x, np.full(2, 0.1), ("turn", "lift"))
+    assert [(one.code, one.joints) for one in excluded] == [("motion", (0, 1))] * found
+
+
+def test_an_arm_that_is_far_louder_than_the_others_is_named(tmp_path):
+    """All days alike, so that none is the odd one: what other arms' residuals are shows that something is wrong."""
+    path = write_fleet(tmp_path, 5, 2)
+    for log_path in (tmp_path / "logs" / "robot=arm002").rglob("*.parquet"):
+        log, rng = read_log(log_path), np.random.default_rng(0)
+        effort = log["effort"] + rng.normal(size=log["effort"].shape) * [3.0, 0.0, 0.0, 0.0]
+        write_log(Log(log.time, {**log.channels, "effort": effort}, log.info), log_path)
+    result = identify_fleet(load_fleet(path), tmp_path / "result")
+    (one,) = result.watch
+    assert (one.robot, one.code, one.joint) == ("arm002", "loud", 1)
+    assert one.size > 10.0
+
+
+@pytest.mark.prove
+def test_motion_that_is_exchanged_on_all_days_is_named(tmp_path):
+    """The log doctor sees it, the fleet agrees: nothing of it counts, and nobody else suffers."""
+    path = write_fleet(tmp_path, 6, 3)
+    for log_path in (tmp_path / "logs" / "robot=arm002").rglob("*.parquet"):
+        log = read_log(log_path)
+        moved = {name: log[name][:, [3, 1, 2, 0]] for name in ("position", "velocity") if name in log.channels}
+        write_log(Log(log.time, {**log.channels, **moved}, log.info), log_path)
+    result = identify_fleet(load_fleet(path), tmp_path / "result")
+    words = f"positions and velocities of turn and twist look exchanged since {DATES[0]}"
+    assert [(one.robot, one.sentence) for one in result.watch] == [("arm002", words)]
+    assert result.counts.used == 15
 
 
 @pytest.mark.parametrize(("share", "noise", "found"), [(0.0, 0.0, True), (0.0, 0.2, True), (0.2, 0.1, False)])
@@ -213,4 +256,4 @@ def test_a_small_torque_that_goes_with_the_expected_one_is_not_dead(share, noise
     table = np.column_stack([W, share * W @ x + noise * rng.normal(size=200)])
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), 200, True, (200,))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), 200, 1.0, factor=factor)
-    assert [one.code for one in wrong_torques(day, x, ("turn",))] == ["dead"] * found
+    assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",))] == ["dead"] * found

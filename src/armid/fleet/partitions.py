@@ -25,7 +25,7 @@ ENDINGS = ", ".join(SUFFIXES)
 #: Kinds of addresses: other ones of fsspec unfold archives, follow references or run programs.
 PROTOCOLS = ("file", "memory", "s3", "gs", "gcs", "az", "abfs", "abfss", "http", "https", "sftp", "smb", "hdfs")
 SHOWN = 5  # names that a message lists
-_ARM = re.compile(r"(?:^|(.*)/)robot=([^/]+)(?:/(.*))?\Z", re.DOTALL)
+_ARM = re.compile(r"(?:^|(.*)/)robot=([^/]*)(?:/(.*))?\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,10 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
-from armid.fleet.wrong_days import ExcludedDay, misfit, said_exchanged, suspect, wrong_torques
+from armid.fleet.wrong_days import ExcludedDay, misfit, said_exchanged, suspect, wrong_channels
 from armid.progress import report_progress
 
+LOUD_ARM = 10.0  # times the noise of the median arm, above which no model fits the arm, or its sensors are bad
 MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
 CURVE_ARMS = 60  # that show how much friction curves differ
 PASSES = 4  # at most; the last finds no more arms that have changed
@@ -71,6 +72,7 @@ class ArmSurvey:
         changes: of watched quantities.
         reversals: of residuals at reversals.
         unfit: joint and size of the worst misfit where half of the days or more do not fit; they count all the same.
+        loud: joint whose noise exceeds that of the other arms most, and how many times, where that is too much.
         noise: usual rms of the residuals per joint [N m]; NaN for one that never moves.
         temperature: mean over joints of each day that counts [°C].
         scatter: by how much the arm's days scatter more than they should.
@@ -86,6 +88,7 @@ class ArmSurvey:
     changes: list[Change] = field(default_factory=list)
     reversals: list[Change] = field(default_factory=list)
     unfit: tuple[int, float] | None = None
+    loud: tuple[int, float] | None = None
     noise: Array = field(default_factory=lambda: np.zeros(0))
     temperature: Array = field(default_factory=lambda: np.zeros(0))
     scatter: float = 1.0
@@ -275,11 +278,11 @@ class Surveyor:
         return learn(self.model.labels, found, compare=False)
 
     def _judged(self, first: FleetEstimate) -> FleetEstimate:
-        """Leave out days whose torques are wrong, and take in those that the log doctor suspected without reason."""
+        """Leave out days whose channels are wrong, and take in those that the log doctor suspected without reason."""
         changed, mean = False, np.concatenate([first.mean, self.type.curve])
         for name, arm in self.arms.items():
             days = self._history(name).days
-            arm.excluded = [one for day in days for one in wrong_torques(day, mean, self._joints)]
+            arm.excluded = [one for day in days for one in wrong_channels(day, mean, self._typical, self._joints)]
             wrong = {one.date for one in arm.excluded}
             used = np.array([date not in wrong for date in arm.dates])
             changed |= bool((used != arm.used).any())
@@ -289,6 +292,9 @@ class Surveyor:
                 self._forget(name)
             rows = np.sum([day.factor.counts for day in days if day.factor is not None], axis=0)
             arm.noise = np.where(rows > 0, self._history(name).noise, np.nan)
+            times = np.nan_to_num(arm.noise / self._typical)
+            if used.any() and times.max() > LOUD_ARM:
+                arm.loud = int(np.argmax(times)), float(times.max())
         return self._learnt() if changed else first
 
     def _usual(self, first: FleetEstimate, sound: Sequence[str]) -> Usual:

@@ -46,9 +46,9 @@ def entries_of(name: str, days: Sequence[ArmDay], survey: Survey, joints: Sequen
         for since, until in runs([one.date for one in some], dates):
             within = [one for one in some if since <= one.date <= (until or dates[-1])]
             entries.append(_excluded(name, within, since, until, joints))
-    if arm.unfit is not None:  # its days count all the same, since none is better than the others
-        joint, times = arm.unfit
-        entries.append(WatchEntry(name, "misfit", "unfit", joint=joint + 1, size=rounded(times, 4), unit="1"))
+    if (worst := arm.unfit or arm.loud) is not None:  # its days count all the same: none is better than the others
+        code, (joint, times) = "unfit" if arm.unfit else "loud", worst
+        entries.append(WatchEntry(name, "misfit", code, joint=joint + 1, size=rounded(times, 4), unit="1"))
     entries += change_entries(name, arm.changes, survey.watched, np.array(arm.dates)[arm.used].tolist())
     for change in arm.reversals:
         joint = change.watched + 1
@@ -79,7 +79,7 @@ def _excluded(
     """Days in a row that do not count for one reason."""
     worst = max(some, key=lambda one: one.times or 0.0)
     code, joint = worst.code, worst.joints[0] + 1
-    if code == "exchanged":
+    if code in ("exchanged", "motion"):
         return WatchEntry(arm, "misfit", code, since, until, values={"names": [joints[j] for j in worst.joints]})
     if worst.times is None:
         return WatchEntry(arm, code, code, since, until, joint)

@@ -134,9 +134,12 @@ WORDS = {
     "sign": "torque of joint {joint} has the wrong sign",
     "dead": "torque of joint {joint} is dead",
     "exchanged": lambda names, **_: f"torques of {' and '.join(names)} look exchanged",
+    "motion": lambda names, **_: f"positions and velocities of {' and '.join(names)} look exchanged",
     "misfit": _misfit,
     "unfit": "half of its days or more do not fit one model of the arm (torque of joint {joint}: up to {size:.2g} "
     "times the noise)",
+    "loud": "its model fits far worse than those of the other arms (residuals of joint {joint} are {size:.2g} times "
+    "theirs)",
     "unusual": _unusual,
     "dead-channel": "{channel} of joint {joint} is dead",
     "mostly-zero": "{channel} of joint {joint} is zero most of the time",

@@ -1,4 +1,4 @@
-"""Days that are not what they say: torques of the wrong sign, dead, exchanged, and days that fit nothing."""
+"""Days that are not what they say: torques of the wrong sign, dead, exchanged, motion exchanged, and misfits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ SILENT = 0.1  # squared torque over that of the arm's type, below which a torque
 ALIVE = 0.5  # correlation with the expected torque from which on a small torque is not dead: little friction, a gain
 LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the second on only by the second limit
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
+LOUD = 3.0  # times the usual noise of the fleet's arms, above which motion that looks exchanged is taken for it
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 
 
@@ -26,8 +27,8 @@ class ExcludedDay(NamedTuple):
 
     Attributes:
         date: of the day.
-        code: ``sign``, ``dead`` or ``exchanged`` torques, or a ``misfit`` that nothing explains.
-        joints: whose torques, indices.
+        code: ``sign``, ``dead`` or ``exchanged`` torques, exchanged ``motion``, or a ``misfit`` that nothing explains.
+        joints: whose torques or motion, indices.
         times: residuals of a misfit over the usual noise.
     """
 
@@ -42,14 +43,20 @@ def suspect(day: ArmDay) -> bool:
     return any(one.code in SUSPECT and one.severity == "error" for one in day.findings)
 
 
-def wrong_torques(day: ArmDay, values: Array, joints: Sequence[str]) -> list[ExcludedDay]:
+def wrong_channels(day: ArmDay, values: Array, noise: Array, joints: Sequence[str]) -> list[ExcludedDay]:
     """Torques that have the wrong sign, are dead or one another's on a day, seen from the parameters of the type.
+
+    So is motion that is another joint's, where the log doctor says so and no parameters make the torques of these
+    joints fit, seen from the usual noise of the fleet's arms. Then nothing can be said of single torques.
 
     The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself. Torques are exchanged
     where the log doctor says so and none of them is anything like what it should be. A small torque that goes with the
     expected one is alive: the friction of last joints, which is most of their torque, varies from arm to arm.
     """
     assert day.factor is not None
+    moved = said_exchanged(day, joints, "motion")
+    if moved and all(day.rms[joint] > LOUD * noise[joint] for joint in moved):
+        return [ExcludedDay(day.date, "motion", moved)]
     found, unlike = [], set()
     for joint, columns in enumerate(day.factor.columns):
         rows = day.factor.counts[joint]
@@ -76,12 +83,12 @@ def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float,
     return float(x @ gram[:-1, :-1] @ x), float(gram[:-1, -1] @ x), float(gram[-1, -1])
 
 
-def said_exchanged(day: ArmDay, joints: Sequence[str]) -> tuple[int, ...]:
-    """Joints whose torques the log doctor takes for one another's; empty if there are none."""
+def said_exchanged(day: ArmDay, joints: Sequence[str], of: str = "effort") -> tuple[int, ...]:
+    """Joints whose torques (or motion) the log doctor takes for one another's; empty if there are none."""
     said = {
         one.joint
         for one in day.findings
-        if one.code == "swapped-joints" and one.severity == "error" and one.values.get("of") == "effort"
+        if one.code == "swapped-joints" and one.severity == "error" and one.values.get("of") == of
     }
     return tuple(index for index, joint in enumerate(joints) if joint in said)
 
