@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armid.dynamics.factor import CompactFactor
-from armid.fleet.changes import ArmChanges, reversal_search
+from armid.fleet.changes import ArmChanges, Change, reversal_search
 from armid.fleet.day import ArmDay, DayFinding
 from armid.fleet.hierarchy import History, history_of, learn
 from armid.fleet.promise import chance_of, limit, null_of
@@ -264,6 +264,14 @@ def test_a_payload_taken_up_and_put_down(left, sentences):
     else:
         words = f"carried about {mass} kg that nobody told of from {dates[8]} to {dates[12]}"
         assert by_day[dates[8]].sentence == words
+
+
+def test_a_change_of_what_is_hardly_known_is_in_its_unit():
+    """The share of a value that friction curves hide would be a guess."""
+    change = Change(0, "ramp", 2, 1.26, 0.04, 31.0, days=4.0, since="2026-01-03", in_unit=True)
+    (one,) = change_entries("arm", [change], WATCHED, [])
+    assert (one.unit, one.size, one.size_sigma) == ("N m s/rad", 1.26, 0.04)
+    assert one.sentence == "viscous friction of joint 1 rises by 1.3 N m s/rad a day since 2026-01-03"
 
 
 def test_play_shows_at_reversals():

@@ -397,6 +397,18 @@ def test_sorting(home, fleet):
     assert shown_arms(home)[: len(look)] == look
 
 
+def test_contents_beside_the_text_are_shown_whole(home, fleet):
+    """All sections and the arms that want a look fit on a desk: nothing is cut off, nothing scrolls."""
+    assert home.locator("nav .looks a").count() >= len({one["robot"] for one in fleet["watch"]})
+    over = home.evaluate(
+        "() => { const nav = document.querySelector('nav'); return nav.scrollHeight - nav.clientHeight; }"
+    )
+    assert over <= 0
+    size = home.locator("nav .looks").bounding_box()
+    last = home.locator("nav .looks li").last.bounding_box()
+    assert last["y"] + last["height"] <= size["y"] + size["height"] + 1.0
+
+
 def test_filtering(home, fleet):
     """By words and by state, both at once; the count is told."""
     search = home.locator("#filter")

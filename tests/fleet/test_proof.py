@@ -12,7 +12,7 @@ import armid
 from armid.estimation.fit import load_fit
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
-from armid.fleet.simulate import simulate_fleet, virtual_fleet
+from armid.fleet.simulate import LOST_SHARE, RISE_PER_DAY, simulate_fleet, virtual_fleet
 from tests.fleet.arms import arm_file, base_values, rough_arm_file
 
 SEEDS = range(21, 31)
@@ -106,6 +106,39 @@ def test_planted_faults_are_found_where_that_is_promised(tmp_path, kind):
         planted, found = planted + len(told), found + sum(explained(fault, fleet, result.watch) for fault in told)
         print(f"{kind}, seed {seed}: {found} of {planted} so far; {result.promise.sentence}")
     assert found >= 0.9 * planted
+
+
+def true_size(fleet, fault, entry):
+    """What was planted, as the entry tells it: share or unit, a day or at once."""
+    truth = fleet.arms[fault.arm]
+    if fault.kind == "payload":
+        return LOST_SHARE * float(truth.inertia[:, 0].sum())
+    viscous = truth.coefficients[fault.joint]["g5" if "g5" in truth.coefficients[fault.joint] else "fv"]
+    return RISE_PER_DAY * (1.0 if entry.unit == "1" else viscous)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("robot", ["powerball", "ir361"])
+def test_faults_of_few_arms_are_told_once_and_their_size_holds(tmp_path, robot):
+    """Twenty arms on six days, four fleets: one reason for each fault, none for others, sizes in their intervals."""
+    far, wrong, missed = [], [], 0
+    for seed in range(60, 64):
+        fleet = virtual_fleet(armid.load_robot(robot), robots=20, days=6, faults=3, seed=seed)
+        path = simulate_fleet(fleet, tmp_path / str(seed) / "hall", workers=2)
+        result = identify_fleet(load_fleet(path), tmp_path / str(seed) / "result")
+        assert result.promise.holds
+        for fault in fleet.faults:
+            told = [one for one in result.watch if explained(fault, fleet, [one])]
+            missed += not told
+            if told and fault.kind in ("friction", "payload"):
+                far.append((told[0].size - true_size(fleet, fault, told[0])) / told[0].size_sigma)
+        due = {fleet.names[fault.arm] for fault in fleet.faults}
+        wrong += [f"{one.robot}: {one.sentence}" for one in result.watch if one.robot not in due]
+        wrong += [f"{arm}: too many reasons" for arm in due if sum(one.robot == arm for one in result.watch) > 1]
+        print(f"{robot}, seed {seed}: {missed} missed, errors over sigma {np.round(far, 1)}, {wrong}")
+    assert missed <= 1
+    assert len(wrong) <= 1  # of 480 arm-days
+    assert np.mean(np.abs(far) < 3.0) >= 0.8
 
 
 @pytest.mark.prove

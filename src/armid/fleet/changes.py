@@ -48,11 +48,12 @@ class Change:
         watched: index of the quantity.
         shape: ``step`` or ``ramp``.
         onset: index of the first day, among the arm's days.
-        size, sigma: of a step, or per day of a ramp, as told (relative or in the unit).
+        size, sigma: of a step, or per day of a ramp: relative, or in the unit.
         score: size over sigma; above the threshold.
         days: that a ramp has risen; 1 for a step.
         since: date of the first day.
         carried: the payload, if the mass in the hand stepped.
+        in_unit: whether the size is in the unit, although those of the quantity are shares: of what is not known.
     """
 
     watched: int
@@ -64,6 +65,7 @@ class Change:
     days: float = 1.0
     since: str = ""
     carried: CarriedMass | None = None
+    in_unit: bool = False
 
 
 @dataclass(frozen=True, eq=False)

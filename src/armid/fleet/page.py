@@ -56,7 +56,7 @@ def fleet_page(result: FleetResult, reports: Mapping[str, str] | None = None) ->
         {"fleet": {**page_data(numbers, reports), **words}},
         (asset("page.js"), asset(*SCRIPTS, package=PACKAGE)),
         style=asset("fleet.css", package=PACKAGE),
-        contents=_beside(result),
+        contents=_looks(result),
         after='<article id="one" hidden></article><div id="tip" role="status" hidden></div>',
     )
 
@@ -75,12 +75,12 @@ def save_fleet_page(result: FleetResult, path: str | Path) -> None:
     write_text(path, fleet_page(result, there))
 
 
-def _beside(result: FleetResult) -> str:
+def _looks(result: FleetResult) -> str:
     """Arms to look at, beside the text, so that one can go from one to the next."""
     names = list(looked(result))
     items = "".join(f'<li><a href="{text(address(name))}">{text(name)}</a></li>' for name in names[:BESIDE])
     more = f'<li class="more">and {len(names) - BESIDE} more</li>' if len(names) > BESIDE else ""
-    return f'<div class="beside"><p>Want a look</p><ul>{items}{more}</ul></div>' if names else ""
+    return f'<div class="looks"><p>Want a look</p><ul>{items}{more}</ul></div>' if names else ""
 
 
 def table(name: str, rows: Sequence[Row], caption: str, fold: int = FOLD) -> str:

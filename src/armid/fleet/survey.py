@@ -55,6 +55,7 @@ CURVE_ARMS = 60  # that show how much friction curves differ
 PASSES = 4  # at most; the last finds no more arms that have changed
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
 LEAST_SHARE, LEAST_NOISE = 0.05, 0.5  # changes that are not worth telling: of the value; of the residuals' rms
+UNKNOWN_SHARE = 0.2  # relative error of the value before a change from which on its size is no share of that value
 NINE_IN_TEN = 1.28  # standard deviations that a score lies above, nine times in ten
 LEAST_GROWTH = 0.2  # the same of the logarithm of residuals at reversals
 
@@ -220,7 +221,7 @@ class Surveyor:
             estimate = learn(self.model.labels, known, {name: self.used(name).doubt for name in known})
             for name in self.arms:
                 self._series(name, estimate, usual)
-                self._sizes(name)
+                self._sizes(name, estimate)
         assert promise is not None
         if promise.holds:
             self._reversals()
@@ -417,16 +418,27 @@ class Surveyor:
         direction = self._payload[:, 0] + self._payload[:, 1:4] @ (most.moment / most.mass)
         return tuple(replace(one, direction=direction) if one.name == PAYLOAD else one for one in self.watched)
 
-    def _sizes(self, name: str) -> None:
-        """Tell changes as a share of the arm's value before them, which is known only now."""
+    def _sizes(self, name: str, estimate: FleetEstimate) -> None:
+        """Tell changes as a share of the arm's value before them, which is known only now, or in their unit.
+
+        Where friction curves hide how large the value is, the change is known far better than its share.
+        """
         arm = self.arms[name]
         if arm.series is None:
             return
-        sized, least = [], self._least(name)
+        own, least, changes = estimate.arms[name], self._least(name), []
         for one in arm.changes:
-            ratio = float(arm.scale[one.watched] / arm.series.scale[one.watched])
-            sized.append(replace(one, size=ratio * one.size, sigma=ratio * one.sigma))
-        arm.changes = [one for one in sized if abs(one.size) * one.days >= least[one.watched]]
+            watched = self.watched[one.watched]
+            scale, before = float(arm.scale[one.watched]), float(arm.series.scale[one.watched])
+            if abs(one.size) * one.days * scale < least[one.watched] * before:
+                continue
+            error = float(np.abs(watched.direction) @ own.sigma) / before if watched.relative else 0.0
+            in_unit = error > UNKNOWN_SHARE
+            ratio = scale if in_unit else scale / before
+            size, sigma = ratio * one.size, ratio * one.sigma
+            sigma = sigma if in_unit else float(np.hypot(sigma, error * size))
+            changes.append(replace(one, size=size, sigma=sigma, in_unit=in_unit))
+        arm.changes = changes
 
     def _reversals(self) -> None:
         """Find joints whose residuals at reversals have grown."""

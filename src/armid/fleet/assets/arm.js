@@ -90,7 +90,8 @@ const Arm = (() => {
       const size = one.size * Fleet.factor(k);
       const last = pairs.length ? pairs.at(-1)[0] : start;
       const course = one.shape === "ramp" ? [[start, size], [last, size * (last - start + 1)]] : [[start, size], [last, size]];
-      if (one.size !== undefined && one.kind !== "payload") drawn.line(course, "model");
+      // A size in the unit, where the value before is unknown, is no share that could be drawn.
+      if (one.size !== undefined && one.kind !== "payload" && (one.unit === "1") === watched[k].relative) drawn.line(course, "model");
     }
     drawn.svg.addEventListener("pointermove", (event) => {
       const px = event.clientX - drawn.svg.getBoundingClientRect().left;

@@ -17,7 +17,7 @@
     const name = location.hash.startsWith("#arm=") ? decoded(location.hash.slice(5)) : null;
     const a = name === null ? undefined : Fleet.index.get(name);
     const was = document.body.classList.contains("one");
-    for (const item of document.querySelectorAll(".beside a")) item.toggleAttribute("aria-current", item.hash === location.hash);
+    for (const item of document.querySelectorAll(".looks a")) item.toggleAttribute("aria-current", item.hash === location.hash);
     if (a === undefined) {
       if (!was) return;
       document.body.classList.remove("one");
