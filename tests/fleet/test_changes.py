@@ -9,7 +9,7 @@ import pytest
 from armid.dynamics.factor import CompactFactor
 from armid.fleet.changes import ArmChanges, Change, reversal_search
 from armid.fleet.day import ArmDay, DayFinding
-from armid.fleet.hierarchy import History, history_of, learn
+from armid.fleet.hierarchy import History, Information, history_of, learn
 from armid.fleet.promise import chance_of, limit, null_of
 from armid.fleet.result import WatchEntry
 from armid.fleet.type_model import TypeModel
@@ -187,6 +187,29 @@ def test_of_sure_courses_the_likeliest_is_reported():
     spread[true] = 1.3
     one.search(6.0, spread, np.zeros(3))
     assert [(found.shape, found.onset) for found in one.changes] == [("ramp", 10)]
+
+
+def test_of_quantities_of_a_joint_the_one_that_explains_most_is_reported():
+    """At speeds that hardly differ, viscous friction that has risen looks like Coulomb friction.
+
+    What the model leaves of it may make one of them look surer than the other; what changed leaves nothing.
+    """
+    rng, truth = np.random.default_rng(8), np.array([2.0, 3.0])
+    matrices, vectors = [], []
+    for day in range(DAYS):
+        W = np.column_stack([rng.uniform(0.5, 1.0, 2000), np.ones(2000)])
+        x = truth + (0.4 if day >= 10 else 0.0) * np.eye(2)[0]
+        matrices.append(W.T @ W)
+        vectors.append(W.T @ (W @ x + rng.normal(size=2000)))
+    days, one = tuple(a_day(day) for day in range(DAYS)), np.ones(1)
+    history = History("arm", days, np.array(matrices), np.array(vectors), one, one)
+    loose = Information(1e-9 * np.eye(2), np.zeros(2))
+    one = ArmChanges(history, FRICTION, truth, loose, np.zeros((2, 10)), np.zeros((DAYS, 2)))
+    spread = np.array([1.4, 1.0])
+    surest = np.abs(one.scan().score) / spread
+    assert surest[:, 1].max() > surest[:, 0].max()
+    one.search(4.3, spread, np.zeros(2))
+    assert [(found.watched, found.shape, found.onset) for found in one.changes] == [(0, "step", 10)]
 
 
 def test_scores_are_standard_normal_without_changes():

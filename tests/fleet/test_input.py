@@ -17,9 +17,10 @@ from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
 from armid.fleet.partitions import find_partitions
 from armid.fleet.reduce import reduce_partition
-from armid.fleet.simulate import FAULTS, Fault, simulate_fleet, virtual_fleet
+from armid.fleet.simulate import FAULTS, LOST_SHARE, Fault, simulate_fleet, virtual_fleet
 from armid.logs import read_log, write_log
 from armid.notes import note
+from armid.robot.inertia import from_com
 from tests.fleet.arms import arm_file, write_fleet
 
 
@@ -365,6 +366,15 @@ def test_a_fleet_grows_by_days(arm, tmp_path):
     (home / "truth.json").unlink()
     with pytest.raises(ArmidError, match=r"holds logs, but no truth\.json"):
         simulate_fleet(three, home, points=2)
+
+
+def test_a_payload_that_nobody_told_of_comes_on_top_of_what_the_arm_carries():
+    robot = armid.load_robot("kr15")
+    fleet = virtual_fleet(robot, robots=1, days=2, faults=[Fault("payload", 0, 1, 0)])
+    before, after = (fleet.truth(0, day).payload for day in range(2))
+    mass = LOST_SHARE * float(fleet.arms[0].inertia[:, 0].sum())
+    assert after - before == pytest.approx(from_com(mass, [0.0, 0.0, 0.05], 1e-3 * mass * np.eye(3)))
+    assert before == pytest.approx(fleet.arms[0].payload)
 
 
 def test_faults_have_an_effect(arm):

@@ -1,6 +1,7 @@
 """Arms that are wrong in many ways at once: each is named for what it is, and the others are as without it."""
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from armid.dynamics.factor import CompactFactor, triangle
 from armid.fleet.day import ArmDay, DayFinding
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
+from armid.fleet.survey import Surveyor
 from armid.fleet.words import two_digits
 from armid.fleet.wrong_days import wrong_channels
 from armid.logs import read_log, write_log
@@ -257,3 +259,33 @@ def test_a_small_torque_that_goes_with_the_expected_one_is_not_dead(share, noise
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), 200, True, (200,))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), 200, 1.0, factor=factor)
     assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",))] == ["dead"] * found
+
+
+@pytest.mark.parametrize(
+    ("carried", "sensor", "blind", "found"),
+    [(-2.0, 1, "dead", []), (0.0, 0, "dead", ["dead"]), (-4.0, 1, "sign", []), (0.0, -1, "sign", ["sign"])],
+)
+def test_a_payload_that_balances_or_turns_over_a_torque_is_no_bad_sensor(carried, sensor, blind, found):
+    """Gravity of the last joint is gone or reversed with another load in the hand; the joint before it says so."""
+    rng = np.random.default_rng(1)
+    W, x, payload = rng.normal(size=(2, 200, 3)), np.array([5.0, 1.0, 0.1]), np.zeros((3, 10))
+    payload[:2, 0] = 1.0, 0.5  # a mass acts on both joints
+    W[0, :, 1] = W[1, :, 0] = 0.0
+    torque = W @ (x + carried * payload[:, 0]) * np.array([[1.0], [sensor]])
+    tables = tuple(triangle(one) for one in np.dstack([W, torque + 0.05 * rng.normal(size=torque.shape)]))
+    factor = CompactFactor(("a", "b", "c"), (np.arange(3),) * 2, tables, 200, True, (200, 200))
+    day = ArmDay("arm", "2026-01-01", *np.ones((4, 2)), 200, 1.0, factor=factor)
+    given = day, x, np.full(2, 0.05), ("lift", "turn")
+    assert [(one.code, one.joints) for one in wrong_channels(*given)] == [(blind, (1,))]
+    assert [one.code for one in wrong_channels(*given, payload)] == found
+
+
+def test_what_a_change_leaves_of_its_days_is_no_misfit():
+    """A payload acts on friction, too, which is known only roughly: days that it explains nearly are not odd ones."""
+    plain, times = np.array([[60.0], [60.0], [20.0], [20.0], [20.0]]), np.array([[6.5], [1.5], [2.0], [4.9], [15.0]])
+    surveyor, searcher = (
+        SimpleNamespace(_misfits=lambda *_, changed: plain),
+        SimpleNamespace(changes=[SimpleNamespace(onset=2)]),
+    )
+    bad = {k: (0, float(times[k, 0])) for k in (0, 3, 4)}
+    assert Surveyor._unexplained(surveyor, searcher, times, bad) == {4: (0, 15.0)}

@@ -15,15 +15,15 @@ import numpy as np
 from armid.arrays import Array, Mask
 from armid.fleet.day import ArmDay
 from armid.fleet.hierarchy import History, Information
-from armid.fleet.usual import PAYLOAD, Watched, directions
+from armid.fleet.usual import CENTRE, PAYLOAD, Watched, directions
 
 ROUNDS = 3  # changes that are looked for in one arm
 ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart
 RECENT = 14  # of those, the last days, each of which is tried
+NEARLY = 0.7  # share of the surest quantity's score from which on another of its joint may be what changed
 ALONE = 0.45  # share of a course's variation that one day may have before it alone decides
 VISIBLE = 0.02  # share of a change's information that is left when the arm's own parameters are unknown
 LEAST_DAYS = 4  # on which residuals at reversals are known
-CENTRE = 0.15  # prior standard deviation of a payload's centre about the tool's origin [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,13 +220,33 @@ class ArmChanges:
             score = np.where(total >= least, score, 0.0)
             if not score.size or score.max() <= threshold:
                 return
-            k = int(np.argmax(score.max(axis=0)))
-            c = int(np.argmax(np.where(score[:, k] > threshold, np.abs(found.score[:, k]), 0.0)))
-            self._take(c, k, found, float(score[c, k]))
+            self._take(*self._likeliest(score, threshold, found, spread), found, score)
 
-    def _take(self, c: int, k: int, found: Scan, score: float) -> None:
+    def _likeliest(self, score: Array, threshold: float, found: Scan, spread: Array) -> tuple[int, int]:
+        """Course and quantity of the surest; where others of its joint are nearly as sure, the one that explains most.
+
+        Viscous and Coulomb friction look alike on slow and short motion: what a wrong one leaves shows in the other.
+        """
+        course = np.argmax(np.where(score > threshold, np.abs(found.score), 0.0), axis=0)
+        best = score.max(axis=0)
+        first = int(np.argmax(best))
+        joint = self.watched[first].joint
+        near = [
+            k for k in np.flatnonzero(best > max(threshold, NEARLY * best[first])) if self.watched[k].joint == joint
+        ]
+        if joint is None or len(near) < 2:
+            return int(course[first]), first
+        left = []
+        for k in near:
+            self._nuisance.append((self.shapes.courses[course[k]], self._D[:, k]))
+            left.append(float((np.abs(self.scan().score) / spread)[:, near].max()))
+            self._nuisance.pop()
+        k = int(near[int(np.argmin(left))])
+        return int(course[k]), k
+
+    def _take(self, c: int, k: int, found: Scan, scores: Array) -> None:
         """Note a change, and let the arm have it from now on."""
-        course, one = self.shapes.courses[c], self.watched[k]
+        course, one, score = self.shapes.courses[c], self.watched[k], float(scores[c, k])
         sigma = float(found.sigma[c, k] * abs(found.score[c, k]) / score)
         shape, onset, days = self.shapes.names[c], self.shapes.onsets[c], float(course.max())
         self.changes.append(Change(k, shape, onset, float(found.size[c, k]), sigma, score, days))

@@ -135,7 +135,8 @@ class VirtualFleet:
                 factor[fault.joint] *= 1.0 + RISE_PER_DAY * (day - fault.day + 1)
             elif fault.kind == "payload":
                 mass = LOST_SHARE * float(virtual.inertia[:, 0].sum())
-                payload = from_com(mass, [0.0, 0.0, 0.05], 1e-3 * mass * np.eye(3))
+                more = from_com(mass, [0.0, 0.0, 0.05], 1e-3 * mass * np.eye(3))
+                payload = more if payload is None else payload + more
         coefficients = tuple(
             {name: value * (factor[j] if name in _viscous(virtual, j) else 1.0) for name, value in values.items()}
             for j, values in enumerate(virtual.coefficients)

@@ -50,7 +50,7 @@ from armid.fleet.wrong_days import ExcludedDay, misfit, said_exchanged, suspect,
 from armid.progress import report_progress
 
 LOUD_ARM = 10.0  # times the noise of the median arm, above which no model fits the arm, or its sensors are bad
-MOSTLY = 0.5  # share of the squares beyond the noise that a change may leave of days that it explains
+MOSTLY, REST = 0.5, 0.1  # share of squares beyond the noise that a change may leave of days that it explains, of one
 CURVE_ARMS = 60  # that show how much friction curves differ
 PASSES = 4  # at most; the last finds no more arms that have changed
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
@@ -283,7 +283,8 @@ class Surveyor:
         changed, mean = False, np.concatenate([first.mean, self.type.curve])
         for name, arm in self.arms.items():
             days = self._history(name).days
-            arm.excluded = [one for day in days for one in wrong_channels(day, mean, self._typical, self._joints)]
+            about = mean, self._typical, self._joints, self._payload
+            arm.excluded = [one for day in days for one in wrong_channels(day, *about)]
             wrong = {one.date for one in arm.excluded}
             used = np.array([date not in wrong for date in arm.dates])
             changed |= bool((used != arm.used).any())
@@ -371,11 +372,10 @@ class Surveyor:
         times = self._misfits(searcher)
         worst = np.argmax(times / limits, axis=1)
         bad = {k: (int(j), float(times[k, j])) for k, j in enumerate(worst) if times[k, j] > limits[j]}
+        if bad and searcher.changes:
+            bad = self._unexplained(searcher, times, bad)
         many = 2 * len(bad) >= len(index)  # of two days that disagree, neither is the odd one
         arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
-        for side in () if many or not bad else self._explained(searcher, times):
-            if bad.keys() >= side:
-                bad = {k: one for k, one in bad.items() if k not in side}
         if not bad or many:
             return False
         arm.used[index[list(bad)]] = False
@@ -388,13 +388,23 @@ class Surveyor:
             arm.excluded.append(ExcludedDay(day.date, *why))
         return True
 
-    def _explained(self, searcher: ArmChanges, times: Array) -> list[set[int]]:
-        """Days before, or from, a change that explains most of their misfit: without them it could not be seen."""
-        plain = self._misfits(searcher, changed=False) if searcher.changes else times
+    def _unexplained(
+        self, searcher: ArmChanges, times: Array, bad: dict[int, tuple[int, float]]
+    ) -> dict[int, tuple[int, float]]:
+        """The misfits that changes do not explain: days of which they leave more than a small rest.
+
+        So do all days before, or from, a change that explains most of their misfit: without them it could not be seen.
+        Friction in proportion to the load, for one, is known only roughly where a payload is not.
+        """
+        plain = self._misfits(searcher, changed=False)
         excess, before = (np.maximum(one**2 - 1.0, 0.0).sum(axis=1) for one in (times, plain))
         days = range(len(times))
         sides = [set(some) for one in searcher.changes for some in (days[: one.onset], days[one.onset :])]
-        return [side for side in sides if excess[list(side)].sum() < MOSTLY * before[list(side)].sum()]
+        odd = {k for k in bad if excess[k] >= REST * before[k]}
+        for side in sides:
+            if odd >= side and excess[list(side)].sum() < MOSTLY * before[list(side)].sum():
+                odd -= side
+        return {k: bad[k] for k in odd}
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
         arm = self.arms[name]

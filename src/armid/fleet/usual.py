@@ -33,6 +33,7 @@ LOOSE = 1.0  # prior standard deviation of a day's deviation: this share of the 
 WARM = 1.0  # span of temperatures [°C] without which their effect is not asked for
 WIDE = 3.0  # the fleet's spread counts this many times wider when an arm's own changes are looked for
 PAYLOAD = "payload"
+CENTRE = 0.15  # prior standard deviation of a payload's centre about the tool's origin [m]
 DIRECTIONS = {"p": " in positive direction", "n": " in negative direction"}
 OFFSET = "fo"  # of the description's friction, which no law has
 
