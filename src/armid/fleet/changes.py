@@ -228,11 +228,11 @@ class ArmChanges:
         Viscous and Coulomb friction look alike on slow and short motion: what a wrong one leaves shows in the other.
         """
         course = np.argmax(np.where(score > threshold, np.abs(found.score), 0.0), axis=0)
-        best = score.max(axis=0)
-        first = int(np.argmax(best))
+        surest = score.max(axis=0)
+        first = int(np.argmax(surest))
         joint = self.watched[first].joint
         near = [
-            k for k in np.flatnonzero(best > max(threshold, NEARLY * best[first])) if self.watched[k].joint == joint
+            k for k in np.flatnonzero(surest > max(threshold, NEARLY * surest[first])) if self.watched[k].joint == joint
         ]
         if joint is None or len(near) < 2:
             return int(course[first]), first
@@ -241,8 +241,8 @@ class ArmChanges:
             self._nuisance.append((self.shapes.courses[course[k]], self._D[:, k]))
             left.append(float((np.abs(self.scan().score) / spread)[:, near].max()))
             self._nuisance.pop()
-        k = int(near[int(np.argmin(left))])
-        return int(course[k]), k
+        chosen = int(near[int(np.argmin(left))])
+        return int(course[chosen]), chosen
 
     def _take(self, c: int, k: int, found: Scan, scores: Array) -> None:
         """Note a change, and let the arm have it from now on."""

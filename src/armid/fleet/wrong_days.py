@@ -116,7 +116,7 @@ def _with_load(factor: CompactFactor, joint: int, values: Array, noise: Array, p
     size = abs(b[0]) / A[0, 0]
     prior = np.array([0.0, *[1.0 / (CENTRE * size + TINY)] * 3, *[1.0 / (CENTRE**2 * size + TINY)] * 6]) ** 2
     added = payload @ np.linalg.solve(A + np.diag(prior), b)
-    return values + np.pad(added, (0, len(values) - len(added)))
+    return np.asarray(values + np.pad(added, (0, len(values) - len(added))))
 
 
 def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float, float]:
