@@ -372,10 +372,10 @@ class Surveyor:
         times = self._misfits(searcher)
         worst = np.argmax(times / limits, axis=1)
         bad = {k: (int(j), float(times[k, j])) for k, j in enumerate(worst) if times[k, j] > limits[j]}
-        if bad and searcher.changes:
-            bad = self._unexplained(searcher, times, bad)
         many = 2 * len(bad) >= len(index)  # of two days that disagree, neither is the odd one
         arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
+        if bad and searcher.changes and not many:
+            bad = self._unexplained(searcher, times, bad)
         if not bad or many:
             return False
         arm.used[index[list(bad)]] = False
