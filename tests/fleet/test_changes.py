@@ -201,8 +201,8 @@ def test_of_quantities_of_a_joint_the_one_that_explains_most_is_reported():
         x = truth + (0.4 if day >= 10 else 0.0) * np.eye(2)[0]
         matrices.append(W.T @ W)
         vectors.append(W.T @ (W @ x + rng.normal(size=2000)))
-    days, one = tuple(a_day(day) for day in range(DAYS)), np.ones(1)
-    history = History("arm", days, np.array(matrices), np.array(vectors), one, one)
+    days = tuple(a_day(day) for day in range(DAYS))
+    history = History("arm", days, np.array(matrices), np.array(vectors), np.ones(1), np.ones(1))
     loose = Information(1e-9 * np.eye(2), np.zeros(2))
     one = ArmChanges(history, FRICTION, truth, loose, np.zeros((2, 10)), np.zeros((DAYS, 2)))
     spread = np.array([1.4, 1.0])

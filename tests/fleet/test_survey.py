@@ -33,6 +33,7 @@ MASS, CENTRE = 0.4, (0.02, -0.01, 0.06)
 DATES = [f"2026-03-{day + 1:02d}" for day in range(DAYS)]
 #: Days without a recording: the log doctor takes its time over each that is wrong.
 NO_LOG = [*((REVERSED, day) for day in range(2, DAYS)), (HALF, 5)]
+NO_LOAD = np.zeros((3, 10))  # a payload acts on none of three parameters
 TOTAL = ARMS * DAYS - len(NO_LOG)
 
 
@@ -204,7 +205,7 @@ def test_a_reversed_torque_is_seen_in_few_rows(rows, sign, found):
     table = np.column_stack([W, sign * W @ x + 0.2 * rng.normal(size=rows)])
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), rows, True, (rows,))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), rows, 1.0, factor=factor)
-    assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",))] == ["sign"] * found
+    assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",), NO_LOAD)] == ["sign"] * found
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_motion_is_exchanged_where_the_doctor_says_so_and_nothing_else_fits(rms,
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),) * 2, (table, table), 200, True, rows)
     said = tuple(DayFinding("swapped-joints", "error", "log", joint, {"of": of}) for joint in ("turn", "lift"))
     day = ArmDay("arm", "2026-01-01", np.array(rms), *np.ones((3, 2)), 200, 1.0, findings=said, factor=factor)
-    excluded = wrong_channels(day, x, np.full(2, 0.1), ("turn", "lift"))
+    excluded = wrong_channels(day, x, np.full(2, 0.1), ("turn", "lift"), NO_LOAD)
     assert [(one.code, one.joints) for one in excluded] == [("motion", (0, 1))] * found
 
 
@@ -258,7 +259,7 @@ def test_a_small_torque_that_goes_with_the_expected_one_is_not_dead(share, noise
     table = np.column_stack([W, share * W @ x + noise * rng.normal(size=200)])
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),), (triangle(table),), 200, True, (200,))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 1)), 200, 1.0, factor=factor)
-    assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",))] == ["dead"] * found
+    assert [one.code for one in wrong_channels(day, x, np.ones(1), ("turn",), NO_LOAD)] == ["dead"] * found
 
 
 @pytest.mark.parametrize(
@@ -276,7 +277,7 @@ def test_a_payload_that_balances_or_turns_over_a_torque_is_no_bad_sensor(carried
     factor = CompactFactor(("a", "b", "c"), (np.arange(3),) * 2, tables, 200, True, (200, 200))
     day = ArmDay("arm", "2026-01-01", *np.ones((4, 2)), 200, 1.0, factor=factor)
     given = day, x, np.full(2, 0.05), ("lift", "turn")
-    assert [(one.code, one.joints) for one in wrong_channels(*given)] == [(blind, (1,))]
+    assert [(one.code, one.joints) for one in wrong_channels(*given, NO_LOAD)] == [(blind, (1,))]
     assert [one.code for one in wrong_channels(*given, payload)] == found
 
 

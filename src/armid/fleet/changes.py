@@ -230,18 +230,14 @@ class ArmChanges:
         course = np.argmax(np.where(score > threshold, np.abs(found.score), 0.0), axis=0)
         surest = score.max(axis=0)
         first = int(np.argmax(surest))
-        joint = self.watched[first].joint
-        near = [
-            k for k in np.flatnonzero(surest > max(threshold, NEARLY * surest[first])) if self.watched[k].joint == joint
-        ]
-        if joint is None or len(near) < 2:
-            return int(course[first]), first
+        near = np.flatnonzero(surest > max(threshold, NEARLY * surest[first]))
+        near = near[[self.watched[k].joint == self.watched[first].joint for k in near]]
         left = []
         for k in near:
             self._nuisance.append((self.shapes.courses[course[k]], self._D[:, k]))
             left.append(float((np.abs(self.scan().score) / spread)[:, near].max()))
             self._nuisance.pop()
-        chosen = int(near[int(np.argmin(left))])
+        chosen = int(near[np.argmin(left)])
         return int(course[chosen]), chosen
 
     def _take(self, c: int, k: int, found: Scan, scores: Array) -> None:

@@ -107,10 +107,8 @@ def change_entries(
             code = PAYLOAD if change.shape == "step" else "payload_ramp"
             entries.append(_entry(arm, PAYLOAD, code, change, None, one.name, one.unit))
         else:
-            joint, unit = (
-                None if one.joint is None else one.joint + 1,
-                "1" if one.relative and not change.in_unit else one.unit,
-            )
+            joint = None if one.joint is None else one.joint + 1
+            unit = "1" if one.relative and not change.in_unit else one.unit
             entries.append(_entry(arm, one.kind, change.shape, change, joint, one.name, unit, what=one.what))
     loads = sorted((one for one in entries if one.code == PAYLOAD), key=lambda one: str(one.since))
     for up, down in pairwise(loads):

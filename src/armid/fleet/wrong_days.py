@@ -20,7 +20,6 @@ ALIVE = 0.5  # correlation with the expected torque from which on a small torque
 LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the second on only by the second limit
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
 LOUD = 3.0  # times the usual noise of the fleet's arms, above which motion that looks exchanged is taken for it
-TINY = 1e-9
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 
 
@@ -46,7 +45,7 @@ def suspect(day: ArmDay) -> bool:
 
 
 def wrong_channels(
-    day: ArmDay, values: Array, noise: Array, joints: Sequence[str], payload: Array | None = None
+    day: ArmDay, values: Array, noise: Array, joints: Sequence[str], payload: Array
 ) -> list[ExcludedDay]:
     """Torques that have the wrong sign, are dead or one another's on a day, seen from the parameters of the type.
 
@@ -64,7 +63,7 @@ def wrong_channels(
         values: parameters of the type, with its friction curve.
         noise: usual rms of residuals per joint [N m].
         joints: their names.
-        payload: (parameters without the curve, 10) what a payload adds; None: it is not looked at.
+        payload: (parameters without the curve, 10) what a payload adds.
     """
     assert day.factor is not None
     moved = said_exchanged(day, joints, "motion")
@@ -75,7 +74,7 @@ def wrong_channels(
         if rows < LEAST_ROWS[1]:
             continue
         code, related = _judged(day.factor, joint, values)
-        if code and payload is not None:
+        if code:
             code, _ = _judged(day.factor, joint, _with_load(day.factor, joint, values, noise, payload))
         if code:
             found.append(ExcludedDay(day.date, code, (joint,)))
@@ -103,20 +102,18 @@ def _with_load(factor: CompactFactor, joint: int, values: Array, noise: Array, p
 
     First the mass alone, at the tool's origin; what is known of centre and inertia follows from it.
     """
+    adds = np.pad(payload, ((0, len(values) - len(payload)), (0, 0)))  # nothing to the friction curve
     A, b = np.zeros((10, 10)), np.zeros(10)
     for other, columns in enumerate(factor.columns):
-        if other == joint or not noise[other] > 0.0:
-            continue
-        P, x = np.pad(payload, ((0, len(values) - len(payload)), (0, 0)))[columns], values[columns]
-        gram = factor.gram(other) / noise[other] ** 2
-        A += P.T @ gram[:-1, :-1] @ P
-        b += P.T @ (gram[:-1, -1] - gram[:-1, :-1] @ x)
-    if not A[0, 0] > 0.0:
+        if other != joint and noise[other] > 0.0:
+            P, gram = adds[columns], factor.gram(other) / noise[other] ** 2
+            A += P.T @ gram[:-1, :-1] @ P
+            b += P.T @ (gram[:-1, -1] - gram[:-1, :-1] @ values[columns])
+    if not A[0, 0] > 0.0 or b[0] == 0.0:
         return values
-    size = abs(b[0]) / A[0, 0]
-    prior = np.array([0.0, *[1.0 / (CENTRE * size + TINY)] * 3, *[1.0 / (CENTRE**2 * size + TINY)] * 6]) ** 2
-    added = payload @ np.linalg.solve(A + np.diag(prior), b)
-    return np.asarray(values + np.pad(added, (0, len(values) - len(added))))
+    reach = CENTRE * abs(b[0]) / A[0, 0]
+    spread = np.array([np.inf, *[reach] * 3, *[CENTRE * reach] * 6])  # of mass, first moments, inertia
+    return np.asarray(values + adds @ np.linalg.solve(A + np.diag(spread**-2.0), b))
 
 
 def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float, float]:
