@@ -281,11 +281,11 @@ def test_a_payload_taken_up_and_put_down(left, sentences):
     assert by_day[dates[8]].until == (None if left else dates[12])
     mass = f"{days[8].mass:.2g}"
     if left:
-        assert by_day[dates[8]].sentence == f"carries about {mass} kg that nobody told of since {dates[8]}"
+        assert by_day[dates[8]].sentence == f"carries about {mass} kg of unreported payload since {dates[8]}"
         assert by_day[dates[13]].size == pytest.approx(left - 0.9, abs=0.3)
         assert " kg lighter in the hand than before" in by_day[dates[13]].sentence
     else:
-        words = f"carried about {mass} kg that nobody told of from {dates[8]} to {dates[12]}"
+        words = f"carried about {mass} kg of unreported payload from {dates[8]} to {dates[12]}"
         assert by_day[dates[8]].sentence == words
 
 

@@ -155,7 +155,7 @@ def test_a_payload_that_is_put_down_again(home):
     (one,) = (one for one in result.watch if one.robot == CARRIER)
     assert (one.kind, one.since, one.until) == ("payload", DATES[2], DATES[3])
     assert one.size == pytest.approx(MASS, rel=0.08)
-    assert one.sentence == f"carried about {one.size:.2g} kg that nobody told of from {DATES[2]} to {DATES[3]}"
+    assert one.sentence == f"carried about {one.size:.2g} kg of unreported payload from {DATES[2]} to {DATES[3]}"
     series = data_of(result, CARRIER).series.deviation["payload"]
     carried = np.isin(np.arange(DAYS), (2, 3))
     np.testing.assert_allclose(series[carried], one.size, rtol=0.08)

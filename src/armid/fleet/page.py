@@ -243,7 +243,7 @@ def course(numbers: FleetNumbers) -> Section | None:
 
 
 def _loads(result: FleetResult) -> str:
-    """What is told of masses in hands, to stand beside the picture of their course."""
+    """What is reported of masses in hands, to stand beside the picture of their course."""
     told = [f"{one.robot} {size(one)}" for one in result.watch if one.kind == PAYLOAD and one.size is not None]
     return f"Told: {named(told)}. {REMARKS['at_the_origin']}" if told else ""
 

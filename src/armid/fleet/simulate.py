@@ -32,7 +32,7 @@ FIRST_DAY = datetime.date(2026, 1, 5)
 LINK_SPREAD, ROTOR_SPREAD, FRICTION_SPREAD = 0.02, 0.01, 0.10  # relative standard deviations between arms
 USUAL_TEMPERATURE, PER_DEGREE = 25.0, -0.012  # [°C], and relative change of viscous friction per degree
 RISE_PER_DAY = 0.08  # of viscous friction in a joint that wears
-LOST_SHARE = 0.04  # mass of a payload that nobody told of, over the arm's own
+LOST_SHARE = 0.04  # mass of an unreported payload, over the arm's own
 ONSET = (5, 10)  # days on which faults begin, the last not included; in shorter times, in the middle
 DRAWN_DAYS = 20  # days whose weather is drawn before what else is random, however many more are asked for
 LATER_DAYS = 1  # stream of the weather of later days
@@ -46,7 +46,7 @@ class Fault:
     """Something that goes wrong on one arm.
 
     Attributes:
-        kind: ``friction`` (viscous friction rises day by day), ``payload`` (carried but not told), ``sign`` (torque
+        kind: ``friction`` (viscous friction rises day by day), ``payload`` (carried but not reported), ``sign`` (torque
             sensor reversed) or ``dead`` (torque channel stuck at zero).
         arm: index of the arm.
         day: index of the first day.

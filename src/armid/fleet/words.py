@@ -42,7 +42,7 @@ def _ramp(what: str, size: float, unit: str, **_: Any) -> str:
 
 def _payload(size: float, put_down: bool = False, **_: Any) -> str:
     if size > 0.0:
-        return f"{'carried' if put_down else 'carries'} about {size:.2g} kg that nobody told of"
+        return f"{'carried' if put_down else 'carries'} about {size:.2g} kg of unreported payload"
     return f"is about {-size:.2g} kg lighter in the hand than before"
 
 
