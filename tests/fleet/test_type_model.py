@@ -9,7 +9,9 @@ import armid
 from armid.dynamics.base import random_motion
 from armid.estimation.linear import residual_squares, residual_variance, solve
 from armid.estimation.problem import Problem
+from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
+from armid.fleet.hierarchy import history_of
 from armid.fleet.recording import dataset_of, payload_map
 from armid.fleet.type_model import DIFFERS, TypeModel
 from armid.robot.inertia import change_of_frame
@@ -94,6 +96,26 @@ def test_modes_of_a_curve_are_what_the_data_tell_of_it(known):
     away = np.concatenate([np.zeros(len(model.followed.names)), curve - model.curve - modes @ found])
     matrix = factor.normal_equations(weights)[0]
     assert away @ matrix @ away < 0.1 * np.sum(np.linalg.solve(model._spread, curve - model.curve) ** 2)
+
+
+def test_linear_friction_is_that_of_the_whole_curve(known):
+    """Whatever the type's curve is, an arm with linear friction has the values of its file; beside the curve, any."""
+    model, factor = known
+    truth = true_parameters(model.robot.virtual)
+    names = [f"{kind}{joint}" for kind in ("fv", "fc") for joint in range(1, 5)]
+    day = ArmDay("arm", "2026-01-01", np.full(4, NOISE), *np.ones((3, 4)), 2000, 20.0, factor=factor)
+    off, away = [], []
+    for linear in (None, model.linear_part(factor)):
+        wide = replace(model, linear=linear, widths=(30.0,) * len(TERMS))
+        arm = history_of("arm", [day], wide)
+        values, covariance = arm.known_curve.total.solved()
+        variance = np.diag(covariance) + np.sum((covariance @ arm.doubt) ** 2, axis=1)
+        error = dict(zip(model.followed.names, zip(values, np.sqrt(variance), strict=True), strict=True))
+        off.append([abs(error[name][0] / truth[name] - 1.0) for name in names])
+        away.append([abs(error[name][0] - truth[name]) / error[name][1] for name in names])
+    assert np.median(off[0]) > 0.2
+    assert max(off[1]) < 0.1
+    assert max(away[1]) < 3.0
 
 
 def test_an_arm_may_differ_between_directions_where_the_type_does_not(tmp_path):

@@ -73,8 +73,8 @@ class History:
         vector: b of each day, (days, parameters + modes).
         noise: usual rms of the residuals per joint [N m].
         inflation: by how much their correlation in time enlarges variances, per joint.
-        curve: coefficients of the friction curve that is taken off.
-        modes: of the arm's own curve, (coefficients, modes).
+        fixed: values of all columns that are taken off, the type's curve, (columns,).
+        change: values of all columns beside those, from parameters and modes, (columns, parameters + modes).
         found: what all days together say of the modes, (modes,).
         doubt: change of b per standard deviation of the curve's own errors, (parameters, errors).
     """
@@ -85,8 +85,8 @@ class History:
     vector: Array
     noise: Array
     inflation: Array
-    curve: Array = field(default_factory=lambda: np.zeros(0))
-    modes: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    fixed: Array = field(default_factory=lambda: np.zeros(0))
+    change: Array = field(default_factory=lambda: np.zeros((0, 0)))
     found: Array = field(default_factory=lambda: np.zeros(0))
     doubt: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
@@ -95,8 +95,8 @@ class History:
         """The same for the parameters alone, with the arm's own curve taken off as all days together show it."""
         p = self.vector.shape[1] - len(self.found)
         vector = self.vector[:, :p] - self.matrix[:, :p, p:] @ self.found
-        curve, none = self.curve + self.modes @ self.found, np.zeros((len(self.curve), 0))
-        return replace(self, matrix=self.matrix[:, :p, :p], vector=vector, curve=curve, modes=none, found=np.zeros(0))
+        fixed, matrix = self.fixed + self.change[:, p:] @ self.found, self.matrix[:, :p, :p]
+        return replace(self, matrix=matrix, vector=vector, fixed=fixed, change=self.change[:, :p], found=np.zeros(0))
 
     @property
     def temperature(self) -> Array:
@@ -105,8 +105,7 @@ class History:
 
     def with_curve(self, values: Array) -> Array:
         """Values of all columns from those of parameters and modes, (days, …)."""
-        p = values.shape[1] - len(self.found)
-        return np.concatenate([values[:, :p], self.curve + values[:, p:] @ self.modes.T], axis=1)
+        return np.asarray(self.fixed + values @ self.change.T)
 
     @property
     def total(self) -> Information:
@@ -172,18 +171,19 @@ def history_of(
         weights = 1.0 / (noise**2 * inflation)
         curve, doubt = model.own_curve(total, weights)
         modes, found = model.modes(total, weights, curve)
-        change = block_diag(np.eye(len(total.names) - len(curve)), modes)  # of all columns
+        count = len(total.names) - len(curve)
+        whole = model.change(count)
+        change, fixed = whole @ block_diag(np.eye(count), modes), whole[:, count:] @ model.curve
         for day in kept:
             assert day.factor is not None
             own, usual = day.rms**2 * day.inflation, noise**2 * inflation
             variance = np.where(day.rms > LOUD * noise, day.rms**2 * inflation, usual)
             variance = np.where(own > CORRELATED * usual, np.maximum(own, variance), variance)
             matrix, vector, _ = day.factor.normal_equations(1.0 / variance)
-            vector = vector - matrix[:, len(vector) - len(curve) :] @ model.curve
             matrices.append(change.T @ matrix @ change)
-            vectors.append(change.T @ vector)
+            vectors.append(change.T @ (vector - matrix @ fixed))
     information = np.array(matrices), np.array(vectors)
-    return History(name, kept, *information, noise, inflation, model.curve, modes, found, doubt)
+    return History(name, kept, *information, noise, inflation, fixed, change, found, doubt)
 
 
 @dataclass(frozen=True, eq=False)

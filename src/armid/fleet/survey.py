@@ -280,7 +280,7 @@ class Surveyor:
 
     def _judged(self, first: FleetEstimate) -> FleetEstimate:
         """Leave out days whose channels are wrong, and take in those that the log doctor suspected without reason."""
-        changed, mean = False, np.concatenate([first.mean, self.type.curve])
+        changed, mean = False, self.type.change(len(first.mean)) @ np.concatenate([first.mean, self.type.curve])
         for name, arm in self.arms.items():
             days = self._history(name).days
             about = mean, self._typical, self._joints, self._payload

@@ -4,7 +4,9 @@ The model is that of `armid identify`: base parameters, and friction of any smoo
 a friction curve beyond viscous and Coulomb friction; an arm's own curve differs from it by a share of its size, and by
 a share of the Coulomb friction between the directions, where the type's own difference is a mean over arms and says
 nothing about one of them. That is a prior, which stands beside the data as a few more rows. What is followed from day
-to day is what comes before.
+to day is what comes before: viscous and Coulomb friction (and offset) there are those that come closest to all of the
+friction, curve included, on the recordings that the type was learnt from. Taken beside the curve they would be any
+numbers where a curve can look like them.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class TypeModel:
         curve: coefficients of the terms that make the curve, the last columns.
         values: of all columns; None where they are not known.
         widths: how much arms' curves differ from the type's, over what `DIFFERS` says, per term of the curve.
+        linear: linear friction that comes closest to each term of the curve, (columns before the curve, curve); None
+            where the curve holds none.
     """
 
     robot: Robot
@@ -58,6 +62,7 @@ class TypeModel:
     curve: Array
     values: Array | None = None
     widths: tuple[float, ...] | None = None
+    linear: Array | None = None
 
     @classmethod
     def of(cls, robot: Robot, fit: Fit | None) -> TypeModel:
@@ -69,7 +74,8 @@ class TypeModel:
         curve = [values[name] for term in terms if term.law in CURVES for name in term.names]
         load = None if fit.load_values is None else dict(fit.load_values)
         made = cls(robot, tuple(terms), load, fit.delay_s, np.array(curve))
-        return replace(made, values=np.array([values[name] for name in made.torque.names]))
+        known = np.array([values[name] for name in made.torque.names])
+        return replace(made, values=known, linear=made.linear_part(fit.factor))
 
     @cached_property
     def torque(self) -> TorqueModel:
@@ -81,6 +87,34 @@ class TypeModel:
         """The columns before the curve: what arms are compared by."""
         terms = [term for term in self.terms if term.law not in CURVES]
         return TorqueModel(self.robot, terms=terms, load_values=self.load_values, model=model_of(self.robot))
+
+    def change(self, count: int) -> Array:
+        """Values of all columns, from `count` that are followed and a curve without linear friction."""
+        change = np.eye(count + len(self.curve))
+        if self.linear is not None:
+            change[:count, count:] = -self.linear
+        return change
+
+    def linear_part(self, factor: CompactFactor) -> Array:
+        """Linear friction that comes closest to each term of the curve on the rows of a factor, in whatever order.
+
+        Returns:
+            (columns before the curve, curve); zero but for linear friction and smooth terms of the same joint.
+        """
+        place = {name: k for k, name in enumerate(self.torque.names)}
+        count = len(place) - len(self.curve)
+        linear = np.zeros((count, len(self.curve)))
+        friction = {one.name for one in self.torque.model.parameters if one.kind == FRICTION}
+        smooth = {name for term, _ in self._places if term.law in (ODD.name, EVEN.name) for name in term.names}
+        for joint, columns in enumerate(factor.columns):
+            names = [factor.names[k] for k in columns]
+            lines, bells = ([k for k, name in enumerate(names) if name in some] for some in (friction, smooth))
+            gram = factor.gram(joint)
+            size = np.sqrt(np.maximum(np.diag(gram)[lines], 1e-300))
+            inner = np.linalg.pinv(gram[np.ix_(lines, lines)] / np.outer(size, size), rcond=RANK, hermitian=True)
+            into = np.ix_([place[names[k]] for k in lines], [place[names[k]] - count for k in bells])
+            linear[into] = inner @ (gram[np.ix_(lines, bells)] / size[:, None]) / size[:, None]
+        return linear
 
     def explains(self, factor: CompactFactor) -> bool:
         """Whether the type's torque is that of all joints that have rows, but for what arms differ by."""
@@ -115,15 +149,15 @@ class TypeModel:
     def own_curve(self, factor: CompactFactor, weights: Array) -> tuple[Array, Array]:
         """Coefficients of an arm's friction curve: what its data say, in the light of the type's; and its errors.
 
-        The second is by how much the right side of the normal equations of the columns before the curve changes with
-        each of its errors, which have unit variance and are independent, (columns before, errors).
+        The second is by how much the right side of the normal equations of what is followed changes with each of its
+        errors, which have unit variance and are independent, (columns before, errors).
         """
         count = len(factor.names) - len(self.curve)
         if not len(self.curve):
             return self.curve, np.zeros((count, 0))
         believed = self.with_prior(factor, weights)
         found = solve(believed, weights, rank_tolerance=RANK)
-        between = believed.normal_equations(weights)[0][:count, count:]
+        between = believed.normal_equations(weights)[0][:count] @ self.change(count)[:, count:]
         errors = found.inverse[count:, count:]
         values, vectors = np.linalg.eigh(0.5 * (errors + errors.T))
         return found.values[count:], between @ (vectors * np.sqrt(np.maximum(values, 0.0)))
