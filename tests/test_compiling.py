@@ -52,3 +52,17 @@ def test_cached_code_is_made_anew_when_what_it_takes_from_other_files_changes(tm
     assert [found(), found()] == ["61 0", "61 1"]
     number.write_text("ONE = 2\n")
     assert [found(), found()] == ["62 0", "62 1"]
+
+
+def test_vectors_are_as_wide_as_those_of_the_processor():
+    """512 bits, where the processor's code is taken to be better with half of that; nothing of it is run here."""
+    program = (
+        "import sys; from armid.compiling import njit\n"
+        "@njit()\ndef kernel(x, y):\n    for i in range(len(x)):\n        y[i] += 2.0 * x[i]\n"
+        "kernel.compile('void(float64[::1], float64[::1])')\n"
+        "print('zmm' in next(iter(kernel.inspect_asm().values())))"
+    )
+    processor = {"NUMBA_CPU_NAME": "icelake-server", "NUMBA_CPU_FEATURES": "+avx2,+fma,+avx512f,+avx512vl,+avx512dq"}
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, env=os.environ | processor, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "True"

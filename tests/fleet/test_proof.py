@@ -15,10 +15,18 @@ from armid.fleet.identify import identify_fleet
 from armid.fleet.simulate import LOST_SHARE, RISE_PER_DAY, simulate_fleet, virtual_fleet
 from armid.torque.friction.law import friction_law
 from tests.fleet.arms import arm_file, base_values, rough_arm_file
+from tests.random_arms import random_arm
 
 SEEDS = range(21, 31)
-#: Fleets on which the promise about false alarms is looked at: the arm, how many, days.
-FLEETS = {"pa10": (lambda _: "pa10", 200, 3), "rough": (rough_arm_file, 200, 5), "arm": (arm_file, 50, 20)}
+#: Fleets on which the promise about false alarms is looked at, of a seed: the arm (in a folder), how many, days.
+FLEETS = {
+    "pa10": lambda seed, folder: (armid.load_robot("pa10"), 200, 3),
+    "rough": lambda seed, folder: (armid.load_robot(rough_arm_file(folder)), 200, 5),
+    "arm": lambda seed, folder: (armid.load_robot(arm_file(folder)), 50, 20),
+    "random": lambda seed, folder: (random_arm(1200 + seed, folder).robot, *SHAPES[seed % len(SHAPES)]),
+}
+#: Of fleets of random arms: how many, days.
+SHAPES = ((40, 8), (100, 4), (30, 12), (60, 6), (15, 20))
 
 
 def explained(fault, fleet, entries):
@@ -83,8 +91,8 @@ def test_a_small_fleet_without_faults(tmp_path):
 def identified(folder, kind, seed, faults):
     """A fleet of one of these kinds, and its result."""
     folder.mkdir()
-    robot, robots, days = FLEETS[kind]
-    fleet = virtual_fleet(armid.load_robot(robot(folder)), robots=robots, days=days, faults=faults, seed=seed)
+    robot, robots, days = FLEETS[kind](seed, folder)
+    fleet = virtual_fleet(robot, robots=robots, days=days, faults=faults, seed=seed)
     return fleet, identify_fleet(load_fleet(simulate_fleet(fleet, folder / "hall", workers=2)), folder / "result")
 
 
