@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import armid
 from armid.dynamics.base import random_motion
@@ -195,6 +195,7 @@ def main() -> None:
     warm()
     results: dict = {
         "machine": platform.processor() or platform.machine(),
+        "blas": sorted({str(pool.get("architecture")) for pool in threadpool_info() if pool["user_api"] == "blas"}),
         "python": platform.python_version(),
         "armid": armid.__version__,
     }
