@@ -272,7 +272,7 @@ def test_small_and_odd_fleets():
     """One arm on one day, an arm without anything, a fleet too young to tell a change."""
     one = made_up(1, 1, faults=0, lost=0).to_data()
     page = fleet_page(as_result({**one, "promise": plain(WITHDRAWN)}))
-    assert "whether an arm has changed cannot be told yet" in lead(page, "verdict")
+    assert "whether an arm has changed is not known yet" in lead(page, "verdict")
     assert "cannot be promised yet, so no change is reported" in page
     none = [{**one["arms"][0], "series": None, "state": "no data", "days": 0, "possible": None, "fit": None}]
     none[0].update(dict.fromkeys(("noise", "values", "sigma", "own", "deviation")))
@@ -757,7 +757,7 @@ def test_arm_view_explains(home, fleet):
     home.evaluate(f"location.hash = 'arm={arm}'")
     home.wait_for_function(f"() => document.querySelector('#one h2')?.textContent === '{arm}'")
     one = home.locator("#one")
-    assert "Told: 0.90\u00a0kg" in one.locator("[data-quantity=payload] figcaption").text_content()
+    assert "Reported: 0.90\u00a0kg" in one.locator("[data-quantity=payload] figcaption").text_content()
     assert "mass times distance" in one.locator(".names").inner_text()
     assert "Own data: how much of the value its own recordings decide" in one.locator(".names").inner_text()
     folder = home.evaluate("decodeURIComponent(location.pathname)").rsplit("/", 1)[0]

@@ -214,7 +214,7 @@ def _identify(options: argparse.Namespace) -> int:
     "simulate",
     "a virtual fleet with spread between arms, temperature and planted faults",
     "Record a virtual fleet into DIR/logs/robot=…/date=…; DIR/fleet.yaml is ready for `armid fleet identify`, "
-    "DIR/truth.json tells what was planted.",
+    "DIR/truth.json lists what was planted.",
     *robot_arguments(),
     arg("--robots N", "how many arms", int, required=True),
     arg("--days M", "how many days", int, required=True),

@@ -157,7 +157,7 @@ def verdict(numbers: FleetNumbers) -> Section:
 def _verdict(result: FleetResult, found: Mapping[str, Sequence[WatchEntry]]) -> str:
     arms = plural(len(result.arms), "arm")
     if not found and not result.promise.holds:
-        return f"Nothing to look at on {arms}; whether an arm has changed cannot be told yet."
+        return f"Nothing to look at on {arms}; whether an arm has changed is not known yet."
     if not found:
         return f"None of {arms} needs a look." if len(result.arms) != 1 else "The arm needs no look."
     some = named([f"{arm} ({reason(reasons[0], result)})" for arm, reasons in found.items()])
@@ -244,8 +244,8 @@ def course(numbers: FleetNumbers) -> Section | None:
 
 def _loads(result: FleetResult) -> str:
     """What is reported of masses in hands, to stand beside the picture of their course."""
-    told = [f"{one.robot} {size(one)}" for one in result.watch if one.kind == PAYLOAD and one.size is not None]
-    return f"Told: {named(told)}. {REMARKS['at_the_origin']}" if told else ""
+    loads = [f"{one.robot} {size(one)}" for one in result.watch if one.kind == PAYLOAD and one.size is not None]
+    return f"Reported: {named(loads)}. {REMARKS['at_the_origin']}" if loads else ""
 
 
 def _off_axis(numbers: FleetNumbers) -> str:

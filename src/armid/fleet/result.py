@@ -281,7 +281,7 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
             lines.append(f"look at {plural(len({one.robot for one in self.watch}), 'arm')}:")
             lines += [f"  {one.robot}: {one.sentence}" for one in self.watch]
         else:
-            unknown = "nothing to look at; whether an arm has changed cannot be told yet"
+            unknown = "nothing to look at; whether an arm has changed is not known yet"
             lines.append("no arm needs a look" if self.promise.holds else unknown)
         lines.append(self.promise.sentence)
         if self.problems:

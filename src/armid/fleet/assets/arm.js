@@ -99,8 +99,8 @@ const Arm = (() => {
       if (near) Draw.tell(event, `${Fleet.dayName(near[0], "full")}: ${Fleet.plusMinus(near[1], HALF * near[2])} ${Fleet.unit(k)}${isLoad(k) ? ", as if at the tool’s origin" : ""}`);
     });
     drawn.svg.addEventListener("pointerleave", Draw.hush);
-    const told = isLoad(k) ? found.find((one) => one.kind === "payload" && one.size !== undefined) : undefined;
-    if (told) holder.append(element("figcaption", { class: "note" }, `Told: ${Fleet.short(told.size, 2)}\u00a0${Fleet.pretty(told.unit)}. ${data.at_the_origin}`));
+    const reported = isLoad(k) ? found.find((one) => one.kind === "payload" && one.size !== undefined) : undefined;
+    if (reported) holder.append(element("figcaption", { class: "note" }, `Reported: ${Fleet.short(reported.size, 2)}\u00a0${Fleet.pretty(reported.unit)}. ${data.at_the_origin}`));
   }
   const isLoad = (k) => watched[k].name === "payload";
 
