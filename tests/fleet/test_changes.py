@@ -212,6 +212,24 @@ def test_of_quantities_of_a_joint_the_one_that_explains_most_is_reported():
     assert [(found.watched, found.shape, found.onset) for found in one.changes] == [(0, "step", 10)]
 
 
+@pytest.mark.parametrize("changed", [0, 1])
+def test_what_hardly_shows_beside_a_quantity_is_not_taken_for_nothing(changed):
+    """After a change on the second day the arm's own parameters hide what a wrong quantity leaves: scores decide."""
+    for seed in range(12):
+        rng, truth, matrices, vectors = np.random.default_rng(seed), np.array([2.0, 3.0]), [], []
+        for day in range(20):
+            W = np.column_stack([rng.uniform(0.3, 1.0, 2000), np.ones(2000)])
+            x = truth + (0.6 if day >= 1 else 0.0) * np.eye(2)[changed]
+            matrices.append(W.T @ W)
+            vectors.append(W.T @ (W @ x + rng.normal(size=2000)))
+        days = tuple(a_day(day) for day in range(20))
+        history = History("arm", days, np.array(matrices), np.array(vectors), np.ones(1), np.ones(1))
+        loose = Information(1e-9 * np.eye(2), np.zeros(2))
+        one = ArmChanges(history, FRICTION, truth, loose, np.zeros((2, 10)), np.zeros((20, 2)))
+        one.search(4.3, np.ones(2), np.zeros(2), rounds=1)
+        assert one.changes[0].watched == changed
+
+
 def test_scores_are_standard_normal_without_changes():
     """Scores of single candidates have mean 0 and variance 1, and false alarms are as rare as the threshold says."""
     scores, alarms, arms = [], 0, 0

@@ -281,12 +281,54 @@ def test_a_payload_that_balances_or_turns_over_a_torque_is_no_bad_sensor(carried
     assert [one.code for one in wrong_channels(*given, payload)] == found
 
 
-def test_what_a_change_leaves_of_its_days_is_no_misfit():
+@pytest.mark.parametrize(
+    ("plain", "times", "odd", "left"),
+    [
+        ([[60.0], [60.0], [20.0], [20.0], [20.0]], [[6.5], [1.5], [2.0], [4.9], [15.0]], [0, 3, 4], [4]),
+        # what a payload does to friction is alike on all its days, whatever it explains of this joint
+        ([[1.0, 1.0]] * 3 + [[90.0, 6.0]] * 3, [[1.0, 1.0]] * 3 + [[1.0, 6.0], [1.0, 5.0], [1.0, 7.0]], [3, 5], []),
+        # a torque that is wrong on one of them is not
+        ([[1.0, 1.0]] * 3 + [[90.0, 6.0]] * 3, [[1.0, 1.0]] * 3 + [[1.0, 1.0], [1.0, 1.0], [1.0, 7.0]], [5], [5]),
+        # all days of a change are kept where it explains most, some of them more
+        ([[1.0]] * 6 + [[20.0]] * 2, [[1.0]] * 6 + [[9.0], [9.0]], [6, 7], []),
+        ([[1.0]] * 6 + [[20.0]] * 2, [[1.0]] * 6 + [[5.0], [9.0]], [6, 7], []),
+        ([[1.0]] * 6 + [[20.0]] * 2, [[1.0]] * 6 + [[5.0], [25.0]], [6, 7], [7]),
+    ],
+)
+def test_what_a_change_leaves_of_its_days_is_no_misfit(plain, times, odd, left):
     """A payload acts on friction, too, which is known only roughly: days that it explains nearly are not odd ones."""
-    plain, times = np.array([[60.0], [60.0], [20.0], [20.0], [20.0]]), np.array([[6.5], [1.5], [2.0], [4.9], [15.0]])
+    plain, times = np.array(plain), np.array(times)
+    onset = int(np.argmax(np.any(plain != plain[0], axis=1)))
     surveyor, searcher = (
         SimpleNamespace(_misfits=lambda *_, changed: plain),
-        SimpleNamespace(changes=[SimpleNamespace(onset=2)]),
+        SimpleNamespace(changes=[SimpleNamespace(onset=onset)]),
     )
-    bad = {k: (0, float(times[k, 0])) for k in (0, 3, 4)}
-    assert Surveyor._unexplained(surveyor, searcher, times, bad) == {4: (0, 15.0)}
+    joint = np.argmax(times, axis=1)
+    given = np.zeros(times.shape, dtype=bool)
+    given[odd, joint[odd]] = True
+    given &= ~Surveyor._explained(surveyor, searcher, times, given)
+    assert np.flatnonzero(given.any(axis=1)).tolist() == left
+
+
+@pytest.mark.parametrize(
+    "bad", [{1: "sign"}, {0: "dead", 2: "dead"}, dict.fromkeys(range(3), "sign"), {0: "sign", 2: "dead"}]
+)
+@pytest.mark.parametrize("carried", [0.0, 0.6])
+def test_several_bad_torques_are_all_named_whatever_the_arm_carries(bad, carried):
+    """No load turns them over; what other bad torques say of the hand does not count."""
+    rng, count = np.random.default_rng(2), 3
+    x, payload = np.array([8.0, 4.0, 2.0, 1.0, 0.6, 0.4]), np.zeros((6, 10))  # weight and friction of three joints
+    payload[:3, 0], payload[2, 1] = (1.0, 0.5, 0.0), 1.0
+    tables = []
+    for joint in range(count):
+        q, v = rng.normal(size=(2, 300))
+        W = np.zeros((300, 6))
+        W[:, joint], W[:, joint + 1 : 3], W[:, 3 + joint] = np.cos(q), 0.3 * np.cos(q)[:, None], np.sign(v)
+        torque = W @ (x * rng.normal(1.0, 0.03, 6) + carried * payload[:, 0]) + 0.05 * rng.normal(size=300)
+        tables.append(
+            triangle(np.column_stack([W, {"sign": -torque, "dead": 0.0 * torque}.get(bad.get(joint), torque)]))
+        )
+    factor = CompactFactor(tuple("abcdef"), (np.arange(6),) * count, tuple(tables), 300, True, (300,) * count)
+    day = ArmDay("arm", "2026-01-01", *np.ones((4, count)), 300, 1.0, factor=factor)
+    found = wrong_channels(day, x, np.full(count, 0.05), ("lift", "bend", "turn"), payload)
+    assert {one.joints[0]: one.code for one in found} == bad

@@ -225,17 +225,22 @@ class ArmChanges:
     def _likeliest(self, score: Array, threshold: float, found: Scan, spread: Array) -> tuple[int, int]:
         """Course and quantity of the surest; where others of its joint are nearly as sure, the one that explains most.
 
-        Viscous and Coulomb friction look alike on slow and short motion: what a wrong one leaves shows in the other.
+        Viscous and Coulomb friction look alike on slow and short motion: what a wrong one leaves shows in the other,
+        or, where that can hardly be seen beside it, in how much less it explains by itself.
         """
         course = np.argmax(np.where(score > threshold, np.abs(found.score), 0.0), axis=0)
         surest = score.max(axis=0)
         first = int(np.argmax(surest))
         near = np.flatnonzero(surest > max(threshold, NEARLY * surest[first]))
         near = near[[self.watched[k].joint == self.watched[first].joint for k in near]]
-        left = []
-        for k in near:
+        if len(near) == 1:
+            return int(course[first]), first
+        alone = np.abs(found.score[course[near], near])
+        wide = np.broadcast_to(spread, found.score.shape)[course[near], near].max()
+        left = np.sqrt(alone.max() ** 2 - alone**2) / wide
+        for place, k in enumerate(near):
             self._nuisance.append((self.shapes.courses[course[k]], self._D[:, k]))
-            left.append(float((np.abs(self.scan().score) / spread)[:, near].max()))
+            left[place] = max(left[place], (np.abs(self.scan().score) / spread)[:, near].max())
             self._nuisance.pop()
         chosen = int(near[np.argmin(left)])
         return int(course[chosen]), chosen

@@ -99,6 +99,11 @@ class History:
         return replace(self, matrix=matrix, vector=vector, fixed=fixed, change=self.change[:, :p], found=np.zeros(0))
 
     @property
+    def nbytes(self) -> int:
+        """What it holds in memory beside its days."""
+        return sum(one.nbytes for one in (self.matrix, self.vector, self.change, self.doubt))
+
+    @property
     def temperature(self) -> Array:
         """Of each day and joint, (days, joints) [°C]; NaN without a sensor."""
         return np.array([day.temperature for day in self.days])

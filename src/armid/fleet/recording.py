@@ -32,6 +32,7 @@ JUMP_S = 1.0  # a step of time longer than this, or backwards, begins a new stre
 NEEDED = ("position", "effort", "current")  # channels in which a hole costs the rows around it
 LOOKED_AT = 4  # chunks per day whose residuals are looked at
 SAMPLES, SPANNED = 128, 1e-4  # of random motion; share of a column that others may leave
+ROUND_OFF = 1e-12  # of what a payload adds, over the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,4 +281,4 @@ def payload_map(model: TorqueModel) -> Array:
         adds[missing] = np.where(left & (np.abs(wanted).max(axis=0) > 0.0), found, 0.0).T
     result = np.zeros((len(model.names), 10))
     result[: len(base.kept)] = adds.T @ change_of_frame(robot.tool)
-    return result
+    return np.where(np.abs(result) > ROUND_OFF * np.abs(result).max(initial=0.0), result, 0.0)

@@ -51,6 +51,7 @@ from armid.progress import report_progress
 
 LOUD_ARM = 10.0  # times the noise of the median arm, above which no model fits the arm, or its sensors are bad
 MOSTLY, REST = 0.5, 0.1  # share of squares beyond the noise that a change may leave of days that it explains, of one
+ALIKE = 4.0  # times the squares that it leaves of other days
 CURVE_ARMS = 60  # that show how much friction curves differ
 PASSES = 4  # at most; the last finds no more arms that have changed
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
@@ -182,15 +183,15 @@ class Surveyor:
         if name in self._kept:
             return self._kept[name]
         history = history_of(name, self._days(name), self.type, self._quiet[name], self._typical)
-        if self._days.held(name) and history.matrix.nbytes <= self._room:
-            self._room -= history.matrix.nbytes
+        if self._days.held(name) and history.nbytes <= self._room:
+            self._room -= history.nbytes
             self._kept[name] = history
         return history
 
     def _forget(self, *names: str) -> None:
         """Histories that are no longer what they were."""
         for history in (self._kept.pop(name) for name in names if name in self._kept):
-            self._room += history.matrix.nbytes
+            self._room += history.nbytes
 
     def used(self, name: str) -> History:
         """The days of an arm that count."""
@@ -368,43 +369,46 @@ class Surveyor:
 
     def _leave_out_misfits(self, arm: ArmSurvey, searcher: ArmChanges, limits: Array) -> bool:
         """Single days that nothing explains no longer count; True if there were some."""
-        index = np.flatnonzero(arm.used)
-        times = self._misfits(searcher)
-        worst = np.argmax(times / limits, axis=1)
-        bad = {k: (int(j), float(times[k, j])) for k, j in enumerate(worst) if times[k, j] > limits[j]}
-        many = 2 * len(bad) >= len(index)  # of two days that disagree, neither is the odd one
-        arm.unfit = max(bad.values(), key=lambda one: one[1]) if many else None
-        if bad and searcher.changes and not many:
-            bad = self._unexplained(searcher, times, bad)
-        if not bad or many:
+        index, times = np.flatnonzero(arm.used), self._misfits(searcher)
+        odd = times > limits
+        worst = np.unravel_index(np.argmax(times / limits), times.shape)
+        many = 2 * odd.any(axis=1).sum() >= len(index)  # of two days that disagree, neither is the odd one
+        arm.unfit = (int(worst[1]), float(times[worst])) if many else None
+        if odd.any() and searcher.changes and not many:
+            odd &= ~self._explained(searcher, times, odd)
+        if not odd.any() or many:
             return False
-        arm.used[index[list(bad)]] = False
+        bad = np.flatnonzero(odd.any(axis=1))
+        arm.used[index[bad]] = False
         self._quiet[arm.name] = arm.used.copy()  # nor are noise and the arm's friction curve learnt from them
         self._forget(arm.name)
-        for k, (joint, size) in bad.items():
+        for k, joint in zip(bad, np.argmax(np.where(odd, times / limits, 0.0), axis=1)[bad], strict=True):
             day = searcher.history.days[k]
             said = said_exchanged(day, self._joints)
-            why = ("exchanged", said) if said else ("misfit", (joint,), size)
+            why = ("exchanged", said) if said else ("misfit", (int(joint),), float(times[k, joint]))
             arm.excluded.append(ExcludedDay(day.date, *why))
         return True
 
-    def _unexplained(
-        self, searcher: ArmChanges, times: Array, bad: dict[int, tuple[int, float]]
-    ) -> dict[int, tuple[int, float]]:
-        """The misfits that changes do not explain: days of which they leave more than a small rest.
+    def _explained(self, searcher: ArmChanges, times: Array, odd: Mask) -> Mask:
+        """Of which days and joints, (days, joints), changes found so far explain the misfit, but for a small rest.
 
-        So do all days before, or from, a change that explains most of their misfit: without them it could not be seen.
-        Friction in proportion to the load, for one, is known only roughly where a payload is not.
+        The rest is small over what they explain of that joint's, or of all joints' if other days have it alike:
+        friction in proportion to the load, for one, is known only roughly where a payload is not. All days before, or
+        from, a change that explains most of their misfit are explained, too: without them it could not be seen.
         """
         plain = self._misfits(searcher, changed=False)
-        excess, before = (np.maximum(one**2 - 1.0, 0.0).sum(axis=1) for one in (times, plain))
-        days = range(len(times))
-        sides = [set(some) for one in searcher.changes for some in (days[: one.onset], days[one.onset :])]
-        odd = {k for k in bad if excess[k] >= REST * before[k]}
-        for side in sides:
-            if odd >= side and excess[list(side)].sum() < MOSTLY * before[list(side)].sum():
-                odd -= side
-        return {k: bad[k] for k in odd}
+        excess, before = (np.maximum(one**2 - 1.0, 0.0) for one in (times, plain))
+        onsets = sorted({one.onset for one in searcher.changes})
+        alike = np.ones_like(odd)
+        for days in np.split(np.arange(len(times)), onsets):
+            for k in days if len(days) > 1 else ():
+                alike[k] = excess[k] <= ALIKE * np.median(excess[days[days != k]], axis=0)
+        small = excess < REST * before.sum(axis=1, keepdims=True)
+        explained: Mask = np.array((excess < REST * before) | (small & alike))
+        for side in (some for onset in onsets for some in (np.s_[:onset], np.s_[onset:])):
+            if np.asarray(odd.any(axis=1))[side].all() and excess[side].sum() < MOSTLY * before[side].sum():
+                explained[side] = True
+        return explained
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
         arm = self.arms[name]

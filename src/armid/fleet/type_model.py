@@ -236,7 +236,9 @@ class TypeModel:
         if self.values is None:
             return 0.0
         own = [one.name for one in self.torque.model.parameters if one.kind == FRICTION and one.number == joint + 1]
-        known = zip(self.torque.names, self.values, strict=True)
+        count = len(self.values) - len(self.curve)
+        line = self.values[:count] if self.linear is None else self.values[:count] + self.linear @ self.curve
+        known = zip(self.torque.names, line, strict=False)
         return max((abs(float(value)) for name, value in known if name in own and name[:2] == "fc"), default=0.0)
 
     @cached_property

@@ -55,8 +55,8 @@ def wrong_channels(
     The factor holds all that is needed: the squares of tau - W x, tau + W x, W x and tau itself. Torques are exchanged
     where the log doctor says so and none of them is anything like what it should be. A small torque that goes with the
     expected one is alive: the friction of last joints, which is most of their torque, varies from arm to arm. A
-    payload that is there or missing can balance or turn over the torque of a joint: what the other joints say is in
-    the hand is expected, too.
+    payload that is there or missing can balance or turn over the torque of a joint: no torque is wrong where a load in
+    the hand explains all of them better.
 
     Args:
         day: the arm-day.
@@ -69,17 +69,17 @@ def wrong_channels(
     moved = said_exchanged(day, joints, "motion")
     if moved and all(day.rms[joint] > LOUD * noise[joint] for joint in moved):
         return [ExcludedDay(day.date, "motion", moved)]
-    found, unlike = [], set()
+    accused, unlike = {}, set()
     for joint, rows in enumerate(day.factor.counts):
         if rows < LEAST_ROWS[1]:
             continue
         code, related = _judged(day.factor, joint, values)
         if code:
-            code, _ = _judged(day.factor, joint, _with_load(day.factor, joint, values, noise, payload))
-        if code:
-            found.append(ExcludedDay(day.date, code, (joint,)))
+            accused[joint] = code
         if not related and rows >= LEAST_ROWS[0]:
             unlike.add(joint)
+    wrong = _no_load(day.factor, accused, values, noise, payload)
+    found = [ExcludedDay(day.date, code, (joint,)) for joint, code in wrong.items()]
     said = said_exchanged(day, joints)
     if said and unlike.issuperset(said):
         found = [ExcludedDay(day.date, "exchanged", said), *(one for one in found if one.joints[0] not in said)]
@@ -97,23 +97,47 @@ def _judged(factor: CompactFactor, joint: int, values: Array) -> tuple[str, bool
     return "sign" if reversed_error < REVERSED[few] * error else "", related
 
 
-def _with_load(factor: CompactFactor, joint: int, values: Array, noise: Array, payload: Array) -> Array:
-    """Parameters of the type with what all joints but one say is in the hand, its centre within some decimetres.
+def _no_load(
+    factor: CompactFactor, accused: dict[int, str], values: Array, noise: Array, payload: Array
+) -> dict[int, str]:
+    """The torques among those accused that no load in the hand explains better.
 
-    First the mass alone, at the tool's origin; what is known of centre and inertia follows from it.
+    That some are wrong and the others right is a hypothesis; so is that one less of them is. The best is looked for
+    from all accused on, each with the load that fits it best.
+    """
+    wrong, left = dict(accused), _left(factor, accused, values, noise, payload)
+    while wrong:
+        fewer = {joint: {other: code for other, code in wrong.items() if other != joint} for joint in wrong}
+        lefts = {joint: _left(factor, some, values, noise, payload) for joint, some in fewer.items()}
+        best = min(lefts, key=lambda joint: lefts[joint])
+        if lefts[best] >= left:
+            break
+        wrong, left = fewer[best], lefts[best]
+    return wrong
+
+
+def _left(factor: CompactFactor, wrong: dict[int, str], values: Array, noise: Array, payload: Array) -> float:
+    """Squares over those of the noise that are left of a day's torques, some of them wrong, with the load that fits.
+
+    A priori its torques are about as large as the arm's own, and its centre lies within some decimetres.
     """
     adds = np.pad(payload, ((0, len(values) - len(payload)), (0, 0)))  # nothing to the friction curve
-    A, b = np.zeros((10, 10)), np.zeros(10)
-    for other, columns in enumerate(factor.columns):
-        if other != joint and noise[other] > 0.0:
-            P, gram = adds[columns], factor.gram(other) / noise[other] ** 2
-            A += P.T @ gram[:-1, :-1] @ P
-            b += P.T @ (gram[:-1, -1] - gram[:-1, :-1] @ values[columns])
-    if not A[0, 0] > 0.0 or b[0] == 0.0:
-        return values
-    reach = CENTRE * abs(b[0]) / A[0, 0]
-    spread = np.array([np.inf, *[reach] * 3, *[CENTRE * reach] * 6])  # of mass, first moments, inertia
-    return np.asarray(values + adds @ np.linalg.solve(A + np.diag(spread**-2.0), b))
+    A, b, left, own, seen = np.zeros((10, 10)), np.zeros(10), 0.0, 0.0, 0.0
+    for joint, columns in enumerate(factor.columns):
+        if not noise[joint] > 0.0:
+            continue
+        P, gram, code = adds[columns], factor.gram(joint) / noise[joint] ** 2, wrong.get(joint)
+        expected, added = gram[:-1, :-1] @ values[columns], P.T @ gram[:-1, :-1] @ P
+        own, seen, left = own + values[columns] @ expected, seen + added[0, 0], left + gram[-1, -1]
+        if code != "dead":
+            measured = -gram[:-1, -1] if code == "sign" else gram[:-1, -1]
+            A, b = A + added, b + P.T @ (measured - expected)
+            left += values[columns] @ (expected - 2.0 * measured)
+    if not seen > 0.0:
+        return float(left)
+    spread = np.sqrt(own / seen) * np.array([1.0, *[CENTRE] * 3, *[CENTRE**2] * 6])  # of mass, first moments, inertia
+    scaled = spread * b
+    return float(left - scaled @ np.linalg.solve(np.eye(10) + A * np.outer(spread, spread), scaled))
 
 
 def _squares(factor: CompactFactor, joint: int, x: Array) -> tuple[float, float, float]:
