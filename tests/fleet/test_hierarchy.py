@@ -59,7 +59,12 @@ def test_intervals_hold_errors_that_all_arms_share():
         error = rng.normal(size=2)
         parts = {name: Information(part.matrix, part.vector + doubts[name] @ error) for name, part in parts.items()}
         names = [f"p{i}" for i in range(P)]
-        for shares, found in ((inside, learn(names, parts, doubts)), (blind, learn(names, parts))):
+        none = dict.fromkeys(parts, np.zeros((P, 0)))
+        known = learn(names, parts, doubts), learn(names, parts, none, doubts)
+        for name in parts:  # errors of the type's curve are the same in intervals, and make no arm less unlike others
+            np.testing.assert_allclose(known[0].arms[name].sigma, known[1].arms[name].sigma, rtol=1e-12)
+            assert np.all(np.abs(known[0].arms[name].deviation) <= np.abs(known[1].arms[name].deviation))
+        for shares, found in ((inside, known[0]), (blind, learn(names, parts))):
             arms = [found.arms[name] for name in sorted(parts)]
             shares.append([np.abs(one.values - true) < 1.96 * one.sigma for one, true in zip(arms, truth, strict=True)])
     assert 0.9 <= np.mean(inside) <= 0.99

@@ -1,17 +1,23 @@
 """The type's torque model: its curve is taken off exactly, its prior counts as rows, it is learnt from first days."""
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import armid
 from armid.dynamics.base import random_motion
+from armid.dynamics.factor import triangle
+from armid.estimation.fit import load_fit
 from armid.estimation.linear import residual_squares, residual_variance, solve
 from armid.estimation.problem import Problem
 from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
 from armid.fleet.hierarchy import history_of
+from armid.fleet.identify import ArmSums, arm_fit
 from armid.fleet.recording import dataset_of, payload_map
 from armid.fleet.type_model import DIFFERS, TypeModel
 from armid.robot.inertia import change_of_frame
@@ -19,7 +25,16 @@ from armid.robot.robot import inertial_names
 from armid.torque.friction.smooth import BELLS, prior_covariance
 from armid.torque.friction.term import FrictionTerm
 from armid.torque.model import TorqueModel
-from tests.fleet.arms import EXAMPLES, NOISE, arm_file, log_of, rough_arm_file, true_parameters, write_fleet
+from tests.fleet.arms import (
+    EXAMPLES,
+    NOISE,
+    arm_file,
+    base_values,
+    log_of,
+    rough_arm_file,
+    true_parameters,
+    write_fleet,
+)
 
 TERMS = tuple(FrictionTerm("smooth", joint, (0.1,)) for joint in range(4))
 
@@ -90,7 +105,7 @@ def test_modes_of_a_curve_are_what_the_data_tell_of_it(known):
     """Arms' curves in so many modes leave the residuals that all coefficients leave, to a fraction of the noise."""
     model, factor = known
     weights = np.full(4, 1.0 / NOISE**2)
-    curve, _ = model.own_curve(factor, weights)
+    curve, *_ = model.own_curve(factor, weights)
     modes, found = model.modes(factor, weights, curve)
     assert 0 < modes.shape[1] < len(curve)
     away = np.concatenate([np.zeros(len(model.followed.names)), curve - model.curve - modes @ found])
@@ -180,3 +195,44 @@ def test_friction_is_learnt_from_the_first_days(tmp_path):
         fit = armid.load_fit(tmp_path / "learnt" / arm.fit)
         assert np.all(fit.residual_rms < 1.5 * arm.noise)
         assert np.abs(fit.values).max() < 100.0
+
+
+def test_intervals_of_an_arm_know_of_its_curve_and_of_its_days(known, tmp_path):
+    """Curves differ from the type's, and friction from day to day: 95 % intervals of own fits hold the truth so often.
+
+    Viscous and Coulomb friction beside the curve count as well: the curve may look like them.
+    """
+    model, factor = replace(known[0], curve=0.1 * known[0].curve), known[1]
+    fleet = SimpleNamespace(
+        model=replace(model, linear=model.linear_part(factor)),
+        robot=model.robot,
+        slow_floor=0.03,
+        pipeline=SimpleNamespace(to_data=list),
+    )
+    rng, weights, count = np.random.default_rng(3), np.full(4, 1.0 / NOISE**2), len(model.followed.names)
+    parameters = true_parameters(model.robot.virtual)
+    usual = base_values(model.robot, model.robot.virtual)
+    changes = np.diag([0.2 * parameters[name] if name[:2] in ("fv", "fc") else 0.0 for name in model.followed.names])
+    inside, plain = [], []
+    for _ in range(15):
+        own = np.concatenate([usual, model.curve + model._spread @ rng.normal(size=len(model.curve))])
+        days = []
+        for _ in range(4):
+            today = own + np.pad(changes @ rng.normal(size=count), (0, len(model.curve)))
+            tables = [
+                np.column_stack([part[:, :-1], part[:, :-1] @ today[columns] + NOISE * rng.normal(size=len(part))])
+                for part, columns in zip(factor.matrices, factor.columns, strict=True)
+            ]
+            days.append(replace(factor, matrices=tuple(triangle(one) for one in tables)))
+        halves = [day.normal_equations(weights)[0][:, :count] @ changes for day in days]
+        total = reduce(add, days)
+        for shares, daily in ((inside, sum(half @ half.T for half in halves)), (plain, np.zeros((len(own),) * 2))):
+            fit, _ = arm_fit(fleet, ArmSums("arm", ["2026-01-01"], [], total, weights, daily, ()))
+            shares.append(np.abs(fit.values - own) < 1.96 * fit.sigma)
+    fit.save(tmp_path / "fit.json")
+    assert load_fit(tmp_path / "fit.json").columns == fit.columns  # nothing in the file contradicts another entry
+    friction = [k for k, name in enumerate(model.followed.names) if name[:2] in ("fv", "fc")]
+    links = [k for k in range(count) if k not in friction and model.followed.names[k][:2] != "fo"]
+    assert 0.9 <= np.mean([one[friction] for one in inside]) <= 0.99
+    assert 0.9 <= np.mean([one[links] for one in inside]) <= 0.99
+    assert np.mean([one[friction] for one in plain]) < 0.9

@@ -77,6 +77,7 @@ class History:
         change: values of all columns beside those, from parameters and modes, (columns, parameters + modes).
         found: what all days together say of the modes, (modes,).
         doubt: change of b per standard deviation of the curve's own errors, (parameters, errors).
+        shared: the same for errors of the type's curve.
     """
 
     name: str
@@ -89,6 +90,7 @@ class History:
     change: Array = field(default_factory=lambda: np.zeros((0, 0)))
     found: Array = field(default_factory=lambda: np.zeros(0))
     doubt: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    shared: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def known_curve(self) -> History:
@@ -101,7 +103,7 @@ class History:
     @property
     def nbytes(self) -> int:
         """What it holds in memory beside its days."""
-        return sum(one.nbytes for one in (self.matrix, self.vector, self.change, self.doubt))
+        return sum(one.nbytes for one in (self.matrix, self.vector, self.change, self.doubt, self.shared))
 
     @property
     def temperature(self) -> Array:
@@ -125,7 +127,7 @@ class History:
     def scaled(self, scatter: float) -> History:
         """The same with errors that many times larger."""
         square = scatter**2
-        less = {name: getattr(self, name) / square for name in ("matrix", "vector", "doubt")}
+        less = {name: getattr(self, name) / square for name in ("matrix", "vector", "doubt", "shared")}
         return replace(self, inflation=self.inflation * square, **less)
 
 
@@ -174,7 +176,7 @@ def history_of(
     with one_blas_thread():
         total = reduce(add, [day.factor for day in quiet or kept if day.factor is not None])
         weights = 1.0 / (noise**2 * inflation)
-        curve, doubt = model.own_curve(total, weights)
+        curve, *doubts = model.own_curve(total, weights)
         modes, found = model.modes(total, weights, curve)
         count = len(total.names) - len(curve)
         whole = model.change(count)
@@ -188,7 +190,7 @@ def history_of(
             matrices.append(change.T @ matrix @ change)
             vectors.append(change.T @ (vector - matrix @ fixed))
     information = np.array(matrices), np.array(vectors)
-    return History(name, kept, *information, noise, inflation, fixed, change, found, doubt)
+    return History(name, kept, *information, noise, inflation, fixed, change, found, *doubts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +204,7 @@ class ArmEstimate:
         deviation: distance of each parameter from the fleet's mean in standard deviations of spread and error; in
             small fleets, of mean and spread of the other arms.
         unusual: names of the parameters that make the arm stand out, the worst first.
-        doubt: variances that come from the friction curve, which is the same on all days and hides no change.
+        doubt: variances that come from friction curves, which are the same on all days and hide no change.
     """
 
     values: Array
@@ -225,7 +227,8 @@ class FleetEstimate:
     Attributes:
         names: parameters.
         mean: of the type.
-        mean_covariance: how well the mean is known.
+        mean_covariance: how well the mean is known, as if friction curves were.
+        mean_doubt: variances of the mean that come from friction curves.
         spread: covariance between arms; a mere guess, wide, if `told` is False.
         told: whether there were enough arms to tell the spread.
         arms: by name.
@@ -237,6 +240,7 @@ class FleetEstimate:
     spread: Array
     told: bool
     arms: Mapping[str, ArmEstimate]
+    mean_doubt: Array | float = 0.0
 
     def as_prior(self, times: float, modes: int = 0) -> Information:
         """What is known about an arm before its data, with a spread that many times wider, and modes of its curve."""
@@ -250,6 +254,7 @@ def learn(
     names: Sequence[str],
     arms: Mapping[str, Information],
     doubts: Mapping[str, Array] | None = None,
+    shared: Mapping[str, Array] | None = None,
     *,
     compare: bool = True,
 ) -> FleetEstimate:
@@ -259,6 +264,7 @@ def learn(
         names: parameters.
         arms: what each arm's data say.
         doubts: `History.doubt` of each; none for parameters as if friction curves were known.
+        shared: `History.shared` of each; it makes no arm unlike the others.
         compare: whether to look for unusual arms in a small fleet, which costs a fit for each.
     """
     keys = sorted(arms)
@@ -281,12 +287,8 @@ def learn(
         # The spread is known from as many arms only, so that Student's tails count.
         limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 1)) if told else np.inf
         back, found = np.outer(scale, scale), {}
-        shifts = None if doubts is None else np.array([scale[:, None] * doubts[key] for key in keys])
-        common = None if shifts is None else np.linalg.lstsq(A.sum(axis=0), shifts.sum(axis=0), rcond=1e-12)[0]
-        for k, key in enumerate(keys):
-            doubt = np.zeros(len(scale))
-            if shifts is not None and common is not None:
-                doubt = _doubt(A[k], shifts[k], spread, common)
+        own_doubt, type_doubt = (_doubts(A, spread, scale, some, keys) for some in (doubts, shared))
+        for k, (key, doubt) in enumerate(zip(keys, own_doubt[1:], strict=True)):
             own = one = _arm(A[k], b[k], mean, mean_covariance, spread, doubt)
             if told and compare and len(keys) <= ONE_BY_ONE:
                 one = _arm(A[k], b[k], *_others(A, b, k, mean, spread), doubt)
@@ -294,8 +296,10 @@ def learn(
             far = np.abs(one.deviation)
             unusual = tuple(names[i] for i in np.argsort(-far) if far[i] > limit)
             values, covariance = own.values * scale, own.covariance * back
-            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual, scale**2 * doubt)
-    return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, found)
+            doubt = scale**2 * (doubt + type_doubt[1 + k])
+            found[key] = ArmEstimate(values, covariance, own.own_share, one.deviation, unusual, doubt)
+    about = scale**2 * (own_doubt[0] + type_doubt[0])
+    return FleetEstimate(tuple(names), mean * scale, mean_covariance * back, spread * back, told, found, about)
 
 
 def _scale(information: Sequence[Information]) -> Array:
@@ -362,14 +366,22 @@ def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array,
     return ArmEstimate(values, covariance, own, deviation, ())
 
 
-def _doubt(A: Array, shift: Array, spread: Array, common: Array) -> Array:
-    """Variances of an arm's values from errors of friction curves, which all arms are taken to share.
+def _doubts(A: Array, spread: Array, scale: Array, errors: Mapping[str, Array] | None, keys: Sequence[str]) -> Array:
+    """Variances of the mean's values, then of each arm's, from errors that all arms are taken to share.
 
-    They shift what its data say, and the mean, by `common`, which it takes over where its data say little.
+    They shift what an arm's data say, and the mean, which it takes over where its data say little.
     """
-    covariance = np.linalg.solve(np.eye(len(A)) + spread @ A, spread)
-    moved = covariance @ shift + common - covariance @ (A @ common)
-    return np.asarray(np.einsum("pe,pe->p", moved, moved))
+    result = np.zeros((1 + len(A), len(scale)))
+    if errors is None:
+        return result
+    shifts = np.array([scale[:, None] * errors[key] for key in keys])
+    mean = np.linalg.lstsq(A.sum(axis=0), shifts.sum(axis=0), rcond=1e-12)[0]
+    result[0] = np.einsum("pe,pe->p", mean, mean)
+    for k, shift in enumerate(shifts):
+        covariance = np.linalg.solve(np.eye(len(scale)) + spread @ A[k], spread)
+        moved = covariance @ (shift - A[k] @ mean) + mean
+        result[1 + k] = np.einsum("pe,pe->p", moved, moved)
+    return result
 
 
 def _others(A: Array, b: Array, k: int, mean: Array, spread: Array) -> tuple[Array, Array, Array]:

@@ -199,7 +199,7 @@ def _healthy_days(surveyor: Surveyor, arm: ArmSurvey) -> tuple[str, list[Note]]:
 class ArmSums(NamedTuple):
     """All that an arm's own fit is made from: name, the days that count, their sum, and what it is worth.
 
-    `daily` is D' A T A D of usual changes from day to day, summed over days, in the columns before the curve.
+    `daily` is what usual changes from day to day do to the right side of the normal equations, the covariance.
     """
 
     name: str
@@ -212,19 +212,21 @@ class ArmSums(NamedTuple):
 
 
 def _sums(surveyor: Surveyor, survey: Survey, name: str) -> ArmSums:
-    arm, history = survey.arms[name], surveyor.used(name).known_curve
+    arm, history = survey.arms[name], surveyor.used(name)
     since, notes = _healthy_days(surveyor, arm)
     if since:
         history = history.only(np.array([day.date < since for day in history.days]))
+    changes, weights = surveyor.day_to_day(name, survey), 1.0 / (history.noise**2 * history.inflation)
+    factors = [day.factor for day in history.days if day.factor is not None]
     with one_blas_thread():
-        half = history.matrix @ surveyor.day_to_day(name, survey)
-        daily = np.einsum("dpq,dqr->pr", half, history.matrix)
+        halves = (factor.normal_equations(weights)[0][:, : len(changes)] for factor in factors)
+        daily = reduce(add, (half @ changes @ half.T for half in halves))
     return ArmSums(
         name,
         [day.date for day in history.days],
         [sha for day in history.days for sha in day.files_sha256.values()],
-        reduce(add, [day.factor for day in history.days if day.factor is not None]),
-        1.0 / (history.noise**2 * history.inflation),
+        reduce(add, factors),
+        weights,
         daily,
         notes,
     )
@@ -233,40 +235,43 @@ def _sums(surveyor: Surveyor, survey: Survey, name: str) -> ArmSums:
 def arm_fit(fleet: Fleet, sums: ArmSums) -> tuple[Fit, tuple[str, ...]]:
     """An arm's own physically consistent fit, the object that `armid identify` writes, and why its free one is not.
 
-    The arm's friction curve is estimated in the light of the type's; given that, all else is as without a curve.
+    It is found in what is followed, linear friction that comes closest to all of it, whatever the arm's curve is; that
+    follows, in the light of the type's. What changes from day to day counts for the intervals of all.
     """
-    model, weights = fleet.model, sums.weights
+    model, weights, count = fleet.model, sums.weights, len(fleet.model.followed.names)
     believed = model.with_prior(sums.factor, weights)
     solution = solve(believed, weights, rank_tolerance=RANK)
-    count = len(sums.daily)
-    wide = solution.inverse[:, :count]
-    covariance = solution.inverse + wide @ sums.daily @ wide.T
-    factor = model.without_curve(sums.factor, solution.values[count:])
-    found, reasons = _consistent(_free_fit(fleet, sums, model.followed, factor, solution, covariance))
+    daily = solution.inverse @ sums.daily @ solution.inverse
+    change, beside = model.change(count), model.beside_curve(believed)
+    line = solve(beside, weights, rank_tolerance=RANK)
+    found, reasons = _consistent(_free_fit(fleet, sums, model.followed, beside, line))
     if not len(model.curve):
-        return found, reasons
-    information = believed.normal_equations(weights)[0]
+        return _judged(found, found.covariance + daily), reasons
+    information = change.T @ believed.normal_equations(weights)[0] @ change
     rest, own = np.linalg.inv(information[count:, count:]), found.covariance
     gain = -rest @ information[count:, :count]  # how the curve follows the other parameters
     whole = np.block([[own, own @ gain.T], [gain @ own, rest + gain @ own @ gain.T]])
-    curve = solution.values[count:] + gain @ (found.values - solution.values[:count])
-    free = _free_fit(fleet, sums, model.torque, sums.factor, solution, covariance)
-    values = np.concatenate([found.values, curve])
-    judged = judged_again(free.identifiability, values, np.sqrt(np.maximum(np.diag(whole), 0.0)))
-    whole_fit = replace(free, values=values, covariance=whole, identifiability=judged)
-    kept = ("residual_rms", "standard_parameters", "method", "options", "notes")
-    return replace(whole_fit, **{name: getattr(found, name) for name in kept}), reasons
+    curve = solution.values[count:] + gain @ (found.values - line.values)
+    values = change @ np.concatenate([found.values, curve])
+    free = _free_fit(fleet, sums, model.torque, sums.factor, replace(solution, values=values))
+    standard, friction = dict(found.standard_parameters or {}), model.linear_names
+    standard |= {name: value for name, value in zip(free.columns, values.tolist(), strict=True) if name in friction}
+    kept = {name: getattr(found, name) for name in ("method", "options", "notes")}
+    fit = replace(free, standard_parameters=standard or None, **kept)
+    return _judged(fit, change @ whole @ change.T + daily), reasons
 
 
-def _free_fit(
-    fleet: Fleet, sums: ArmSums, model: TorqueModel, factor: CompactFactor, solution: Solution, covariance: Array
-) -> Fit:
-    """Weighted least squares on the sum of an arm's factors, without any data, in the columns of `model`."""
-    count, dates = len(model.names), sums.dates
-    values, covariance = solution.values[:count], covariance[:count, :count]
+def _judged(fit: Fit, covariance: Array) -> Fit:
+    """The fit with another covariance, and what that says of its parameters."""
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    if count < len(solution.values):
-        solution = solve(factor, sums.weights, rank_tolerance=RANK)
+    return replace(fit, covariance=covariance, identifiability=judged_again(fit.identifiability, fit.values, sigma))
+
+
+def _free_fit(fleet: Fleet, sums: ArmSums, model: TorqueModel, factor: CompactFactor, solution: Solution) -> Fit:
+    """A solution as a fit in the columns of `model`, from the sum of an arm's factors without any data."""
+    count, dates = len(model.names), sums.dates
+    values, covariance = solution.values[:count], solution.inverse[:count, :count]
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return Fit(
         robot=fleet.robot,
         columns=model.names,
@@ -376,7 +381,7 @@ def _parameters(model: TorqueModel, survey: Survey) -> tuple[TypeParameter, ...]
     base, estimate = model.model.base, survey.estimate
     expressions = dict(zip(base.labels, (group.expression for group in base.groups), strict=True))
     spread = np.sqrt(np.maximum(np.diag(estimate.spread), 0.0))
-    sigma = np.sqrt(np.maximum(np.diag(estimate.mean_covariance), 0.0))
+    sigma = np.sqrt(np.maximum(np.diag(estimate.mean_covariance) + estimate.mean_doubt, 0.0))
     numbers = np.where(spread > 0.5 * UNSEEN, np.nan, [estimate.mean, sigma, spread]).T
     return tuple(
         TypeParameter(

@@ -219,7 +219,9 @@ class Surveyor:
                     break
                 sound = left
             known = {name: one for name, one in healthy.items() if one is not None}
-            estimate = learn(self.model.labels, known, {name: self.used(name).doubt for name in known})
+            used = {name: self.used(name) for name in known}
+            doubts = ({name: getattr(one, kind) for name, one in used.items()} for kind in ("doubt", "shared"))
+            estimate = learn(self.model.labels, known, *doubts)
             for name in self.arms:
                 self._series(name, estimate, usual)
                 self._sizes(name, estimate)

@@ -53,6 +53,7 @@ class TypeModel:
         widths: how much arms' curves differ from the type's, over what `DIFFERS` says, per term of the curve.
         linear: linear friction that comes closest to each term of the curve, (columns before the curve, curve); None
             where the curve holds none.
+        error: root of the covariance of the curve's coefficients, (curve, errors); None where they are exact.
     """
 
     robot: Robot
@@ -63,6 +64,7 @@ class TypeModel:
     values: Array | None = None
     widths: tuple[float, ...] | None = None
     linear: Array | None = None
+    error: Array | None = None
 
     @classmethod
     def of(cls, robot: Robot, fit: Fit | None) -> TypeModel:
@@ -75,7 +77,9 @@ class TypeModel:
         load = None if fit.load_values is None else dict(fit.load_values)
         made = cls(robot, tuple(terms), load, fit.delay_s, np.array(curve))
         known = np.array([values[name] for name in made.torque.names])
-        return replace(made, values=known, linear=made.linear_part(fit.factor))
+        places = [fit.columns.index(name) for name in made.torque.names[len(made.torque.names) - len(curve) :]]
+        error = _root(fit.covariance[np.ix_(places, places)])
+        return replace(made, values=known, linear=made.linear_part(fit.factor), error=error)
 
     @cached_property
     def torque(self) -> TorqueModel:
@@ -87,6 +91,11 @@ class TypeModel:
         """The columns before the curve: what arms are compared by."""
         terms = [term for term in self.terms if term.law not in CURVES]
         return TorqueModel(self.robot, terms=terms, load_values=self.load_values, model=model_of(self.robot))
+
+    @property
+    def linear_names(self) -> set[str]:
+        """Of the description's friction."""
+        return {one.name for one in self.torque.model.parameters if one.kind == FRICTION}
 
     def change(self, count: int) -> Array:
         """Values of all columns, from `count` that are followed and a curve without linear friction."""
@@ -104,11 +113,10 @@ class TypeModel:
         place = {name: k for k, name in enumerate(self.torque.names)}
         count = len(place) - len(self.curve)
         linear = np.zeros((count, len(self.curve)))
-        friction = {one.name for one in self.torque.model.parameters if one.kind == FRICTION}
         smooth = {name for term, _ in self._places if term.law in (ODD.name, EVEN.name) for name in term.names}
         for joint, columns in enumerate(factor.columns):
             names = [factor.names[k] for k in columns]
-            lines, bells = ([k for k, name in enumerate(names) if name in some] for some in (friction, smooth))
+            lines, bells = ([k for k, name in enumerate(names) if name in some] for some in (self.linear_names, smooth))
             gram = factor.gram(joint)
             size = np.sqrt(np.maximum(np.diag(gram)[lines], 1e-300))
             inner = np.linalg.pinv(gram[np.ix_(lines, lines)] / np.outer(size, size), rcond=RANK, hermitian=True)
@@ -135,6 +143,17 @@ class TypeModel:
             columns.append(seen[own])
         return replace(factor, names=factor.names[:count], columns=tuple(columns), matrices=tuple(matrices))
 
+    def beside_curve(self, believed: CompactFactor) -> CompactFactor:
+        """What a factor with the prior says of what is followed, whatever the curve is."""
+        count, columns, matrices = len(believed.names) - len(self.curve), [], []
+        change = self.change(count)
+        for seen, matrix in zip(believed.columns, believed.matrices, strict=True):
+            curve, turned = seen >= count, matrix[:, :-1] @ change[np.ix_(seen, seen)]
+            whole = triangle(np.column_stack([turned[:, curve], turned[:, ~curve], matrix[:, -1]]))
+            matrices.append(whole[curve.sum() :, curve.sum() :])
+            columns.append(seen[~curve])
+        return replace(believed, names=believed.names[:count], columns=tuple(columns), matrices=tuple(matrices))
+
     def with_prior(self, factor: CompactFactor, weights: Array) -> CompactFactor:
         """The factor and what the type says about the arm's curve, as rows beside the data's, which are weighted."""
         first, matrices = len(factor.names) - len(self.curve), list(factor.matrices)
@@ -146,21 +165,23 @@ class TypeModel:
             matrices[joint] = triangle(np.vstack([matrices[joint], rows]))
         return replace(factor, matrices=tuple(matrices))
 
-    def own_curve(self, factor: CompactFactor, weights: Array) -> tuple[Array, Array]:
+    def own_curve(self, factor: CompactFactor, weights: Array) -> tuple[Array, Array, Array]:
         """Coefficients of an arm's friction curve: what its data say, in the light of the type's; and its errors.
 
-        The second is by how much the right side of the normal equations of what is followed changes with each of its
-        errors, which have unit variance and are independent, (columns before, errors).
+        The others are by how much the right side of the normal equations of what is followed changes with each of its
+        errors, which have unit variance and are independent, (columns before, errors): first those of the arm's own,
+        then those of the type's curve, which are the same for all arms.
         """
         count = len(factor.names) - len(self.curve)
         if not len(self.curve):
-            return self.curve, np.zeros((count, 0))
+            return self.curve, np.zeros((count, 0)), np.zeros((count, 0))
         believed = self.with_prior(factor, weights)
         found = solve(believed, weights, rank_tolerance=RANK)
         between = believed.normal_equations(weights)[0][:count] @ self.change(count)[:, count:]
         errors = found.inverse[count:, count:]
-        values, vectors = np.linalg.eigh(0.5 * (errors + errors.T))
-        return found.values[count:], between @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        shared = np.zeros((len(errors), 0)) if self.error is None else self.error
+        vector = np.linalg.solve(self._spread.T, np.linalg.solve(self._spread, shared))  # of the prior's precision
+        return found.values[count:], between @ _root(errors), between @ (errors @ vector)
 
     def modes(self, factor: CompactFactor, weights: Array, curve: Array) -> tuple[Array, Array]:
         """Changes of the curve's coefficients that an arm's data can tell, each N(0, 1) a priori.
@@ -257,6 +278,12 @@ class TypeModel:
             root = np.linalg.inv(np.linalg.cholesky(shape + 1e-9 * np.eye(len(shape)))) / (width * DIFFERS * size)
             parts.setdefault(term.joint, []).append((places, root))
         return {joint: _joined(some) for joint, some in parts.items()}
+
+
+def _root(covariance: Array) -> Array:
+    """A matrix whose product with its transpose is a covariance."""
+    values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _joined(parts: Sequence[tuple[Indices, Array]]) -> tuple[Indices, Array]:

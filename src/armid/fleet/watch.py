@@ -67,10 +67,11 @@ def unused_days(name: str, days: Sequence[ArmDay], survey: Survey, joints: Seque
     arm = survey.arms.get(name)
     if arm is None:
         return found
+    reasons: dict[str, list[str]] = {}
     for one in arm.excluded:
         why = note(f"fleet.{one.code}", joint=one.joints[0] + 1, names=[joints[j] for j in one.joints])
-        found.append(UnusedRecording(name, one.date, ALL, str(why)))
-    return found
+        reasons.setdefault(one.date, []).append(str(why))
+    return found + [UnusedRecording(name, date, ALL, "; ".join(some)) for date, some in reasons.items()]
 
 
 def _excluded(
