@@ -79,7 +79,7 @@ def test_verdict_names_the_arms(fleet):
     assert sentence.startswith(f"{len(arms)} of 50 arms want a look: {arms[0]} (")
     assert sentence.endswith(f"and {len(arms) - 5} more.")
     sound = fleet_page(as_result(made_up(6, 4, faults=0, lost=0).to_data()))
-    assert lead(sound, "verdict") == "None of 6 arms needs a look."
+    assert lead(sound, "verdict") == "None of 6 arms needs attention."
     assert lead(sound, "problems") == "Every recording could be used."
 
 

@@ -200,15 +200,12 @@ def test_friction_is_learnt_from_the_first_days(tmp_path):
 def test_intervals_of_an_arm_know_of_its_curve_and_of_its_days(known, tmp_path):
     """Curves differ from the type's, and friction from day to day: 95 % intervals of own fits hold the truth so often.
 
-    Viscous and Coulomb friction beside the curve count as well: the curve may look like them.
+    Viscous and Coulomb friction beside the curve count as well: the curve may look like them. The type's curve is known
+    no better than one arm's, and arms differ from it three times as much as is said before any of them is seen.
     """
-    model, factor = replace(known[0], curve=0.1 * known[0].curve), known[1]
-    fleet = SimpleNamespace(
-        model=replace(model, linear=model.linear_part(factor)),
-        robot=model.robot,
-        slow_floor=0.03,
-        pipeline=SimpleNamespace(to_data=list),
-    )
+    model, factor = replace(known[0], curve=0.03 * known[0].curve, widths=(3.0,) * len(TERMS)), known[1]
+    model = replace(model, linear=model.linear_part(factor), error=model._spread)
+    fleet = SimpleNamespace(robot=model.robot, slow_floor=0.03, pipeline=SimpleNamespace(to_data=list))
     rng, weights, count = np.random.default_rng(3), np.full(4, 1.0 / NOISE**2), len(model.followed.names)
     parameters = true_parameters(model.robot.virtual)
     usual = base_values(model.robot, model.robot.virtual)
@@ -216,6 +213,9 @@ def test_intervals_of_an_arm_know_of_its_curve_and_of_its_days(known, tmp_path):
     inside, plain = [], []
     for _ in range(15):
         own = np.concatenate([usual, model.curve + model._spread @ rng.normal(size=len(model.curve))])
+        fleet.model = replace(model, curve=model.curve + model.error @ rng.normal(size=len(model.curve)))
+        # its prior is as wide as that of the true curve
+        fleet.model.__dict__["_spread"], fleet.model.__dict__["_roots"] = model._spread, model._roots
         days = []
         for _ in range(4):
             today = own + np.pad(changes @ rng.normal(size=count), (0, len(model.curve)))

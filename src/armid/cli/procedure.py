@@ -254,7 +254,7 @@ fleet = Command(
     "fleet",
     "many arms of one type, many days: identify them, find out which to look at",
     "Identify all arms of a fleet from their daily logs, on this machine or on a Dask cluster, learn across arms, and "
-    "name those that need a look; or simulate a fleet to try it.",
+    "name those that need attention; or simulate a fleet to try it.",
     actions=(_identify, _simulate),
 )
 

@@ -204,7 +204,7 @@ def record(options: argparse.Namespace) -> int:
     "recipe",
     "write a recipe for a table: what its columns mean",
     "Guess which columns are time, position, velocity and effort, and their units, from names and physics. Each guess "
-    "stands with its evidence; what cannot be told is left as a line marked OPEN. Ends with 1 where lines are open.",
+    "stands with its evidence; what is not determined is left as a line marked OPEN. Ends with 1 where lines are open.",
     arg("logs LOG...", "text tables or Parquet files of another program, all with the same columns"),
     arg("--robot ROBOT", "library name or description of the arm", required=True, values=ROBOTS),
     GRAVITY,

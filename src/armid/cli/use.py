@@ -90,7 +90,7 @@ def payload(options: argparse.Namespace) -> int:
     "drive gains of all joints from logs with and without a known load",
     "Estimate by what each joint's torque has to be multiplied, with intervals, from logs without load and, after "
     "--load, a file that describes the load and logs with it. Without --load, ratios of gains between joints, where "
-    "the motion tells them. Ends with 1 where a joint's gain is not told.",
+    "the motion tells them. Ends with 1 where a joint's gain is not determined.",
     *robot_arguments(),
     *LOGS,
     arg("--load FILE...", "the load (mass, com, inertia in the tool frame; YAML or JSON), then logs with it"),

@@ -82,6 +82,7 @@ class Fleet:
             "effort": self.effort,
             "pipeline": self.pipeline.to_data(),
             "friction": None if known is None else [repr(known.terms), known.delay_s.tolist(), known.curve.tolist()],
+            "widths": None if known is None else known.widths,
             "load": None if known is None else known.load_values,
             "linear": self.friction == "linear",
             "slow_floor": self.slow_floor,

@@ -287,7 +287,9 @@ def learn(
         # The spread is known from as many arms only, so that Student's tails count.
         limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 1)) if told else np.inf
         back, found = np.outer(scale, scale), {}
-        own_doubt, type_doubt = (_doubts(A, spread, scale, some, keys) for some in (doubts, shared))
+        of_arms, of_type = ([some[key] for key in keys] if some else [] for some in (doubts, shared))
+        own_doubt = _doubts(A, spread, scale, of_arms)
+        type_doubt = _doubts(A, spread, scale, of_type, together=True)
         for k, (key, doubt) in enumerate(zip(keys, own_doubt[1:], strict=True)):
             own = one = _arm(A[k], b[k], mean, mean_covariance, spread, doubt)
             if told and compare and len(keys) <= ONE_BY_ONE:
@@ -366,21 +368,34 @@ def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array,
     return ArmEstimate(values, covariance, own, deviation, ())
 
 
-def _doubts(A: Array, spread: Array, scale: Array, errors: Mapping[str, Array] | None, keys: Sequence[str]) -> Array:
-    """Variances of the mean's values, then of each arm's, from errors that all arms are taken to share.
+def _doubts(A: Array, spread: Array, scale: Array, errors: Sequence[Array] | None, *, together: bool = False) -> Array:
+    """Variances of the mean's values, then of each arm's, from errors of friction curves.
 
     They shift what an arm's data say, and the mean, which it takes over where its data say little.
+
+    Args:
+        A: information of each arm.
+        spread: between arms.
+        scale: of the parameters.
+        errors: by how much the right side of each arm's normal equations changes with each error; none of no arm.
+        together: whether all arms have the same errors, as those of the type's curve; each has its own otherwise.
     """
-    result = np.zeros((1 + len(A), len(scale)))
-    if errors is None:
+    p, result = len(scale), np.zeros((1 + len(A), len(scale)))
+    if not errors:
         return result
-    shifts = np.array([scale[:, None] * errors[key] for key in keys])
-    mean = np.linalg.lstsq(A.sum(axis=0), shifts.sum(axis=0), rcond=1e-12)[0]
-    result[0] = np.einsum("pe,pe->p", mean, mean)
-    for k, shift in enumerate(shifts):
-        covariance = np.linalg.solve(np.eye(len(scale)) + spread @ A[k], spread)
-        moved = covariance @ (shift - A[k] @ mean) + mean
-        result[1 + k] = np.einsum("pe,pe->p", moved, moved)
+    shifts = scale[:, None] * np.array(errors)
+    parts = np.linalg.solve(np.eye(p) + A @ spread, np.concatenate([A, shifts], axis=2))
+    total = parts[:, :, :p].sum(axis=0)
+    means = np.linalg.pinv(0.5 * (total + total.T), rcond=1e-12) @ parts[:, :, p:]  # what each does to the mean
+    if together:
+        means = np.broadcast_to(means.sum(axis=0), means.shape)
+    of_mean = means[0] @ means[0].T if together else np.einsum("ape,aqe->pq", means, means)
+    result[0] = np.diag(of_mean)
+    for k, (shift, mean) in enumerate(zip(shifts, means, strict=True)):
+        covariance = np.linalg.solve(np.eye(p) + spread @ A[k], spread)
+        kept = np.eye(p) - covariance @ A[k]  # how the mean's error reaches the arm
+        moved, of_others = covariance @ shift + kept @ mean, of_mean - mean @ mean.T
+        result[1 + k] = np.sum(moved**2, axis=1) + np.maximum(np.sum((kept @ of_others) * kept, axis=1), 0.0)
     return result
 
 

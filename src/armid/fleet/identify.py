@@ -156,6 +156,7 @@ def _fits(
     fleet: Fleet, folder: Path, surveyor: Surveyor, survey: Survey, days: Days, place: Engine
 ) -> dict[str, SavedFit]:
     """Each arm's own fit; those whose days are the same as in the last run are kept."""
+    fleet = replace(fleet, type=surveyor.type)  # how much curves differ is known now
     before, done = _before(folder), {}
     todo: list[tuple[str, str]] = []
     for name, arm in survey.arms.items():
@@ -236,17 +237,18 @@ def arm_fit(fleet: Fleet, sums: ArmSums) -> tuple[Fit, tuple[str, ...]]:
     """An arm's own physically consistent fit, the object that `armid identify` writes, and why its free one is not.
 
     It is found in what is followed, linear friction that comes closest to all of it, whatever the arm's curve is; that
-    follows, in the light of the type's. What changes from day to day counts for the intervals of all.
+    follows, in the light of the type's. Changes from day to day and errors of the type's curve count for all intervals.
     """
     model, weights, count = fleet.model, sums.weights, len(fleet.model.followed.names)
     believed = model.with_prior(sums.factor, weights)
     solution = solve(believed, weights, rank_tolerance=RANK)
-    daily = solution.inverse @ sums.daily @ solution.inverse
+    of_type = solution.inverse[:, count:] @ model.prior_error
+    beyond = solution.inverse @ sums.daily @ solution.inverse + of_type @ of_type.T
     change, beside = model.change(count), model.beside_curve(believed)
     line = solve(beside, weights, rank_tolerance=RANK)
     found, reasons = _consistent(_free_fit(fleet, sums, model.followed, beside, line))
     if not len(model.curve):
-        return _judged(found, found.covariance + daily), reasons
+        return _judged(found, found.covariance + beyond), reasons
     information = change.T @ believed.normal_equations(weights)[0] @ change
     rest, own = np.linalg.inv(information[count:, count:]), found.covariance
     gain = -rest @ information[count:, :count]  # how the curve follows the other parameters
@@ -258,7 +260,7 @@ def arm_fit(fleet: Fleet, sums: ArmSums) -> tuple[Fit, tuple[str, ...]]:
     standard |= {name: value for name, value in zip(free.columns, values.tolist(), strict=True) if name in friction}
     kept = {name: getattr(found, name) for name in ("method", "options", "notes")}
     fit = replace(free, standard_parameters=standard or None, **kept)
-    return _judged(fit, change @ whole @ change.T + daily), reasons
+    return _judged(fit, change @ whole @ change.T + beyond), reasons
 
 
 def _judged(fit: Fit, covariance: Array) -> Fit:
@@ -314,8 +316,9 @@ def _consistent(fit: Fit) -> tuple[Fit, tuple[str, ...]]:
 def _fit_key(fleet: Fleet, surveyor: Surveyor, survey: Survey, arm: ArmSurvey) -> str:
     """Hash of all that an arm's own fit is made from."""
     since, _ = _healthy_days(surveyor, arm)
-    used = [day.key for day in surveyor.used(arm.name).days if not since or day.date < since]
-    numbers = [arm.scatter, *surveyor.day_to_day(arm.name, survey).ravel().tolist()]
+    history, changes = surveyor.used(arm.name), surveyor.day_to_day(arm.name, survey)
+    used = [day.key for day in history.days if not since or day.date < since]
+    numbers = np.concatenate([history.noise, history.inflation, changes.ravel()]).tolist()
     return hashlib.sha256(json.dumps([fleet.key(), used, numbers]).encode()).hexdigest()
 
 

@@ -134,7 +134,7 @@ def verdict(numbers: FleetNumbers) -> Section:
     found, counts = looked(result), result.counts
     words = f"{plural(len(found), 'arm')} {'wants' if len(found) == 1 else 'want'} a look"
     judged = result.promise.holds
-    words = words if found else "no arm needs a look" if judged else "changes are not judged yet"
+    words = words if found else "no arm needs attention" if judged else "changes are not judged yet"
     stamp = f'<p class="stamp {"good" if judged and not found else "poor"}">{words}</p>'
     lost, odd = len(result.problems), result.counts.misfit_days
     rest = f"{plural(odd, 'day')} left out" if odd else "all could be read"
@@ -159,7 +159,7 @@ def _verdict(result: FleetResult, found: Mapping[str, Sequence[WatchEntry]]) -> 
     if not found and not result.promise.holds:
         return f"Nothing to look at on {arms}; whether an arm has changed is not known yet."
     if not found:
-        return f"None of {arms} needs a look." if len(result.arms) != 1 else "The arm needs no look."
+        return f"None of {arms} needs attention." if len(result.arms) != 1 else "The arm needs no attention."
     some = named([f"{arm} ({reason(reasons[0], result)})" for arm, reasons in found.items()])
     return f"{len(found)} of {arms} {'wants' if len(found) == 1 else 'want'} a look: {some}."
 

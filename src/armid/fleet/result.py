@@ -282,7 +282,7 @@ class FleetResult(msgspec.Struct, frozen=True, eq=False, rename={"counts": "summ
             lines += [f"  {one.robot}: {one.sentence}" for one in self.watch]
         else:
             unknown = "nothing to look at; whether an arm has changed is not known yet"
-            lines.append("no arm needs a look" if self.promise.holds else unknown)
+            lines.append("no arm needs attention" if self.promise.holds else unknown)
         lines.append(self.promise.sentence)
         if self.problems:
             lines.append(f"{plural(len(self.problems), 'recording')} could not be used:")

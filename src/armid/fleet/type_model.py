@@ -29,7 +29,8 @@ from armid.torque.friction.smooth import BELLS, EVEN, ODD, REST, prior_covarianc
 from armid.torque.friction.term import GAIN, FrictionTerm
 from armid.torque.model import TorqueModel, model_of
 
-CURVES = (ODD.name, EVEN.name, REST.name, GAIN.name)  # terms that make the curve
+SMOOTH = (ODD.name, EVEN.name, REST.name)  # terms of a friction curve that depend on the speed alone
+CURVES = (*SMOOTH, GAIN.name)  # terms that make the curve
 DIFFERS = 0.3  # standard deviation of an arm's curve from the type's, as a share of its size
 EXPLAINED = 0.25  # squared residual over squared torque: 1 if they have nothing in common, 4 if a sign is wrong
 LEAST_SIZE = 1e-3  # of a curve [N m]
@@ -52,7 +53,7 @@ class TypeModel:
         values: of all columns; None where they are not known.
         widths: how much arms' curves differ from the type's, over what `DIFFERS` says, per term of the curve.
         linear: linear friction that comes closest to each term of the curve, (columns before the curve, curve); None
-            where the curve holds none.
+            without a fit of the type.
         error: root of the covariance of the curve's coefficients, (curve, errors); None where they are exact.
     """
 
@@ -108,12 +109,12 @@ class TypeModel:
         """Linear friction that comes closest to each term of the curve on the rows of a factor, in whatever order.
 
         Returns:
-            (columns before the curve, curve); zero but for linear friction and smooth terms of the same joint.
+            (columns before the curve, curve); zero but for linear friction and terms in the speed of the same joint.
         """
         place = {name: k for k, name in enumerate(self.torque.names)}
         count = len(place) - len(self.curve)
         linear = np.zeros((count, len(self.curve)))
-        smooth = {name for term, _ in self._places if term.law in (ODD.name, EVEN.name) for name in term.names}
+        smooth = {name for term, _ in self._places if term.law in SMOOTH for name in term.names}
         for joint, columns in enumerate(factor.columns):
             names = [factor.names[k] for k in columns]
             lines, bells = ([k for k, name in enumerate(names) if name in some] for some in (self.linear_names, smooth))
@@ -179,9 +180,14 @@ class TypeModel:
         found = solve(believed, weights, rank_tolerance=RANK)
         between = believed.normal_equations(weights)[0][:count] @ self.change(count)[:, count:]
         errors = found.inverse[count:, count:]
-        shared = np.zeros((len(errors), 0)) if self.error is None else self.error
-        vector = np.linalg.solve(self._spread.T, np.linalg.solve(self._spread, shared))  # of the prior's precision
-        return found.values[count:], between @ _root(errors), between @ (errors @ vector)
+        return found.values[count:], between @ _root(errors), between @ (errors @ self.prior_error)
+
+    @cached_property
+    def prior_error(self) -> Array:
+        """Change of the right side of an arm's normal equations per error of the type's curve, (curve, errors)."""
+        if self.error is None:
+            return np.zeros((len(self.curve), 0))
+        return np.asarray(np.linalg.solve(self._spread.T, np.linalg.solve(self._spread, self.error)))
 
     def modes(self, factor: CompactFactor, weights: Array, curve: Array) -> tuple[Array, Array]:
         """Changes of the curve's coefficients that an arm's data can tell, each N(0, 1) a priori.
@@ -195,7 +201,8 @@ class TypeModel:
             The modes, (coefficients, modes), and how much of each makes the arm's curve of the type's.
         """
         count = len(factor.names) - len(self.curve)
-        information = factor.normal_equations(weights)[0][count:, count:]
+        beside = self.change(count)[:, count:]
+        information = beside.T @ factor.normal_equations(weights)[0] @ beside
         told, vectors = np.linalg.eigh(self._spread.T @ information @ self._spread)
         vectors = vectors[:, told > TOLD]
         return self._spread @ vectors, vectors.T @ np.linalg.solve(self._spread, curve - self.curve)
