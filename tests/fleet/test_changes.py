@@ -307,12 +307,47 @@ def test_a_payload_taken_up_and_put_down(left, sentences):
         assert by_day[dates[8]].sentence == words
 
 
+@pytest.mark.parametrize("days", [(3, 6), (7, 10), (10, 13)])
+def test_two_steps_of_a_load_are_no_ramp(days):
+    """Each alone, a ramp explains both best; beside one of them, the other is a step, and no ramp is left."""
+
+    def carried(arm, day, own):
+        return 2.2 * sum(day >= one for one in days) * WATCHED[2].direction * (arm == 3)
+
+    _, searchers = learnt(histories(np.random.default_rng(4), 12, carried))
+    one = searchers[3]
+    one.search(threshold_for(one, 1e-3), np.ones(3), np.zeros(3))
+    assert sorted((c.watched, c.shape, c.onset) for c in one.changes) == [(2, "step", day) for day in days]
+    for change in one.changes:
+        assert change.size == pytest.approx(2.2, abs=4.0 * change.sigma)
+
+
+def test_a_load_of_the_last_day_is_dated_where_scores_of_single_days_scatter_widely():
+    """That something changed is sure from courses that several days decide; which day it was, the likeliest says."""
+
+    def carried(arm, day, own):
+        return 3.0 * (day == DAYS - 1) * WATCHED[2].direction * (arm == 3)
+
+    _, searchers = learnt(histories(np.random.default_rng(4), 12, carried))
+    one = searchers[3]
+    spread = np.where(one.shapes.single[:, None], 24.0, 1.0) * np.ones(3)
+    one.search(threshold_for(one, 1e-3), spread, np.zeros(3))
+    assert [(c.watched, c.shape, c.onset) for c in one.changes] == [(2, "step", DAYS - 1)]
+    assert one.payloads()[0].mass == pytest.approx(3.0, abs=4.0 * one.payloads()[0].sigma)
+
+
 def test_a_change_of_what_is_hardly_known_is_in_its_unit():
     """The share of a value that friction curves hide would be a guess."""
     change = Change(0, "ramp", 2, 1.26, 0.04, 31.0, days=4.0, since="2026-01-03", in_unit=True)
     (one,) = change_entries("arm", [change], WATCHED, [])
     assert (one.unit, one.size, one.size_sigma) == ("N m s/rad", 1.26, 0.04)
     assert one.sentence == "viscous friction of joint 1 rises by 1.3 N m s/rad a day since 2026-01-03"
+
+
+@pytest.mark.parametrize(("sigma", "words"), [(0.03, "1.4 kg"), (0.52, "1.4 ± 0.52 kg")])
+def test_a_mass_that_is_hardly_known_is_told_with_its_error(sigma, words):
+    one = WatchEntry("arm", "payload", "payload", "2026-01-03", size=1.4, size_sigma=sigma, unit="kg")
+    assert one.sentence == f"carries about {words} of unreported payload since 2026-01-03"
 
 
 def test_play_shows_at_reversals():

@@ -35,14 +35,14 @@ def explained(fault, fleet, entries):
     The cause is kind, joint, coefficient and sign: friction that wears is viscous, and rises, as mass in the hand does.
     """
     reasons = [one for one in entries if one.robot == fleet.names[fault.arm]]
-    if len(reasons) != 1:
+    if len(reasons) != 1 or reasons[0].kind != fault.kind:
         return False
     one = reasons[0]
     dates = [date for date in fleet.dates if abs(fleet.dates.index(date) - fault.day) <= 2]
     joint = fault.kind == "payload" or one.joint == fault.joint + 1
     viscous = fault.kind != "friction" or one.parameter.startswith("fv")
     grown = fault.kind not in ("friction", "payload") or one.size > 0.0
-    return one.kind == fault.kind and joint and viscous and grown and one.since in dates
+    return joint and viscous and grown and one.since in dates
 
 
 def outcome(folder, seed, *, robots, days, faults, poor, workers=0, friction=None):

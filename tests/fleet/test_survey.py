@@ -1,7 +1,6 @@
 """Arms that are wrong in many ways at once: each is named for what it is, and the others are as without it."""
 
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ from armid.dynamics.factor import CompactFactor, triangle
 from armid.fleet.day import ArmDay, DayFinding
 from armid.fleet.description import load_fleet
 from armid.fleet.identify import identify_fleet
-from armid.fleet.survey import Surveyor
 from armid.fleet.words import two_digits
-from armid.fleet.wrong_days import wrong_channels
+from armid.fleet.wrong_days import explained, wrong_channels
 from armid.logs import read_log, write_log
 from armid.logs.log import Log
 from armid.robot.inertia import change_of_frame
@@ -281,6 +279,20 @@ def test_a_payload_that_balances_or_turns_over_a_torque_is_no_bad_sensor(carried
     assert [one.code for one in wrong_channels(*given, payload)] == found
 
 
+def test_bad_days_do_not_spoil_sound_ones(tmp_path):
+    """A day far off is left out alone, though in a fit that holds it others are off, too; bad days on half of an arm's
+    days are its usual noise, but not that of the other arms.
+    """
+    path = write_fleet(tmp_path, 7, 6)
+    retouched(tmp_path, "arm001", (3,), lambda time, effort: effort * [1.0, 1.0, 3.0, 1.0])
+    retouched(tmp_path, "arm002", (0, 2, 4), lambda time, effort: 0.6 * effort + 0.4 * junk(time, effort.copy()))
+    result = identify_fleet(load_fleet(path), tmp_path / "result")
+    one, other = sorted(result.watch, key=lambda entry: entry.robot)
+    assert (one.robot, one.code, one.joint, one.since, one.until) == ("arm001", "misfit", 3, DATES[3], DATES[3])
+    assert (other.robot, other.code, other.joint, other.since) == ("arm002", "unfit", 3, None)
+    assert [arm.days for arm in result.arms] == [5, *[6] * 6]
+
+
 @pytest.mark.parametrize(
     ("plain", "times", "odd", "left"),
     [
@@ -299,14 +311,10 @@ def test_what_a_change_leaves_of_its_days_is_no_misfit(plain, times, odd, left):
     """A payload acts on friction, too, which is known only roughly: days that it explains nearly are not odd ones."""
     plain, times = np.array(plain), np.array(times)
     onset = int(np.argmax(np.any(plain != plain[0], axis=1)))
-    surveyor, searcher = (
-        SimpleNamespace(_misfits=lambda *_, changed: plain),
-        SimpleNamespace(changes=[SimpleNamespace(onset=onset)]),
-    )
     joint = np.argmax(times, axis=1)
     given = np.zeros(times.shape, dtype=bool)
     given[odd, joint[odd]] = True
-    given &= ~Surveyor._explained(surveyor, searcher, times, given)
+    given &= ~explained(given, times, plain, [onset])
     assert np.flatnonzero(given.any(axis=1)).tolist() == left
 
 

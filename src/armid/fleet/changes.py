@@ -18,6 +18,7 @@ from armid.fleet.hierarchy import History, Information
 from armid.fleet.usual import CENTRE, PAYLOAD, Watched, directions
 
 ROUNDS = 3  # changes that are looked for in one arm
+SWEEPS = 4  # over those found so far, when one more is known
 ONSETS = 60  # first days that are tried; more of a long history lie closer together than they could be told apart
 RECENT = 14  # of those, the last days, each of which is tried
 NEARLY = 0.7  # share of the surest quantity's score from which on another of its joint may be what changed
@@ -49,7 +50,7 @@ class Change:
         shape: ``step`` or ``ramp``.
         onset: index of the first day, among the arm's days.
         size, sigma: of a step, or per day of a ramp: relative, or in the unit.
-        score: size over sigma; above the threshold.
+        score: size over sigma.
         days: that a ramp has risen; 1 for a step.
         since: date of the first day.
         carried: the payload, if the mass in the hand stepped.
@@ -154,8 +155,8 @@ class ArmChanges:
         self._own = np.einsum("pk,dpk->dk", self._D, self._AD)
         self._prior = prior
         self.shapes = shapes_of(tuple(day.date for day in history.days), ramps=ramps)
-        self._nuisance: list[tuple[Array, Array]] = []  # course (days,), direction (parameters,)
         self.changes: list[Change] = []
+        self._parts: list[list[tuple[Array, Array]]] = []  # of each change: courses (days,), directions (parameters,)
 
     def scan(self) -> Scan:
         """Scores of all candidates, changes found so far taken as unknown parts of the arm."""
@@ -187,7 +188,7 @@ class ArmChanges:
     def _normal(self, changes: list[tuple[Array, Array]] | None = None) -> tuple[Array, Array, Array]:
         """Information matrix and vector of arm and changes (those so far); how changes enter, (days, p, changes)."""
         A, b = self.history.matrix, self.history.vector
-        chosen = self._nuisance if changes is None else changes
+        chosen = [one for part in self._parts for one in part] if changes is None else changes
         extra = np.zeros((*b.shape, len(chosen)))
         for i, (course, direction) in enumerate(chosen):
             extra[:, :, i] = np.outer(course, direction)
@@ -204,7 +205,9 @@ class ArmChanges:
         return J, right, extra
 
     def search(self, threshold: float, spread: Array, least: Array, rounds: int = ROUNDS) -> None:
-        """Find changes one after the other: the quantity of the surest, and of its sure courses the likeliest.
+        """Find changes one after the other: the quantity of the surest, and of its courses the likeliest.
+
+        With each that is found those before are looked at again: two steps of a load may have looked like a ramp.
 
         Args:
             threshold: score above which a change is told.
@@ -213,22 +216,51 @@ class ArmChanges:
             least: sizes below which a change is not worth telling, (watched,), over all days of the change.
             rounds: most changes to look for.
         """
+        spread = np.broadcast_to(spread, (len(self.shapes.names), len(self.watched)))
         for _ in range(rounds):
-            found = self.scan()
-            score = np.abs(found.score) / spread
-            total = np.abs(found.size) * np.maximum(self.shapes.courses.max(axis=1, initial=0.0), 1.0)[:, None]
-            score = np.where(total >= least, score, 0.0)
-            if not score.size or score.max() <= threshold:
+            if not self._add(len(self.changes), threshold, spread, least):
                 return
-            self._take(*self._likeliest(score, threshold, found, spread), found, score)
+            self._settle(threshold, spread, least)
+
+    def _settle(self, threshold: float, spread: Array, least: Array) -> None:
+        """Look at each change again beside the others, until none is another; those no longer sure are dropped."""
+        for _ in range(SWEEPS if len(self.changes) > 1 else 0):
+            before = [(one.watched, one.shape, one.onset) for one in self.changes]
+            for k in reversed(range(len(before))):
+                del self._parts[k], self.changes[k]
+                self._add(k, threshold, spread, least)
+            if [(one.watched, one.shape, one.onset) for one in self.changes] == before:
+                return
+
+    def _add(self, place: int, threshold: float, spread: Array, least: Array) -> bool:
+        """Find the change that is surest beside those known, and note it in that place; False if there is none."""
+        found = self.scan()
+        score = self._worth_telling(found, spread, least)
+        if not score.size or score.max() <= threshold:
+            return False
+        c, k = self._likeliest(score, threshold, found, spread)
+        course, directions = self.shapes.courses[c], [self._D[:, k]]
+        if self.watched[k].name == PAYLOAD:  # its centre and inertia are unknown too
+            directions = [column for column in self._payload.T if np.abs(column).max() > 1e-12]
+        self._parts.insert(place, [(course, one) for one in directions])
+        self.changes.insert(place, self._change(c, k, found, spread))
+        return True
+
+    def _worth_telling(self, found: Scan, spread: Array, least: Array) -> Array:
+        """Scores over what they scatter; 0 where the change is too small, (candidates, watched)."""
+        total = np.abs(found.size) * np.maximum(self.shapes.courses.max(axis=1, initial=0.0), 1.0)[:, None]
+        return np.where(total >= least, np.abs(found.score) / spread, 0.0)
 
     def _likeliest(self, score: Array, threshold: float, found: Scan, spread: Array) -> tuple[int, int]:
         """Course and quantity of the surest; where others of its joint are nearly as sure, the one that explains most.
 
+        Which day a change began on is another question than whether there is one: of all courses of a quantity of which
+        one is sure it is the likeliest, also where scores of courses that one day decides scatter too much to be sure.
+
         Viscous and Coulomb friction look alike on slow and short motion: what a wrong one leaves shows in the other,
         or, where that can hardly be seen beside it, in how much less it explains by itself.
         """
-        course = np.argmax(np.where(score > threshold, np.abs(found.score), 0.0), axis=0)
+        course = np.argmax(np.where(score > 0.0, np.abs(found.score), 0.0), axis=0)
         surest = score.max(axis=0)
         first = int(np.argmax(surest))
         near = np.flatnonzero(surest > max(threshold, NEARLY * surest[first]))
@@ -236,30 +268,25 @@ class ArmChanges:
         if len(near) == 1:
             return int(course[first]), first
         alone = np.abs(found.score[course[near], near])
-        wide = np.broadcast_to(spread, found.score.shape)[course[near], near].max()
+        wide = spread[course[near], near].max()
         left = np.sqrt(alone.max() ** 2 - alone**2) / wide
         for place, k in enumerate(near):
-            self._nuisance.append((self.shapes.courses[course[k]], self._D[:, k]))
+            self._parts.append([(self.shapes.courses[course[k]], self._D[:, k])])
             left[place] = max(left[place], (np.abs(self.scan().score) / spread)[:, near].max())
-            self._nuisance.pop()
+            self._parts.pop()
         chosen = int(near[np.argmin(left)])
         return int(course[chosen]), chosen
 
-    def _take(self, c: int, k: int, found: Scan, scores: Array) -> None:
-        """Note a change, and let the arm have it from now on."""
-        course, one, score = self.shapes.courses[c], self.watched[k], float(scores[c, k])
-        sigma = float(found.sigma[c, k] * abs(found.score[c, k]) / score)
-        shape, onset, days = self.shapes.names[c], self.shapes.onsets[c], float(course.max())
-        self.changes.append(Change(k, shape, onset, float(found.size[c, k]), sigma, score, days))
-        if one.name == PAYLOAD:  # its centre and inertia are unknown too
-            self._nuisance += [(course, column) for column in self._payload.T if np.abs(column).max() > 1e-12]
-        else:
-            self._nuisance.append((course, self._D[:, k]))
+    def _change(self, c: int, k: int, found: Scan, spread: Array) -> Change:
+        """What is known of a change of a course and quantity."""
+        shape, onset, days = self.shapes.names[c], self.shapes.onsets[c], float(self.shapes.courses[c].max())
+        score = float(abs(found.score[c, k]) / spread[c, k])
+        return Change(k, shape, onset, float(found.size[c, k]), float(found.sigma[c, k] * spread[c, k]), score, days)
 
     @property
     def curve(self) -> Array:
         """How much of each mode makes the arm's friction curve: what its changes did is not the curve's, (modes,)."""
-        if not self._nuisance:
+        if not self._parts:
             return self.history.found
         J, right, _ = self._normal()
         every = len(self._D)
@@ -273,7 +300,7 @@ class ArmChanges:
         right[:every] -= self._prior.vector
         right = np.delete(right - J[:, p:every] @ self.curve, np.s_[p:every])
         J = np.delete(np.delete(J, np.s_[p:every], axis=0), np.s_[p:every], axis=1)
-        if not self._nuisance:
+        if not self._parts:
             return Information(J[:p, :p], right[:p])
         size = np.sqrt(np.diag(J)[p:])
         H, G = J[p:, p:] / np.outer(size, size) + 1e-9 * np.eye(len(size)), J[:p, p:] / size

@@ -170,7 +170,7 @@ class WatchEntry(msgspec.Struct, frozen=True):
     @property
     def what(self) -> str:
         """For people, without the days."""
-        own = {name: getattr(self, name) for name in ("joint", "parameter", "size", "unit")}
+        own = {name: getattr(self, name) for name in ("joint", "parameter", "size", "size_sigma", "unit")}
         return str(Note(f"fleet.{self.code}", {**own, **self.values}))
 
     @property

@@ -5,9 +5,9 @@ Days that are not what they say are judged by the fleet's knowledge of the arm, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 
 import numpy as np
@@ -17,7 +17,7 @@ from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.fleet.changes import ArmChanges, Change, reversal_search
-from armid.fleet.day import HELD, Days
+from armid.fleet.day import HELD, ArmDay, Days
 from armid.fleet.hierarchy import (
     MOST_ARMS,
     SPARE_ROWS,
@@ -46,12 +46,19 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
-from armid.fleet.wrong_days import ExcludedDay, misfit, said_exchanged, suspect, wrong_channels
+from armid.fleet.wrong_days import (
+    LOUD,
+    ExcludedDay,
+    explained,
+    misfit,
+    said_exchanged,
+    suspect,
+    worst_days,
+    wrong_channels,
+)
 from armid.progress import report_progress
 
 LOUD_ARM = 10.0  # times the noise of the median arm, above which no model fits the arm, or its sensors are bad
-MOSTLY, REST = 0.5, 0.1  # share of squares beyond the noise that a change may leave of days that it explains, of one
-ALIKE = 4.0  # times the squares that it leaves of other days
 CURVE_ARMS = 60  # that show how much friction curves differ
 PASSES = 4  # at most; the last finds no more arms that have changed
 LEAST_SOUND = 3  # arms without a change from which on what is usual is learnt without the others
@@ -325,10 +332,21 @@ class Surveyor:
         corrected, shift = as_usual(history, self.watched, usual, found)
         return ArmChanges(corrected, self.watched, found.scale, prior, self._payload, shift)
 
+    def _searched(self, name: str, first: FleetEstimate, usual: Usual, nulls: tuple[Null, Null] | None) -> ArmChanges:
+        """The days of an arm that count, with the changes found in them; none without nulls to judge them by."""
+        searcher = self._searcher(name, first, usual)
+        if nulls is not None and len(searcher.shapes.names):
+            tests = self._tests(len(searcher.shapes.names))
+            chance = chance_of(self.rate, int(self.arms[name].used.sum()), tests)
+            many, one = (null.spread(chance) for null in nulls)
+            spread = np.where(searcher.shapes.single[:, None], one, many)
+            searcher.search(limit(chance), spread, self._least(name))
+        return searcher
+
     def _changes(
         self, name: str, first: FleetEstimate, usual: Usual, nulls: tuple[Null, Null] | None, limits: Array
     ) -> Information | None:
-        """Find an arm's changes, none without nulls to judge them by, and days that fit nothing.
+        """Find an arm's changes, none without nulls to judge them by, and days that fit nothing, the worst first.
 
         Returns:
             What its data say about it before the changes; None without any day that counts.
@@ -336,17 +354,17 @@ class Surveyor:
         arm = self.arms[name]
         if not arm.used.any():
             return None
-        arm.changes = []
-        for more in (True, True, False):
-            searcher = self._searcher(name, first, usual)
-            if nulls is not None and len(searcher.shapes.names):
-                tests = self._tests(len(searcher.shapes.names))
-                chance = chance_of(self.rate, int(arm.used.sum()), tests)
-                many, one = (null.spread(chance) for null in nulls)
-                spread = np.where(searcher.shapes.single[:, None], one, many)
-                searcher.search(limit(chance), spread, self._least(name))
-            if not more or not self._leave_out_misfits(arm, searcher, limits):
-                break
+        search = partial(self._searched, name, first, usual, nulls)
+        arm.changes, arm.unfit, searcher = [], None, search()
+        times = self._misfits(searcher)
+        if self._fits_no_model(arm, search, times, limits):
+            worst = np.unravel_index(np.argmax(times / limits), times.shape)
+            arm.unfit = int(worst[1]), float(times[worst])
+        while arm.unfit is None and (odd := self._odd(searcher, limits)).any():
+            bad = worst_days(odd)
+            arm.excluded += [self._why(searcher.history.days[k], odd[k] * limits) for k in np.flatnonzero(bad)]
+            self._leave_out(arm, bad)
+            searcher = search()
         days, arm.scale, arm.curve = searcher.history.days, searcher.scale, searcher.curve
         payloads = searcher.payloads()
         arm.changes = [
@@ -364,53 +382,57 @@ class Surveyor:
         return np.array(least)
 
     def _misfits(self, searcher: ArmChanges, *, changed: bool = True) -> Array:
-        """Rms of each day's residuals over the noise, (days, joints), with or without the changes found so far."""
-        values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
-        whole = history.with_curve(values)
-        return np.array([misfit(day, one, history.noise) for day, one in zip(history.days, whole, strict=True)])
+        """Rms of each day's residuals over the noise, (days, joints), with or without the changes found so far.
 
-    def _leave_out_misfits(self, arm: ArmSurvey, searcher: ArmChanges, limits: Array) -> bool:
-        """Single days that nothing explains no longer count; True if there were some."""
-        index, times = np.flatnonzero(arm.used), self._misfits(searcher)
-        odd = times > limits
-        worst = np.unravel_index(np.argmax(times / limits), times.shape)
-        many = 2 * odd.any(axis=1).sum() >= len(index)  # of two days that disagree, neither is the odd one
-        arm.unfit = (int(worst[1]), float(times[worst])) if many else None
-        if odd.any() and searcher.changes and not many:
-            odd &= ~self._explained(searcher, times, odd)
-        if not odd.any() or many:
-            return False
-        bad = np.flatnonzero(odd.any(axis=1))
-        arm.used[index[bad]] = False
-        self._quiet[arm.name] = arm.used.copy()  # nor are noise and the arm's friction curve learnt from them
-        self._forget(arm.name)
-        for k, joint in zip(bad, np.argmax(np.where(odd, times / limits, 0.0), axis=1)[bad], strict=True):
-            day = searcher.history.days[k]
-            said = said_exchanged(day, self._joints)
-            why = ("exchanged", said) if said else ("misfit", (int(joint),), float(times[k, joint]))
-            arm.excluded.append(ExcludedDay(day.date, *why))
-        return True
-
-    def _explained(self, searcher: ArmChanges, times: Array, odd: Mask) -> Mask:
-        """Of which days and joints, (days, joints), changes found so far explain the misfit, but for a small rest.
-
-        The rest is small over what they explain of that joint's, or of all joints' if other days have it alike:
-        friction in proportion to the load, for one, is known only roughly where a payload is not. All days before, or
-        from, a change that explains most of their misfit are explained, too: without them it could not be seen.
+        Days of an arm that is much louder than the others are judged by their noise: its own may come from bad days.
         """
-        plain = self._misfits(searcher, changed=False)
-        excess, before = (np.maximum(one**2 - 1.0, 0.0) for one in (times, plain))
-        onsets = sorted({one.onset for one in searcher.changes})
-        alike = np.ones_like(odd)
-        for days in np.split(np.arange(len(times)), onsets):
-            for k in days if len(days) > 1 else ():
-                alike[k] = excess[k] <= ALIKE * np.median(excess[days[days != k]], axis=0)
-        small = excess < REST * before.sum(axis=1, keepdims=True)
-        explained: Mask = np.array((excess < REST * before) | (small & alike))
-        for side in (some for onset in onsets for some in (np.s_[:onset], np.s_[onset:])):
-            if np.asarray(odd.any(axis=1))[side].all() and excess[side].sum() < MOSTLY * before[side].sum():
-                explained[side] = True
-        return explained
+        values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
+        whole, noise = history.with_curve(values), np.fmin(history.noise, LOUD * self._typical)
+        return np.array([misfit(day, one, noise) for day, one in zip(history.days, whole, strict=True)])
+
+    def _fits_no_model(self, arm: ArmSurvey, search: Callable[[], ArmChanges], times: Array, limits: Array) -> bool:
+        """Whether half of the days would have to go before the others fit.
+
+        Of two days that disagree neither is the odd one. Changes explain none of them yet: an arm that is another one
+        every day has changes, too.
+        """
+        whole, odd = arm.used, times / limits * (times > limits)
+        if 2 * odd.any(axis=1).sum() < len(odd):
+            return False
+        while odd.any() and 2 * arm.used.sum() > whole.sum():
+            self._leave_out(arm, worst_days(odd))
+            if arm.used.any():
+                left = self._misfits(search())
+                odd = left / limits * (left > limits)
+        found = bool(2 * arm.used.sum() <= whole.sum())
+        self._use(arm, whole)
+        return found
+
+    def _use(self, arm: ArmSurvey, used: Mask) -> None:
+        """From now on these days count; noise and the arm's friction curve are learnt from them, too."""
+        arm.used, self._quiet[arm.name] = used, used.copy()
+        self._forget(arm.name)
+
+    def _leave_out(self, arm: ArmSurvey, bad: Mask) -> None:
+        """Days, of those that count, that no longer do."""
+        used = arm.used.copy()
+        used[np.flatnonzero(used)[bad]] = False
+        self._use(arm, used)
+
+    def _why(self, day: ArmDay, times: Array) -> ExcludedDay:
+        """Why a day that nothing explains does not count, from its misfits."""
+        said, joint = said_exchanged(day, self._joints), int(np.argmax(times))
+        why = ("exchanged", said) if said else ("misfit", (joint,), float(times[joint]))
+        return ExcludedDay(day.date, *why)
+
+    def _odd(self, searcher: ArmChanges, limits: Array) -> Array:
+        """Misfits that nothing explains, over what a day may have; 0 for all others, (days, joints)."""
+        times = self._misfits(searcher)
+        odd = times > limits
+        if odd.any() and searcher.changes:
+            before, onsets = self._misfits(searcher, changed=False), {one.onset for one in searcher.changes}
+            odd &= ~explained(odd, times, before, sorted(onsets))
+        return np.where(odd, times / limits, 0.0)
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
         arm = self.arms[name]

@@ -46,8 +46,8 @@ def entries_of(name: str, days: Sequence[ArmDay], survey: Survey, joints: Sequen
         for since, until in runs([one.date for one in some], dates):
             within = [one for one in some if since <= one.date <= (until or dates[-1])]
             entries.append(_excluded(name, within, since, until, joints))
-    if (worst := arm.unfit or arm.loud) is not None:  # its days count all the same: none is better than the others
-        code, (joint, times) = "unfit" if arm.unfit else "loud", worst
+    if (worst := arm.loud or arm.unfit) is not None:  # its days count all the same: none is better than the others
+        code, (joint, times) = "loud" if arm.loud else "unfit", worst
         entries.append(WatchEntry(name, "misfit", code, joint=joint + 1, size=rounded(times, 4), unit="1"))
     entries += change_entries(name, arm.changes, survey.watched, np.array(arm.dates)[arm.used].tolist())
     for change in arm.reversals:

@@ -8,6 +8,7 @@ from typing import Any
 
 from armid.signals.problems import plural
 
+WORTH_AN_ERROR = 0.1  # of a mass, from which on its standard deviation is in the sentence
 SHOWN = 4  # parameters that the sentence about an unusual arm names
 #: Parameters of links and rotors, by what their names begin with; longer beginnings first.
 PARAMETERS = {
@@ -40,14 +41,20 @@ def _ramp(what: str, size: float, unit: str, **_: Any) -> str:
     return f"{what} {'rises' if size > 0.0 else 'falls'} by {_amount(size, unit)} a day"
 
 
-def _payload(size: float, put_down: bool = False, **_: Any) -> str:
+def _mass(size: float, sigma: float | None) -> str:
+    """With its standard deviation, where that matters."""
+    error = "" if sigma is None or sigma < WORTH_AN_ERROR * abs(size) else f" ± {two_digits(sigma)}"
+    return f"{abs(size):.2g}{error} kg"
+
+
+def _payload(size: float, size_sigma: float | None = None, put_down: bool = False, **_: Any) -> str:
     if size > 0.0:
-        return f"{'carried' if put_down else 'carries'} about {size:.2g} kg of unreported payload"
-    return f"is about {-size:.2g} kg lighter in the hand than before"
+        return f"{'carried' if put_down else 'carries'} about {_mass(size, size_sigma)} of unreported payload"
+    return f"is about {_mass(size, size_sigma)} lighter in the hand than before"
 
 
-def _payload_ramp(size: float, **_: Any) -> str:
-    return f"mass in the hand {'grows' if size > 0.0 else 'shrinks'} by {abs(size):.2g} kg a day"
+def _payload_ramp(size: float, size_sigma: float | None = None, **_: Any) -> str:
+    return f"mass in the hand {'grows' if size > 0.0 else 'shrinks'} by {_mass(size, size_sigma)} a day"
 
 
 def _reversal(joint: int, size: float, **_: Any) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armid.arrays import Array
+from armid.arrays import Array, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.linear import residual_squares
 from armid.fleet.day import ArmDay
@@ -20,6 +20,9 @@ ALIVE = 0.5  # correlation with the expected torque from which on a small torque
 LEAST_ROWS = 20, 5  # of a joint, from which on its torque is judged; from the second on only by the second limit
 ENOUGH_ROWS = 50  # with fewer, a single reversal decides how well a day fits
 LOUD = 3.0  # times the usual noise of the fleet's arms, above which motion that looks exchanged is taken for it
+MOSTLY, REST = 0.5, 0.1  # share of squares beyond the noise that a change may leave of days that it explains, of one
+TOGETHER = 0.7  # of the worst misfit of an arm's days, above which others are left out with that day
+ALIKE = 4.0  # times the squares that it leaves of other days
 UNRELATED = 0.5  # squared residual over the squares of measured and expected torque: 1 if they have nothing in common
 
 
@@ -162,3 +165,38 @@ def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
     counts = np.array(day.factor.counts)
     rms = np.sqrt(residual_squares(day.factor, values) / np.maximum(counts, 1))
     return np.where(counts >= ENOUGH_ROWS, rms / noise, 0.0)
+
+
+def worst_days(odd: Array) -> Mask:
+    """Of misfits over what a day may have, (days, joints), the worst day, and those about as bad.
+
+    Days that a fit has in common with them may fit without them.
+    """
+    most = odd.max(axis=1)
+    return np.asarray(most > TOGETHER * most.max())
+
+
+def explained(odd: Mask, times: Array, before: Array, onsets: Sequence[int]) -> Mask:
+    """Of which odd days and joints, (days, joints), changes explain the misfit, but for a small rest.
+
+    The rest is small over what they explain of that joint's, or of all joints' if other days have it alike: friction in
+    proportion to the load, for one, is known only roughly where a payload is not. All days before, or from, a change
+    that explains most of their misfit are explained, too: without them it could not be seen.
+
+    Args:
+        odd: what is to be explained.
+        times: misfits with the changes.
+        before: without them.
+        onsets: first days of the changes, in order.
+    """
+    excess, plain = (np.maximum(one**2 - 1.0, 0.0) for one in (times, before))
+    alike = np.ones_like(odd)
+    for days in np.split(np.arange(len(times)), onsets):
+        for k in days if len(days) > 1 else ():
+            alike[k] = excess[k] <= ALIKE * np.median(excess[days[days != k]], axis=0)
+    small = excess < REST * plain.sum(axis=1, keepdims=True)
+    found: Mask = np.array((excess < REST * plain) | (small & alike))
+    for side in (some for onset in onsets for some in (np.s_[:onset], np.s_[onset:])):
+        if np.asarray(odd.any(axis=1))[side].all() and excess[side].sum() < MOSTLY * plain[side].sum():
+            found[side] = True
+    return found
