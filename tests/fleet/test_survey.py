@@ -283,14 +283,14 @@ def test_bad_days_do_not_spoil_sound_ones(tmp_path):
     """A day far off is left out alone, though in a fit that holds it others are off, too; bad days on half of an arm's
     days are its usual noise, but not that of the other arms.
     """
-    path = write_fleet(tmp_path, 7, 6)
+    path = write_fleet(tmp_path, 12, 6)
     retouched(tmp_path, "arm001", (3,), lambda time, effort: effort * [1.0, 1.0, 3.0, 1.0])
-    retouched(tmp_path, "arm002", (0, 2, 4), lambda time, effort: 0.6 * effort + 0.4 * junk(time, effort.copy()))
+    retouched(tmp_path, "arm002", (0, 2, 4), lambda time, effort: 0.5 * effort + 0.5 * junk(time, effort.copy()))
     result = identify_fleet(load_fleet(path), tmp_path / "result")
     one, other = sorted(result.watch, key=lambda entry: entry.robot)
     assert (one.robot, one.code, one.joint, one.since, one.until) == ("arm001", "misfit", 3, DATES[3], DATES[3])
     assert (other.robot, other.code, other.joint, other.since) == ("arm002", "unfit", 3, None)
-    assert [arm.days for arm in result.arms] == [5, *[6] * 6]
+    assert [arm.days for arm in result.arms] == [5, *[6] * 11]
 
 
 @pytest.mark.parametrize(
