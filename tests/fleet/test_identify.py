@@ -19,7 +19,7 @@ from armid.logs import read_log, write_log
 from armid.progress import watch_progress
 from tests.fleet.arms import arm_file, base_values, known_type, log_of, true_parameters, write_fleet
 
-ARMS, DAYS = 6, 5
+ARMS, DAYS = 8, 5
 FAULTS = (Fault("friction", 0, 1, 2), Fault("payload", 1, 2, 0), Fault("sign", 2, 2, 1), Fault("dead", 3, 3, 3))
 
 

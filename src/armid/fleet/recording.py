@@ -28,6 +28,7 @@ from armid.signals.pipeline import Pipeline, process
 from armid.torque.model import TorqueModel
 
 CHUNK = 16_384  # samples reduced at a time
+STANDSTILL = 0.03  # share of a filtered row that samples slower than the slow floor may make up
 JUMP_S = 1.0  # a step of time longer than this, or backwards, begins a new stretch
 NEEDED = ("position", "effort", "current")  # channels in which a hole costs the rows around it
 LOOKED_AT = 4  # chunks per day whose residuals are looked at
@@ -216,13 +217,18 @@ class _Pieces:
 
 
 def dataset_of(log: Log, fleet: Fleet) -> Dataset:
-    """A piece processed; rows that feel its ends are left to its neighbours."""
+    """A piece processed; rows that feel its ends are left to its neighbours, and what standstill decides to nobody.
+
+    At standstill friction takes any value up to the breakaway torque. What of it the low-pass blends into other rows is
+    the same on all days and arms, and no noise: it would bias all of them, inertias by a tenth and more.
+    """
     edge = _Pieces.of(log, fleet).edge
     steps = Pipeline((*fleet.pipeline.steps[:-1], fleet.low_pass.settled(log.rate_hz)))
     data = process(log, steps, robot=fleet.robot)
     inner = (data.rows >= edge) & (data.rows < len(data.q) - edge)
-    use = None if data.use is None else data.use[inner]
-    return replace(data, rows=data.rows[inner], torque=data.torque[inner], use=use)
+    found = replace(data, rows=data.rows[inner], torque=data.torque[inner], use=None)
+    use = found.at_rows((np.abs(data.qd) < fleet.slow_floor).astype(float)) < STANDSTILL
+    return replace(found, use=use if data.use is None else use & data.use[inner])
 
 
 def problem_of(fleet: Fleet, data: Dataset) -> Problem:

@@ -17,7 +17,7 @@ from armid.arrays import Array, Mask
 from armid.dynamics.threads import one_blas_thread
 from armid.errors import ArmidError
 from armid.fleet.changes import ArmChanges, Change, reversal_search
-from armid.fleet.day import HELD, ArmDay, Days
+from armid.fleet.day import HELD, Days
 from armid.fleet.hierarchy import (
     MOST_ARMS,
     SPARE_ROWS,
@@ -51,7 +51,7 @@ from armid.fleet.wrong_days import (
     ExcludedDay,
     explained,
     misfit,
-    said_exchanged,
+    odd_day,
     suspect,
     worst_days,
     wrong_channels,
@@ -144,6 +144,7 @@ class Surveyor:
         self._room = HELD
         self._payload = payload_map(self.model)
         self._quiet: dict[str, Mask] = {}  # days that tell an arm's noise
+        self._right: dict[str, tuple[Mask, list[ExcludedDay]]] = {}  # days whose channels are right; the others
         self._noises: list[Array] = []
         self._rows = np.zeros(self.model.robot.n_joints, dtype=np.int64)  # of the day that has most, per joint
         self.arms = {name: self._start(name) for name in sorted(names)}
@@ -298,7 +299,7 @@ class Surveyor:
             wrong = {one.date for one in arm.excluded}
             used = np.array([date not in wrong for date in arm.dates])
             changed |= bool((used != arm.used).any())
-            arm.used = used
+            arm.used, self._right[name] = used, (used, arm.excluded)
             if (used != self._quiet[name]).any():
                 self._quiet[name] = used.copy()
                 self._forget(name)
@@ -354,6 +355,9 @@ class Surveyor:
         arm = self.arms[name]
         if not arm.used.any():
             return None
+        used, arm.excluded = self._right[name][0], list(self._right[name][1])
+        if (used != arm.used).any():  # days that did not fit in the last pass
+            self._use(arm, used)
         search = partial(self._searched, name, first, usual, nulls)
         arm.changes, arm.unfit, searcher = [], None, search()
         times = self._misfits(searcher)
@@ -362,7 +366,8 @@ class Surveyor:
             arm.unfit = int(worst[1]), float(times[worst])
         while arm.unfit is None and (odd := self._odd(searcher, limits)).any():
             bad = worst_days(odd)
-            arm.excluded += [self._why(searcher.history.days[k], odd[k] * limits) for k in np.flatnonzero(bad)]
+            days = searcher.history.days
+            arm.excluded += [odd_day(days[k], odd[k] * limits, self._joints) for k in np.flatnonzero(bad)]
             self._leave_out(arm, bad)
             searcher = search()
         days, arm.scale, arm.curve = searcher.history.days, searcher.scale, searcher.curve
@@ -418,12 +423,6 @@ class Surveyor:
         used = arm.used.copy()
         used[np.flatnonzero(used)[bad]] = False
         self._use(arm, used)
-
-    def _why(self, day: ArmDay, times: Array) -> ExcludedDay:
-        """Why a day that nothing explains does not count, from its misfits."""
-        said, joint = said_exchanged(day, self._joints), int(np.argmax(times))
-        why = ("exchanged", said) if said else ("misfit", (joint,), float(times[joint]))
-        return ExcludedDay(day.date, *why)
 
     def _odd(self, searcher: ArmChanges, limits: Array) -> Array:
         """Misfits that nothing explains, over what a day may have; 0 for all others, (days, joints)."""

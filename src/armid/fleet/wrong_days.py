@@ -167,6 +167,12 @@ def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
     return np.where(counts >= ENOUGH_ROWS, rms / noise, 0.0)
 
 
+def odd_day(day: ArmDay, times: Array, joints: Sequence[str]) -> ExcludedDay:
+    """Why a day that nothing explains does not count, from its misfits, (joints,)."""
+    said, joint = said_exchanged(day, joints), int(np.argmax(times))
+    return ExcludedDay(day.date, "exchanged", said) if said else ExcludedDay(day.date, "misfit", (joint,), times[joint])
+
+
 def worst_days(odd: Array) -> Mask:
     """Of misfits over what a day may have, (days, joints), the worst day, and those about as bad.
 
