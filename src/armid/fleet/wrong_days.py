@@ -170,7 +170,11 @@ def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
 def odd_day(day: ArmDay, times: Array, joints: Sequence[str]) -> ExcludedDay:
     """Why a day that nothing explains does not count, from its misfits, (joints,)."""
     said, joint = said_exchanged(day, joints), int(np.argmax(times))
-    return ExcludedDay(day.date, "exchanged", said) if said else ExcludedDay(day.date, "misfit", (joint,), times[joint])
+    return (
+        ExcludedDay(day.date, "exchanged", said)
+        if said
+        else ExcludedDay(day.date, "misfit", (joint,), float(times[joint]))
+    )
 
 
 def worst_days(odd: Array) -> Mask:
