@@ -227,9 +227,11 @@ class Surveyor:
                     break
                 sound = left
             known = {name: one for name, one in healthy.items() if one is not None}
-            used = {name: self.used(name) for name in known}
-            doubts = ({name: getattr(one, kind) for name, one in used.items()} for kind in ("doubt", "shared"))
-            estimate = learn(self.model.labels, known, *doubts)
+            doubts: dict[str, Array] = {}
+            shared: dict[str, Array] = {}
+            for name in known:  # one by one: histories of all arms need not fit into memory
+                doubts[name], shared[name] = (used := self.used(name)).doubt, used.shared
+            estimate = learn(self.model.labels, known, doubts, shared)
             for name in self.arms:
                 self._series(name, estimate, usual)
                 self._sizes(name, estimate)
@@ -272,12 +274,8 @@ class Surveyor:
         nulls = nulls_of(scores or [none[0]], worth or [0], single or [none[1]])
         limits = most_misfit(fits, chance_of(self.rate, 1, len(self._joints)))
         middle = np.median(finest or [np.full(len(self.watched), np.inf)], axis=0)
-        return (
-            nulls,
-            limits,
-            promise_of(nulls[0], self.rate, days, tests),
-            np.where(np.isfinite(middle), middle, np.nan),
-        )
+        middle = np.where(np.isfinite(middle), middle, np.nan)
+        return nulls, limits, promise_of(nulls[0], self.rate, days, tests), middle
 
     def _tests(self, candidates: int) -> int:
         """Tests of one arm: so many courses of each quantity, and of the residuals at reversals of each joint."""
