@@ -65,7 +65,7 @@ def curved_histories(rng, arms, change=None, days=5, rows=200):
             dates.append(a_day(day, temperature=np.array([warmth[day] + 0.1 * rng.normal()])))
         information = np.array(matrices), np.array(vectors)
         found = np.linalg.solve(information[0].sum(axis=0), information[1].sum(axis=0))[2:]
-        curve = {"fixed": np.zeros(3), "change": np.eye(3), "found": found, "doubt": np.zeros((2, 1))}
+        curve = {"fixed": np.zeros(3), "change": np.eye(3), "found": found, "prior_error": np.zeros((1, 0))}
         made.append(History(f"arm{arm}", tuple(dates), *information, np.ones(1), np.ones(1), **curve))
     return made
 

@@ -1,5 +1,7 @@
 """Learning across arms: better for arms that move little, honest intervals, odd arms named and few others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,7 +64,8 @@ def test_intervals_hold_errors_that_all_arms_share():
         wrong = rng.normal(size=2)
         parts = {name: Information(part.matrix, part.vector + errors[name] @ wrong) for name, part in parts.items()}
         names = [f"p{i}" for i in range(P)]
-        found, without = learn(names, parts, shared=errors), learn(names, parts)
+        told = {name: replace(part, shared=errors[name]) for name, part in parts.items()}
+        found, without = learn(names, told), learn(names, parts)
         for name in parts:
             np.testing.assert_array_equal(found.arms[name].deviation, without.arms[name].deviation)
         inside.append(_held(found, truth))
@@ -90,8 +93,12 @@ def test_intervals_hold_errors_that_each_arm_has_of_its_own():
             for name, part in parts.items()
         }
         names = [f"p{i}" for i in range(P)]
-        found, without = learn(names, parts, errors), learn(names, parts)
-        turned = learn(names, parts, {name: error * rng.choice([-1.0, 1.0], 2) for name, error in errors.items()})
+        told, signs = (
+            {name: replace(part, own=errors[name]) for name, part in parts.items()},
+            rng.choice([-1.0, 1.0], 2),
+        )
+        found, without = learn(names, told), learn(names, parts)
+        turned = learn(names, {name: replace(part, own=part.own * signs) for name, part in told.items()})
         np.testing.assert_allclose(found.mean_doubt, turned.mean_doubt, rtol=1e-9)
         for name in parts:
             np.testing.assert_allclose(found.arms[name].sigma, turned.arms[name].sigma, rtol=1e-9)

@@ -16,7 +16,7 @@ from armid.estimation.linear import residual_squares, residual_variance, solve
 from armid.estimation.problem import Problem
 from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
-from armid.fleet.hierarchy import history_of
+from armid.fleet.hierarchy import Information, history_of
 from armid.fleet.identify import ArmSums, arm_fit
 from armid.fleet.recording import dataset_of, payload_map
 from armid.fleet.type_model import DIFFERS, TypeModel
@@ -105,8 +105,8 @@ def test_modes_of_a_curve_are_what_the_data_tell_of_it(known):
     """Arms' curves in so many modes leave the residuals that all coefficients leave, to a fraction of the noise."""
     model, factor = known
     weights = np.full(4, 1.0 / NOISE**2)
-    curve, *_ = model.own_curve(factor, weights)
-    modes, found = model.modes(factor, weights, curve)
+    curve = model.own_curve(factor, weights)
+    modes, found, _ = model.modes(factor, weights, curve)
     assert 0 < modes.shape[1] < len(curve)
     away = np.concatenate([np.zeros(len(model.followed.names)), curve - model.curve - modes @ found])
     matrix = factor.normal_equations(weights)[0]
@@ -123,9 +123,11 @@ def test_linear_friction_is_that_of_the_whole_curve(known):
     for linear in (None, model.linear_part(factor)):
         wide = replace(model, linear=linear, widths=(30.0,) * len(TERMS))
         arm = history_of("arm", [day], wide)
-        values, covariance = arm.known_curve.total.solved()
-        variance = np.diag(covariance) + np.sum((covariance @ arm.doubt) ** 2, axis=1)
-        error = dict(zip(model.followed.names, zip(values, np.sqrt(variance), strict=True), strict=True))
+        values, _ = arm.known_curve.total.solved()
+        modes = np.arange(arm.vector.shape[1]) >= len(values)  # N(0, 1) a priori
+        _, covariance = (arm.total + Information(np.diag(modes.astype(float)), np.zeros(len(modes)))).solved()
+        sigma = np.sqrt(np.diag(covariance))[: len(values)]
+        error = dict(zip(model.followed.names, zip(values, sigma, strict=True), strict=True))
         off.append([abs(error[name][0] / truth[name] - 1.0) for name in names])
         away.append([abs(error[name][0] - truth[name]) / error[name][1] for name in names])
     assert np.median(off[0]) > 0.2
@@ -148,7 +150,7 @@ def test_an_arm_may_differ_between_directions_where_the_type_does_not(tmp_path):
         torque = data.torque - share * np.array([parameters[f"fc{joint + 1}"] for joint in range(4)])
         problem = Problem(robot, replace(data, torque=torque), terms=terms, slow_share=0.0, slow_floor=0.03)
         factor = problem.factor(triangular=True)
-        rest = known.without_curve(factor, known.own_curve(factor, weights)[0])
+        rest = known.without_curve(factor, known.own_curve(factor, weights))
         left.append(residual_variance(rest, solve(rest, weights, rank_tolerance=1e-9).values))
     np.testing.assert_allclose(left[1], left[0], rtol=0.05)
 

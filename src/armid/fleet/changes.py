@@ -12,9 +12,10 @@ from datetime import date
 
 import numpy as np
 
-from armid.arrays import Array, Mask
+from armid.arrays import Array, Indices, Mask
 from armid.fleet.day import ArmDay
 from armid.fleet.hierarchy import History, Information
+from armid.fleet.type_model import root_of
 from armid.fleet.usual import CENTRE, PAYLOAD, Watched, directions
 
 ROUNDS = 3  # changes that are looked for in one arm
@@ -152,7 +153,7 @@ class ArmChanges:
         self._payload = np.pad(payload, ((0, modes), (0, 0)))
         self._D = directions(watched, modes) * scale
         self._AD = history.matrix @ self._D
-        self._own = np.einsum("pk,dpk->dk", self._D, self._AD)
+        self._seen = np.einsum("pk,dpk->dk", self._D, self._AD)
         self._prior = prior
         self.shapes = shapes_of(tuple(day.date for day in history.days), ramps=ramps)
         self.changes: list[Change] = []
@@ -166,7 +167,7 @@ class ArmChanges:
         score = self.history.vector - np.einsum("dpq,dq->dp", self.history.matrix, self._daily(J, right, extra))
         F = self.shapes.courses
         U = F @ (score @ self._D)
-        V0 = F**2 @ self._own
+        V0 = F**2 @ self._seen
         shared = np.einsum(
             "cd,dqk->cqk", F, np.concatenate([self._AD, np.swapaxes(extra, 1, 2) @ self._AD], axis=1), optimize=True
         )
@@ -284,37 +285,42 @@ class ArmChanges:
         return Change(k, shape, onset, float(found.size[c, k]), float(found.sigma[c, k] * spread[c, k]), score, days)
 
     @property
+    def _own(self) -> Indices:
+        """Places of the modes of the arm's friction curve among the unknowns."""
+        every = len(self._D)
+        return np.arange(every - len(self.history.found), every)
+
+    @property
     def curve(self) -> Array:
         """How much of each mode makes the arm's friction curve: what its changes did is not the curve's, (modes,)."""
-        if not self._parts:
-            return self.history.found
         J, right, _ = self._normal()
-        every = len(self._D)
-        return np.asarray(np.linalg.solve(J, right)[every - len(self.history.found) : every])
+        return np.asarray(np.linalg.solve(J, right)[self._own])
 
     def healthy(self) -> Information:
-        """What the history says about the arm before its changes, whatever those are, its curve being known."""
+        """What the history says about the arm before its changes, whatever those are, and errors of its curve."""
         J, right, _ = self._normal()
-        every, p = len(self._D), len(self._D) - len(self.history.found)
+        own, every = self._own, len(self._D)
+        covariance = _inverse(J)[np.ix_(own, own)]
+        of_type = covariance @ self.history.prior_error
         J[:every, :every] -= self._prior.matrix
         right[:every] -= self._prior.vector
-        right = np.delete(right - J[:, p:every] @ self.curve, np.s_[p:every])
-        J = np.delete(np.delete(J, np.s_[p:every], axis=0), np.s_[p:every], axis=1)
-        if not self._parts:
-            return Information(J[:p, :p], right[:p])
+        rest = np.delete(np.arange(len(J)), own)
+        between, p = J[np.ix_(rest, own)], every - len(own)
+        errors = between @ root_of(covariance), between @ of_type
+        columns = np.column_stack([right[rest] - between @ self.curve, *errors])
+        J = J[np.ix_(rest, rest)]
         size = np.sqrt(np.diag(J)[p:])
         H, G = J[p:, p:] / np.outer(size, size) + 1e-9 * np.eye(len(size)), J[:p, p:] / size
-        part = np.linalg.solve(H, G.T)
-        return Information(J[:p, :p] - G @ part, right[:p] - part.T @ (right[p:] / size))
+        columns = columns[:p] - G @ np.linalg.solve(H, columns[p:] / size[:, None])
+        matrix = J[:p, :p] - G @ np.linalg.solve(H, G.T)
+        return Information(matrix, columns[:, 0], columns[:, 1 : 1 + len(own)], columns[:, 1 + len(own) :])
 
     def payloads(self) -> dict[int, CarriedMass]:
         """Masses of all payload steps, by their place in `changes`, fitted together.
 
         Taken alone, a payload that is put down again would be taken for part of the arm on the days after it.
         """
-        places = [
-            k for k, one in enumerate(self.changes) if self.watched[one.watched].name == PAYLOAD and one.shape == "step"
-        ]
+        places = [k for k, one in enumerate(self.changes) if self._carries(one)]
         if not places:
             return {}
         courses = [(np.arange(len(self.history.days)) >= self.changes[k].onset).astype(float) for k in places]
@@ -323,17 +329,31 @@ class ArmChanges:
             sizes = [abs(one.mass) for one in self._masses(courses, [max(sizes)] * len(sizes))]
         return dict(zip(places, self._masses(courses, sizes), strict=True))
 
+    def _carries(self, change: Change) -> bool:
+        return self.watched[change.watched].name == PAYLOAD and change.shape == "step"
+
     def _masses(self, courses: list[Array], sizes: list[float]) -> list[CarriedMass]:
-        """Payloads of given courses, about that large [kg], with centres that are free within some decimetres."""
-        p = self._D.shape[0]
-        J, right, _ = self._normal([(course, column) for course in courses for column in self._payload[:, :4].T])
+        """Payloads of given courses, about that large [kg], with centres that are free within some decimetres.
+
+        The arm's other changes are unknown beside them.
+        """
+        others = [part for part, change in zip(self._parts, self.changes, strict=True) if not self._carries(change)]
+        beside = [one for part in others for one in part]
+        p = self._D.shape[0] + len(beside)
+        loads = [(course, column) for course in courses for column in self._payload[:, :4].T]
+        J, right, _ = self._normal([*beside, *loads])
         centre = [1.0 / (CENTRE * max(size, 1e-6)) ** 2 for size in sizes]
         J[p:, p:] += np.diag([precision for one in centre for precision in (0.0, one, one, one)])
-        scale = 1.0 / np.sqrt(np.diag(J))
-        inverse = np.linalg.inv(J * np.outer(scale, scale)) * np.outer(scale, scale)
+        inverse = _inverse(J)
         found = (inverse @ right)[p:].reshape(-1, 4)
         sigma = np.sqrt(np.maximum(np.diag(inverse)[p::4], 0.0))
         return [CarriedMass(float(row[0]), float(error), row[1:]) for row, error in zip(found, sigma, strict=True)]
+
+
+def _inverse(matrix: Array) -> Array:
+    """Inverse of an information matrix, whose unknowns have sizes of their own."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    return np.asarray(np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale))
 
 
 def reversal_search(days: Sequence[ArmDay]) -> ArmChanges:

@@ -37,15 +37,19 @@ RELEARN, RELEARNT = 60, 1e-3  # rounds of that, and relative change at which it 
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x) / 2.
+    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x) / 2, as if friction curves were known.
 
     Attributes:
         matrix: A, (parameters, parameters).
         vector: b.
+        own: change of b per error of the arm's own friction curve, (parameters, errors); of unit size, independent.
+        shared: the same for errors of the type's curve, which all arms share; None without.
     """
 
     matrix: Array
     vector: Array
+    own: Array | None = None
+    shared: Array | None = None
 
     def __add__(self, other: Information) -> Information:
         """Both together."""
@@ -76,8 +80,7 @@ class History:
         fixed: values of all columns that are taken off, the type's curve, (columns,).
         change: values of all columns beside those, from parameters and modes, (columns, parameters + modes).
         found: what all days together say of the modes, (modes,).
-        doubt: change of b per standard deviation of the curve's own errors, (parameters, errors).
-        shared: the same for errors of the type's curve.
+        prior_error: change of the modes' mean a priori per error of the type's curve, (modes, errors).
     """
 
     name: str
@@ -89,8 +92,7 @@ class History:
     fixed: Array = field(default_factory=lambda: np.zeros(0))
     change: Array = field(default_factory=lambda: np.zeros((0, 0)))
     found: Array = field(default_factory=lambda: np.zeros(0))
-    doubt: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    shared: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    prior_error: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def known_curve(self) -> History:
@@ -98,12 +100,14 @@ class History:
         p = self.vector.shape[1] - len(self.found)
         vector = self.vector[:, :p] - self.matrix[:, :p, p:] @ self.found
         fixed, matrix = self.fixed + self.change[:, p:] @ self.found, self.matrix[:, :p, :p]
-        return replace(self, matrix=matrix, vector=vector, fixed=fixed, change=self.change[:, :p], found=np.zeros(0))
+        change, none = self.change[:, :p], np.s_[:0]
+        known = replace(self, matrix=matrix, vector=vector, fixed=fixed, change=change)
+        return replace(known, found=self.found[none], prior_error=self.prior_error[none])
 
     @property
     def nbytes(self) -> int:
         """What it holds in memory beside its days."""
-        return sum(one.nbytes for one in (self.matrix, self.vector, self.change, self.doubt, self.shared))
+        return sum(one.nbytes for one in (self.matrix, self.vector, self.change, self.prior_error))
 
     @property
     def temperature(self) -> Array:
@@ -127,8 +131,8 @@ class History:
     def scaled(self, scatter: float) -> History:
         """The same with errors that many times larger."""
         square = scatter**2
-        less = {name: getattr(self, name) / square for name in ("matrix", "vector", "doubt", "shared")}
-        return replace(self, inflation=self.inflation * square, **less)
+        matrix, vector = self.matrix / square, self.vector / square
+        return replace(self, matrix=matrix, vector=vector, inflation=self.inflation * square)
 
 
 def told_noise(days: Sequence[ArmDay], model: TypeModel) -> Array:
@@ -176,8 +180,8 @@ def history_of(
     with one_blas_thread():
         total = reduce(add, [day.factor for day in quiet or kept if day.factor is not None])
         weights = 1.0 / (noise**2 * inflation)
-        curve, *doubts = model.own_curve(total, weights)
-        modes, found = model.modes(total, weights, curve)
+        curve = model.own_curve(total, weights)
+        modes, found, prior_error = model.modes(total, weights, curve)
         count = len(total.names) - len(curve)
         whole = model.change(count)
         change, fixed = whole @ block_diag(np.eye(count), modes), whole[:, count:] @ model.curve
@@ -190,7 +194,7 @@ def history_of(
             matrices.append(change.T @ matrix @ change)
             vectors.append(change.T @ (vector - matrix @ fixed))
     information = np.array(matrices), np.array(vectors)
-    return History(name, kept, *information, noise, inflation, fixed, change, found, *doubts)
+    return History(name, kept, *information, noise, inflation, fixed, change, found, prior_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +257,6 @@ class FleetEstimate:
 def learn(
     names: Sequence[str],
     arms: Mapping[str, Information],
-    doubts: Mapping[str, Array] | None = None,
-    shared: Mapping[str, Array] | None = None,
     *,
     compare: bool = True,
 ) -> FleetEstimate:
@@ -262,9 +264,7 @@ def learn(
 
     Args:
         names: parameters.
-        arms: what each arm's data say.
-        doubts: `History.doubt` of each; none for parameters as if friction curves were known.
-        shared: `History.shared` of each; it makes no arm unlike the others.
+        arms: what each arm's data say. Errors of friction curves that all arms share make none unlike the others.
         compare: whether to look for unusual arms in a small fleet, which costs a fit for each.
     """
     keys = sorted(arms)
@@ -287,9 +287,9 @@ def learn(
         # The spread is known from as many arms only, so that Student's tails count.
         limit = float(student.isf(0.5 * ODD / (len(mean) * len(keys)), len(keys) - 1)) if told else np.inf
         back, found = np.outer(scale, scale), {}
-        of_arms, of_type = ([some[key] for key in keys] if some else [] for some in (doubts, shared))
-        own_doubt = _doubts(A, spread, scale, of_arms)
-        type_doubt = _doubts(A, spread, scale, of_type, together=True)
+        of_arms = np.zeros(len(keys))  # weights of arms in the mean
+        of_arms[chosen] = weight
+        own_doubt, type_doubt = _doubts(A, spread, scale, of_arms, information)
         for k, (key, doubt) in enumerate(zip(keys, own_doubt[1:], strict=True)):
             own = one = _arm(A[k], b[k], mean, mean_covariance, spread, doubt)
             if told and compare and len(keys) <= ONE_BY_ONE:
@@ -368,8 +368,8 @@ def _arm(A: Array, b: Array, mean: Array, mean_covariance: Array, spread: Array,
     return ArmEstimate(values, covariance, own, deviation, ())
 
 
-def _doubts(A: Array, spread: Array, scale: Array, errors: Sequence[Array] | None, *, together: bool = False) -> Array:
-    """Variances of the mean's values, then of each arm's, from errors of friction curves.
+def _doubts(A: Array, spread: Array, scale: Array, weight: Array, arms: Sequence[Information]) -> tuple[Array, Array]:
+    """Variances of the mean's values, then of each arm's, from errors of friction curves: of their own, of the type's.
 
     They shift what an arm's data say, and the mean, which it takes over where its data say little.
 
@@ -377,26 +377,30 @@ def _doubts(A: Array, spread: Array, scale: Array, errors: Sequence[Array] | Non
         A: information of each arm.
         spread: between arms.
         scale: of the parameters.
-        errors: by how much the right side of each arm's normal equations changes with each error; none of no arm.
-        together: whether all arms have the same errors, as those of the type's curve; each has its own otherwise.
+        weight: of each arm in the mean.
+        arms: the same information, not scaled, with the errors.
     """
-    p, result = len(scale), np.zeros((1 + len(A), len(scale)))
-    if not errors:
-        return result
-    shifts = scale[:, None] * np.array(errors)
-    parts = np.linalg.solve(np.eye(p) + A @ spread, np.concatenate([A, shifts], axis=2))
-    total = parts[:, :, :p].sum(axis=0)
-    means = np.linalg.pinv(0.5 * (total + total.T), rcond=1e-12) @ parts[:, :, p:]  # what each does to the mean
-    if together:
-        means = np.broadcast_to(means.sum(axis=0), means.shape)
-    of_mean = means[0] @ means[0].T if together else np.einsum("ape,aqe->pq", means, means)
-    result[0] = np.diag(of_mean)
-    for k, (shift, mean) in enumerate(zip(shifts, means, strict=True)):
-        covariance = np.linalg.solve(np.eye(p) + spread @ A[k], spread)
+    p = len(scale)
+    none = np.zeros((p, 0))
+    own, shared = (
+        [scale[:, None] * (none if one is None else one) for one in some]
+        for some in ([one.own for one in arms], [one.shared for one in arms])
+    )
+    reach = np.linalg.solve(np.eye(p) + A @ spread, np.broadcast_to(np.eye(p), A.shape))
+    total = np.einsum("a,apq,aqr->pr", weight, reach, A, optimize=True)
+    to_mean = np.linalg.pinv(0.5 * (total + total.T), rcond=1e-12) @ (weight[:, None, None] * reach)
+    alone = [part @ one for part, one in zip(to_mean, own, strict=True)]  # what each arm's errors do to the mean
+    together = sum((part @ one for part, one in zip(to_mean, shared, strict=True)), np.zeros((p, 1)))
+    of_mean = sum((one @ one.T for one in alone), np.zeros((p, p)))
+    of_own, of_type = [np.diag(of_mean)], [np.sum(together**2, axis=1)]
+    for k, mean in enumerate(alone):
+        covariance = spread @ reach[k]
         kept = np.eye(p) - covariance @ A[k]  # how the mean's error reaches the arm
-        moved, of_others = covariance @ shift + kept @ mean, of_mean - mean @ mean.T
-        result[1 + k] = np.sum(moved**2, axis=1) + np.maximum(np.sum((kept @ of_others) * kept, axis=1), 0.0)
-    return result
+        moved, of_others = covariance @ own[k] + kept @ mean, of_mean - mean @ mean.T
+        others = np.maximum(np.sum((kept @ of_others) * kept, axis=1), 0.0)
+        of_own.append(np.sum(moved**2, axis=1) + others)
+        of_type.append(np.sum((covariance @ shared[k] + kept @ together) ** 2, axis=1))
+    return np.array(of_own), np.array(of_type)
 
 
 def _others(A: Array, b: Array, k: int, mean: Array, spread: Array) -> tuple[Array, Array, Array]:

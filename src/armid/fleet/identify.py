@@ -236,54 +236,36 @@ def _sums(surveyor: Surveyor, survey: Survey, name: str) -> ArmSums:
 def arm_fit(fleet: Fleet, sums: ArmSums) -> tuple[Fit, tuple[str, ...]]:
     """An arm's own physically consistent fit, the object that `armid identify` writes, and why its free one is not.
 
-    It is found in what is followed, linear friction that comes closest to all of it, whatever the arm's curve is; that
-    follows, in the light of the type's. Changes from day to day and errors of the type's curve count for all intervals.
+    Its friction curve is an unknown, in the light of the type's: all of its friction must brake, not the line alone.
+    Changes from day to day and errors of the type's curve count for all intervals.
     """
     model, weights, count = fleet.model, sums.weights, len(fleet.model.followed.names)
     believed = model.with_prior(sums.factor, weights)
     solution = solve(believed, weights, rank_tolerance=RANK)
     of_type = solution.inverse[:, count:] @ model.prior_error
     beyond = solution.inverse @ sums.daily @ solution.inverse + of_type @ of_type.T
-    change, beside = model.change(count), model.beside_curve(believed)
-    line = solve(beside, weights, rank_tolerance=RANK)
-    found, reasons = _consistent(_free_fit(fleet, sums, model.followed, beside, line))
-    if not len(model.curve):
-        return _judged(found, found.covariance + beyond), reasons
-    information = change.T @ believed.normal_equations(weights)[0] @ change
-    rest, own = np.linalg.inv(information[count:, count:]), found.covariance
-    gain = -rest @ information[count:, :count]  # how the curve follows the other parameters
-    whole = np.block([[own, own @ gain.T], [gain @ own, rest + gain @ own @ gain.T]])
-    curve = solution.values[count:] + gain @ (found.values - line.values)
-    values = change @ np.concatenate([found.values, curve])
-    free = _free_fit(fleet, sums, model.torque, sums.factor, replace(solution, values=values))
-    standard, friction = dict(found.standard_parameters or {}), model.linear_names
-    standard |= {name: value for name, value in zip(free.columns, values.tolist(), strict=True) if name in friction}
-    kept = {name: getattr(found, name) for name in ("method", "options", "notes")}
-    fit = replace(free, standard_parameters=standard or None, **kept)
-    return _judged(fit, change @ whole @ change.T + beyond), reasons
+    found, reasons = _consistent(_free_fit(fleet, sums, believed, solution))
+    rms = np.sqrt(residual_squares(sums.factor, found.values) / np.maximum(sums.factor.counts, 1))
+    covariance = found.covariance + beyond
+    judged = judged_again(found.identifiability, found.values, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+    fit = replace(found, factor=sums.factor, residual_rms=rms, covariance=covariance, identifiability=judged)
+    return fit, reasons
 
 
-def _judged(fit: Fit, covariance: Array) -> Fit:
-    """The fit with another covariance, and what that says of its parameters."""
-    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return replace(fit, covariance=covariance, identifiability=judged_again(fit.identifiability, fit.values, sigma))
-
-
-def _free_fit(fleet: Fleet, sums: ArmSums, model: TorqueModel, factor: CompactFactor, solution: Solution) -> Fit:
-    """A solution as a fit in the columns of `model`, from the sum of an arm's factors without any data."""
-    count, dates = len(model.names), sums.dates
-    values, covariance = solution.values[:count], solution.inverse[:count, :count]
-    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+def _free_fit(fleet: Fleet, sums: ArmSums, factor: CompactFactor, solution: Solution) -> Fit:
+    """A solution as a fit, from the sum of an arm's factors without any data."""
+    model, dates = fleet.model.torque, sums.dates
+    sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
     return Fit(
         robot=fleet.robot,
         columns=model.names,
-        values=values,
-        covariance=covariance,
+        values=solution.values,
+        covariance=solution.inverse,
         terms=model.terms,
         load_values=model.load_values,
         known_torque=None,
         delay_s=fleet.model.delay_s,
-        residual_rms=np.sqrt(residual_squares(factor, values) / np.maximum(solution.counts, 1)),
+        residual_rms=np.sqrt(solution.squares / np.maximum(solution.counts, 1)),
         noise=None,
         standard_parameters=None,
         factor=factor,
@@ -305,12 +287,18 @@ def _consistent(fit: Fit) -> tuple[Fit, tuple[str, ...]]:
     try:
         found = consistent_fit(fit)
     except NotConsistentError as error:
-        return fit.with_notes(note("fleet.not-consistent", error=str(error))), tuple(audit(fit)[0].certificates)
+        return fit.with_notes(note("fleet.not-consistent", error=str(error))), _reasons(fit)
     growth = fit.weights @ (residual_squares(fit.factor, found.values) - residual_squares(fit.factor, fit.values))
-    if float(growth) < SAME:
-        return found, ()
-    verdict = audit(fit)[0]
-    return found, () if verdict.possible else tuple(verdict.certificates) or ("no arm can have these values",)
+    return found, () if float(growth) < SAME else _reasons(fit)
+
+
+def _reasons(fit: Fit) -> tuple[str, ...]:
+    """Why an arm cannot have these values; none if it can."""
+    try:
+        verdict = audit(fit)[0]
+    except ArmidError as error:
+        return (f"the audit of these values fails: {error}",)
+    return () if verdict.possible else verdict.certificates or ("no arm can have these values",)
 
 
 def _fit_key(fleet: Fleet, surveyor: Surveyor, survey: Survey, arm: ArmSurvey) -> str:
@@ -318,8 +306,8 @@ def _fit_key(fleet: Fleet, surveyor: Surveyor, survey: Survey, arm: ArmSurvey) -
     since, _ = _healthy_days(surveyor, arm)
     history, changes = surveyor.used(arm.name), surveyor.day_to_day(arm.name, survey)
     used = [day.key for day in history.days if not since or day.date < since]
-    numbers = np.concatenate([history.noise, history.inflation, changes.ravel()]).tolist()
-    return hashlib.sha256(json.dumps([fleet.key(), used, numbers]).encode()).hexdigest()
+    numbers = np.concatenate([history.noise, history.inflation, changes.ravel()])
+    return hashlib.sha256(json.dumps([fleet.key(), used, numbers.tolist()]).encode()).hexdigest()
 
 
 def _before(folder: Path) -> dict[str, SavedFit]:

@@ -33,6 +33,7 @@ WATCHED_FOLD = 15  # the same of the watch list
 OFF = 3  # days off the time axis that are named
 TOLD_SLOPE = 1e-3  # effect of temperature that is worth a remark [1/°C]
 PLAIN = 1e9  # how sure one is of what needs no statistics
+TINY = 1e-9  # standard deviations that are none
 HALF = 1.96  # standard deviations of half a 95 % interval
 TEXTS = parse_yaml(asset("page.yaml", package=PACKAGE), "page.yaml")
 STATES, REMARKS = TEXTS["states"], TEXTS["remarks"]
@@ -342,7 +343,7 @@ def arms(numbers: FleetNumbers) -> Section:
     """All arms, to be sorted and filtered."""
     result = numbers.result
     found = looked(result)
-    most = [np.nanmax(v) if np.isfinite(v).any() else 1.0 for v in (numbers.unlike_others, numbers.unlike_itself)]
+    most = [np.nanmax(v, initial=TINY) for v in (numbers.unlike_others, numbers.unlike_itself)]
     rank = {name: place for place, name in enumerate(found)}  # those to look at first, as in the watch list
     order = sorted(range(len(result.arms)), key=lambda index: rank.get(result.arms[index].name, len(rank)))
     rows = [_arm_row(numbers, index, found, most) for index in order]

@@ -227,7 +227,7 @@ def dataset_of(log: Log, fleet: Fleet) -> Dataset:
     data = process(log, steps, robot=fleet.robot)
     inner = (data.rows >= edge) & (data.rows < len(data.q) - edge)
     found = replace(data, rows=data.rows[inner], torque=data.torque[inner], use=None)
-    use = found.at_rows((np.abs(data.qd) < fleet.slow_floor).astype(float)) < STANDSTILL
+    use = np.abs(found.at_rows((np.abs(data.qd) < fleet.slow_floor).astype(float))) < STANDSTILL
     return replace(found, use=use if data.use is None else use & data.use[inner])
 
 

@@ -223,16 +223,13 @@ class Surveyor:
                     report_progress(f"looking for changes ({name})", done / len(self.arms))
                     healthy[name] = self._changes(name, first, usual, judge, limits)
                 left = [name for name, arm in self.arms.items() if not arm.changes]
-                if len(left) == len(sound) or len(left) < LEAST_SOUND:
+                if left == sound or len(left) < LEAST_SOUND:
                     break
                 sound = left
             known = {name: one for name, one in healthy.items() if one is not None}
-            doubts: dict[str, Array] = {}
-            shared: dict[str, Array] = {}
-            for name in known:  # one by one: histories of all arms need not fit into memory
-                doubts[name], shared[name] = (used := self.used(name)).doubt, used.shared
-            estimate = learn(self.model.labels, known, doubts, shared)
+            estimate = learn(self.model.labels, known)
             for name in self.arms:
+                self._note_noise(name)
                 self._series(name, estimate, usual)
                 self._sizes(name, estimate)
         assert promise is not None
@@ -301,12 +298,16 @@ class Surveyor:
             if (used != self._quiet[name]).any():
                 self._quiet[name] = used.copy()
                 self._forget(name)
-            rows = np.sum([day.factor.counts for day in days if day.factor is not None], axis=0)
-            arm.noise = np.where(rows > 0, self._history(name).noise, np.nan)
+            self._note_noise(name)
             times = np.nan_to_num(arm.noise / self._typical)
             if used.any() and times.max() > LOUD_ARM:
                 arm.loud = int(np.argmax(times)), float(times.max())
         return self._learnt() if changed else first
+
+    def _note_noise(self, name: str) -> None:
+        history = self._history(name)
+        rows = np.sum([day.factor.counts for day in history.days if day.factor is not None], axis=0)
+        self.arms[name].noise = np.where(rows > 0, history.noise, np.nan)
 
     def _usual(self, first: FleetEstimate, sound: Sequence[str]) -> Usual:
         """What is usual, from arms that are sound; and how much each arm scatters beyond that."""
@@ -358,16 +359,23 @@ class Surveyor:
             self._use(arm, used)
         search = partial(self._searched, name, first, usual, nulls)
         arm.changes, arm.unfit, searcher = [], None, search()
-        times = self._misfits(searcher)
-        if self._fits_no_model(arm, search, times, limits):
+        times, found = self._misfits(searcher), []
+        unfit = self._fits_no_model(arm, search, times, limits)
+        while not unfit and (odd := self._odd(searcher, limits)).any():
+            bad, days = worst_days(odd), searcher.history.days
+            found += [odd_day(days[k], odd[k] * limits, self._joints) for k in np.flatnonzero(bad)]
+            unfit = 2 * len(found) >= used.sum()
+            if not unfit:
+                self._leave_out(arm, bad)
+                searcher = search()
+        if unfit:
             worst = np.unravel_index(np.argmax(times / limits), times.shape)
             arm.unfit = int(worst[1]), float(times[worst])
-        while arm.unfit is None and (odd := self._odd(searcher, limits)).any():
-            bad = worst_days(odd)
-            days = searcher.history.days
-            arm.excluded += [odd_day(days[k], odd[k] * limits, self._joints) for k in np.flatnonzero(bad)]
-            self._leave_out(arm, bad)
-            searcher = search()
+            if (used != arm.used).any():  # none is better than the others
+                self._use(arm, used)
+                searcher = search()
+        else:
+            arm.excluded += found
         days, arm.scale, arm.curve = searcher.history.days, searcher.scale, searcher.curve
         payloads = searcher.payloads()
         arm.changes = [
@@ -387,10 +395,12 @@ class Surveyor:
     def _misfits(self, searcher: ArmChanges, *, changed: bool = True) -> Array:
         """Rms of each day's residuals over the noise, (days, joints), with or without the changes found so far.
 
-        Days of an arm that is much louder than the others are judged by their noise: its own may come from bad days.
+        Days of an arm that is much louder than the others are judged by the noise of these, or of its quiet days: its
+        own may come from bad days.
         """
         values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
-        whole, noise = history.with_curve(values), np.fmin(history.noise, LOUD * self._typical)
+        quiet = np.sort(told_noise(history.days, self.type), axis=0)[len(history.days) // 4]
+        whole, noise = history.with_curve(values), np.fmin(history.noise, np.fmax(LOUD * self._typical, quiet))
         return np.array([misfit(day, one, noise) for day, one in zip(history.days, whole, strict=True)])
 
     def _fits_no_model(self, arm: ArmSurvey, search: Callable[[], ArmChanges], times: Array, limits: Array) -> bool:

@@ -11,6 +11,7 @@ numbers where a curve can look like them.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,6 +37,7 @@ EXPLAINED = 0.25  # squared residual over squared torque: 1 if they have nothing
 LEAST_SIZE = 1e-3  # of a curve [N m]
 RANK = 1e-9
 NARROWEST = 0.05  # times `DIFFERS` that curves differ at least
+FAR = 3.0  # standard deviations of its sum of squares from which on an arm's curve counts no more
 WIDENINGS, WIDENED = 100, 5e-3  # rounds, and relative change at which they end
 TOLD = 0.1  # of a prior's precision that data add to what they say of a curve, below which it is left out
 
@@ -79,7 +81,7 @@ class TypeModel:
         made = cls(robot, tuple(terms), load, fit.delay_s, np.array(curve))
         known = np.array([values[name] for name in made.torque.names])
         places = [fit.columns.index(name) for name in made.torque.names[len(made.torque.names) - len(curve) :]]
-        error = _root(fit.covariance[np.ix_(places, places)])
+        error = root_of(fit.covariance[np.ix_(places, places)])
         return replace(made, values=known, linear=made.linear_part(fit.factor), error=error)
 
     @cached_property
@@ -93,10 +95,19 @@ class TypeModel:
         terms = [term for term in self.terms if term.law not in CURVES]
         return TorqueModel(self.robot, terms=terms, load_values=self.load_values, model=model_of(self.robot))
 
+    @cached_property
+    def numbers_sha256(self) -> str:
+        """Hash of all arrays."""
+        arrays = (self.delay_s, self.curve, self.values, self.widths, self.linear, self.error)
+        known = [None if one is None else np.asarray(one).tobytes().hex() for one in arrays]
+        return hashlib.sha256(repr(known).encode()).hexdigest()
+
     @property
     def linear_names(self) -> set[str]:
-        """Of the description's friction."""
-        return {one.name for one in self.torque.model.parameters if one.kind == FRICTION}
+        """Of the description's friction, but for that of couplings, which several joints feel."""
+        seen = [self.torque.names[k] for columns in self.torque.joint_columns for k in columns]
+        friction = {one.name for one in self.torque.model.parameters if one.kind == FRICTION}
+        return {name for name in friction if seen.count(name) == 1}
 
     def change(self, count: int) -> Array:
         """Values of all columns, from `count` that are followed and a curve without linear friction."""
@@ -144,17 +155,6 @@ class TypeModel:
             columns.append(seen[own])
         return replace(factor, names=factor.names[:count], columns=tuple(columns), matrices=tuple(matrices))
 
-    def beside_curve(self, believed: CompactFactor) -> CompactFactor:
-        """What a factor with the prior says of what is followed, whatever the curve is."""
-        count, columns, matrices = len(believed.names) - len(self.curve), [], []
-        change = self.change(count)
-        for seen, matrix in zip(believed.columns, believed.matrices, strict=True):
-            curve, turned = seen >= count, matrix[:, :-1] @ change[np.ix_(seen, seen)]
-            whole = triangle(np.column_stack([turned[:, curve], turned[:, ~curve], matrix[:, -1]]))
-            matrices.append(whole[curve.sum() :, curve.sum() :])
-            columns.append(seen[~curve])
-        return replace(believed, names=believed.names[:count], columns=tuple(columns), matrices=tuple(matrices))
-
     def with_prior(self, factor: CompactFactor, weights: Array) -> CompactFactor:
         """The factor and what the type says about the arm's curve, as rows beside the data's, which are weighted."""
         first, matrices = len(factor.names) - len(self.curve), list(factor.matrices)
@@ -166,30 +166,26 @@ class TypeModel:
             matrices[joint] = triangle(np.vstack([matrices[joint], rows]))
         return replace(factor, matrices=tuple(matrices))
 
-    def own_curve(self, factor: CompactFactor, weights: Array) -> tuple[Array, Array, Array]:
-        """Coefficients of an arm's friction curve: what its data say, in the light of the type's; and its errors.
-
-        The others are by how much the right side of the normal equations of what is followed changes with each of its
-        errors, which have unit variance and are independent, (columns before, errors): first those of the arm's own,
-        then those of the type's curve, which are the same for all arms.
-        """
-        count = len(factor.names) - len(self.curve)
+    def own_curve(self, factor: CompactFactor, weights: Array) -> Array:
+        """Coefficients of an arm's friction curve: what its data say, in the light of the type's."""
         if not len(self.curve):
-            return self.curve, np.zeros((count, 0)), np.zeros((count, 0))
-        believed = self.with_prior(factor, weights)
-        found = solve(believed, weights, rank_tolerance=RANK)
-        between = believed.normal_equations(weights)[0][:count] @ self.change(count)[:, count:]
-        errors = found.inverse[count:, count:]
-        return found.values[count:], between @ _root(errors), between @ (errors @ self.prior_error)
+            return self.curve
+        count = len(factor.names) - len(self.curve)
+        return solve(self.with_prior(factor, weights), weights, rank_tolerance=RANK).values[count:]
 
     @cached_property
-    def prior_error(self) -> Array:
-        """Change of the right side of an arm's normal equations per error of the type's curve, (curve, errors)."""
+    def _error(self) -> Array:
+        """Errors of the type's curve, as an arm's prior has them: in standard deviations of it, (curve, errors)."""
         if self.error is None:
             return np.zeros((len(self.curve), 0))
-        return np.asarray(np.linalg.solve(self._spread.T, np.linalg.solve(self._spread, self.error)))
+        return np.asarray(np.linalg.solve(self._spread, self.error))
 
-    def modes(self, factor: CompactFactor, weights: Array, curve: Array) -> tuple[Array, Array]:
+    @property
+    def prior_error(self) -> Array:
+        """Change of the right side of an arm's normal equations per error of the type's curve, (curve, errors)."""
+        return np.asarray(np.linalg.solve(self._spread.T, self._error))
+
+    def modes(self, factor: CompactFactor, weights: Array, curve: Array) -> tuple[Array, Array, Array]:
         """Changes of the curve's coefficients that an arm's data can tell, each N(0, 1) a priori.
 
         Args:
@@ -198,17 +194,21 @@ class TypeModel:
             curve: of the arm.
 
         Returns:
-            The modes, (coefficients, modes), and how much of each makes the arm's curve of the type's.
+            The modes, (coefficients, modes), how much of each makes the arm's curve of the type's, and how their mean
+            a priori changes with each error of the type's curve, (modes, errors).
         """
         count = len(factor.names) - len(self.curve)
         beside = self.change(count)[:, count:]
         information = beside.T @ factor.normal_equations(weights)[0] @ beside
         told, vectors = np.linalg.eigh(self._spread.T @ information @ self._spread)
         vectors = vectors[:, told > TOLD]
-        return self._spread @ vectors, vectors.T @ np.linalg.solve(self._spread, curve - self.curve)
+        found = vectors.T @ np.linalg.solve(self._spread, curve - self.curve)
+        return self._spread @ vectors, found, vectors.T @ self._error
 
     def widened(self, arms: Sequence[tuple[CompactFactor, Array]]) -> TypeModel:
         """The type with the widths that arms show, by expectation and maximisation.
+
+        An arm that is far out, as one with a wrong day is, counts as one at the edge of what is likely.
 
         Args:
             arms: factor of all days of each, and weights of each joint's rows.
@@ -216,16 +216,19 @@ class TypeModel:
         if not len(self.curve):
             return self
         told = [self._told(*one) for one in arms]
-        width = np.ones(len(self._places))
+        counts = np.array([len(places) for _, places in self._places])
+        width = np.ones(len(counts))
         for _ in range(WIDENINGS):
             prior = np.zeros(len(self.curve))
             for w, (_, places) in zip(width, self._places, strict=True):
                 prior[places] = 1.0 / w**2
-            square = np.zeros(len(self.curve))
+            square = np.zeros(len(width))
             for matrix, vector in told:
                 covariance = np.linalg.inv(matrix + np.diag(prior))
-                square += (covariance @ vector) ** 2 + np.diag(covariance)
-            last, width = width, np.array([np.sqrt(square[places].mean() / len(told)) for _, places in self._places])
+                own = (covariance @ vector) ** 2 + np.diag(covariance)
+                sums = np.array([own[places].sum() for _, places in self._places])
+                square += np.minimum(sums, width**2 * (counts + FAR * np.sqrt(2.0 * counts)))
+            last, width = width, np.sqrt(square / (counts * len(told)))
             width = np.maximum(width, NARROWEST)
             if np.abs(width / last - 1.0).max() < WIDENED:
                 break
@@ -287,7 +290,7 @@ class TypeModel:
         return {joint: _joined(some) for joint, some in parts.items()}
 
 
-def _root(covariance: Array) -> Array:
+def root_of(covariance: Array) -> Array:
     """A matrix whose product with its transpose is a covariance."""
     values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

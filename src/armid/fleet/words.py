@@ -44,7 +44,7 @@ def _ramp(what: str, size: float, unit: str, **_: Any) -> str:
 def _mass(size: float, sigma: float | None) -> str:
     """With its standard deviation, where that matters."""
     error = "" if sigma is None or sigma < WORTH_AN_ERROR * abs(size) else f" ± {two_digits(sigma)}"
-    return f"{abs(size):.2g}{error} kg"
+    return f"{two_digits(abs(size))}{error} kg"
 
 
 def _payload(size: float, size_sigma: float | None = None, put_down: bool = False, **_: Any) -> str:

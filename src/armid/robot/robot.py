@@ -357,7 +357,7 @@ def _check_parts(robot: Robot) -> None:
         unknown = np.isnan(array) & name.startswith("nominal_")
         if not np.all((np.abs(array) <= LARGEST) | unknown):
             raise FieldError(name, "holds numbers that are none, or larger than anything in mechanics")
-        if shape == (4, 4) and not _is_frame(array):
+        if shape == (4, 4) and name != "coupling" and not _is_frame(array):
             raise FieldError(name, "has a matrix that is no rotation and translation")
     if not all(0.0 < abs(drive.gear_ratio) <= LARGEST for drive in robot.drives):
         raise FieldError("drives", "has a gear ratio of zero or none; give motor speed over joint speed")

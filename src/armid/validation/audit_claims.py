@@ -270,8 +270,9 @@ def certificates(claim: Claim, base: Array) -> list[str]:
     with one_blas_thread():
         size = float(np.abs(claim.values).max())
         worst: dict[str, tuple[float, str, Array]] = {}
-        for limit in simple_limits(claim.unknowns):
-            weights = _combination(claim.matrix, limit.row)
+        limits = simple_limits(claim.unknowns)
+        combinations = _combinations(claim.matrix, np.array([limit.row for limit in limits]))
+        for limit, weights in zip(limits, combinations, strict=True):
             if weights is None:
                 continue
             value, least = float(weights @ claim.values), -max(SLACK * size, claim.doubt(weights))
@@ -284,17 +285,21 @@ def certificates(claim: Claim, base: Array) -> list[str]:
     return [*sentences, *_products(claim, used)]
 
 
-def _combination(matrix: Array, row: Array) -> Array | None:
-    """Sparse weights of the entries that make up `row`; None if they cannot."""
-    weights = np.linalg.lstsq(matrix.T, row, rcond=None)[0]
-    if np.abs(matrix.T @ weights - row).max() > STATED * np.abs(row).max():
-        return None
+def _combinations(matrix: Array, rows: Array) -> Iterator[Array | None]:
+    """For each of some rows sparse weights of the entries that make it up; None if they cannot."""
+    found, _, rank, _ = np.linalg.lstsq(matrix.T, rows.T, rcond=None)
+    for weights, row in zip(found.T, rows, strict=True):
+        made = np.abs(matrix.T @ weights - row).max() <= STATED * np.abs(row).max()
+        yield _sparse(matrix, row, weights, unique=rank == len(matrix)) if made else None
+
+
+def _sparse(matrix: Array, row: Array, weights: Array, *, unique: bool) -> Array:
+    """The weights, if they are the only ones; otherwise those of least sum."""
     count = len(matrix)
-    sparse = linprog(np.ones(2 * count), A_eq=np.hstack([matrix.T, -matrix.T]), b_eq=row, method="highs")
-    if sparse.status == 0:
-        weights = sparse.x[:count] - sparse.x[count:]
-    weights[np.abs(weights) < 1e-9 * np.abs(weights).max()] = 0.0
-    return np.asarray(weights)
+    if not unique:
+        found = linprog(np.ones(2 * count), A_eq=np.hstack([matrix.T, -matrix.T]), b_eq=row, method="highs")
+        weights = found.x[:count] - found.x[count:] if found.status == 0 else weights
+    return np.where(np.abs(weights) < 1e-9 * np.abs(weights).max(), 0.0, weights)
 
 
 def _signs(claim: Claim, base: Array, size: float, known: Sequence[Array]) -> Iterator[tuple[str, Array]]:
@@ -332,7 +337,7 @@ def _sentence(claim: Claim, weights: Array, value: float, limit: Limit, base: Ar
     if len(lead) == 1 and signed[lead[0]] < 0.0:
         text, shown, flip = claim.entries[lead[0]], -shown, True
     bound = "must be ≤ 0" if flip else "must be ≥ 0"
-    where = "" if _combination(base, limit.row) is not None else PRINTED
+    where = "" if next(_combinations(base, limit.row[None])) is not None else PRINTED
     return f"{text} = {shown:.4g}, but {bound}: {limit.words}{where}"
 
 

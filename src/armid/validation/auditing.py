@@ -152,6 +152,8 @@ def audit_bodies(claim: BodyClaim) -> Audit:
             reasons.append(f"{name}: {reason}")
         scale = np.full(6, max(float(np.abs(tensor).max()), 1e-9))
         found = minimise(np.diag(frobenius), frobenius * phi[4:], (second,), scale)
+        if not found.good:
+            raise EstimationError(f"the inertia nearest to that of {name} was not found (solver: {found.status})")
         squares += float(np.sum((frobenius * (found.x - phi[4:])) ** 2))
         total += float(np.sum((frobenius * phi[4:]) ** 2))
         labels = ("Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

@@ -10,7 +10,7 @@ import numpy as np
 
 from armid.arrays import Array
 from armid.dynamics.threads import one_blas_thread
-from armid.errors import ArmidError, MissingExtraError
+from armid.errors import MissingExtraError
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +125,7 @@ def minimise(
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
             raise
-        raise ArmidError(
-            f"the solver fails on these parameters ({error}); are some of them out of proportion?"
-        ) from None
+        return Minimum(np.full(n, np.nan), f"fails, {error}; are some parameters out of proportion?", 0.0)
     return Minimum(np.array(answer.x[:n]) * scale, str(answer.status), float(answer.solve_time))
 
 

@@ -238,9 +238,9 @@ def _late(names: tuple[str, ...], fitted: EffortFit, doubt: Array, moving: Mask,
     """One finding if all joints agree on a delay, otherwise one for each joint that is late."""
     usable = moving & (fitted.residual < _POOR)
     least = max(_LEAST_S, 0.5 * step)
-    if not usable.any():
-        return
     weight = np.where(usable, 1.0 / np.maximum(doubt, 1e-9) ** 2, 0.0)
+    if not weight.sum() > 0.0:
+        return
     mean = float(weight @ fitted.delay_s / weight.sum())
     scatter = float(weight @ (fitted.delay_s - mean) ** 2 / weight.sum() / max(usable.sum() - 1, 1))
     error = float(np.sqrt(max(1.0 / float(weight.sum()), scatter)))
