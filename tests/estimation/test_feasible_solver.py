@@ -10,6 +10,7 @@ from armid.dynamics import Model
 from armid.estimation.consistent.conditions import Unknowns
 from armid.estimation.consistent.log_det import MASS, consistent_estimate, plausible_arm
 from armid.estimation.consistent.semidefinite import Condition, minimise, upper_triangle
+from armid.estimation.problem import EstimationError
 from armid.robot.inertia import from_pseudo_inertia
 from armid.robot.parts import Friction
 
@@ -83,3 +84,21 @@ def test_log_det_estimate_agrees_with_cvxpy():
         cost += MASS * (mass - cvxpy.log(mass))
     cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver=cvxpy.CLARABEL)
     np.testing.assert_allclose(found.x, x.value, atol=1e-3 * np.abs(x.value).max())
+
+
+def test_a_solver_that_gives_up_has_no_solution(monkeypatch):
+    """A panic of the solver, which is no Exception, is one of its words; who asks for the audit is told so."""
+    clarabel = pytest.importorskip("clarabel")
+
+    class PanicException(BaseException):
+        """As Rust's."""
+
+    def panics(*_):
+        raise PanicException("Eigval error")
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", panics)
+    found = minimise(np.eye(2), np.ones(2), (), np.ones(2))
+    assert not found.good
+    assert "Eigval error" in found.status
+    with pytest.raises(EstimationError, match="not found .*Eigval error"):
+        armid.audit(armid.load_robot("pa10"))

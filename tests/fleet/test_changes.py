@@ -96,6 +96,42 @@ def learnt(made, watched=WATCHED):
     return usual, searchers
 
 
+@pytest.mark.parametrize("found", [False, True])
+def test_errors_of_a_curve_are_those_of_the_days_as_they_count(found):
+    """Information of an arm whose friction changes from day to day, and the errors of its curve, make the whole.
+
+    Variances and the effect of another mean of the curve are those of one problem of parameters, curve and changes.
+    """
+
+    def wear(arm, day, own):
+        return own * (0.5 if found and arm == 0 and day >= 3 else 0.0) * np.array([0.0, 1.0])
+
+    made = [
+        replace(one, prior_error=np.array([[0.4, -1.1]]))
+        for one in curved_histories(np.random.default_rng(3), 30, wear)
+    ]
+    watched = tuple(replace(one, direction=one.direction[:2]) for one in WATCHED[:2])
+    first = learn(["p0", "p1"], {one.name: one.known_curve.total for one in made})
+    usual = replace(learn_usual(lambda: made, watched, first), day_to_day=np.array([0.05, 0.03]))
+    part, prior = own_deviations(made[0], watched, usual, first)
+    whole = Information(1e-6 * prior.matrix, 1e-6 * prior.vector)
+    whole.matrix[2, 2] = 1.0
+    corrected, shift = as_usual(made[0], watched, usual, part)
+    results = []
+    for error in (np.zeros(2), np.array([0.3, 0.2])):
+        told = Information(whole.matrix, whole.vector + np.array([0.0, 0.0, made[0].prior_error[0] @ error]))
+        searcher = ArmChanges(corrected, watched, part.scale, told, PAYLOAD[:2], shift)
+        searcher.search(4.0, np.ones(2), np.zeros(2))
+        assert bool(searcher.changes) == found
+        results.append((searcher.healthy(), searcher._normal()[0], error))
+    (arm, J, _), (other, _, error) = results
+    covariance = np.linalg.inv(arm.matrix)
+    assert np.trace(covariance @ arm.own @ arm.own.T) > 0.1  # the curve does hide something
+    total = covariance + covariance @ arm.own @ arm.own.T @ covariance
+    np.testing.assert_allclose(total, np.linalg.inv(J)[:2, :2], rtol=1e-3, atol=1e-3 * np.diag(total).min())
+    np.testing.assert_allclose(other.vector - arm.vector, -arm.shared @ error, rtol=1e-4)
+
+
 def test_days_after_an_early_change_have_a_deviation_and_its_error():
     """The arm's own values come from its first day alone: later days, made often, scatter as their variance says."""
     rng = np.random.default_rng(5)
@@ -344,9 +380,11 @@ def test_a_change_of_what_is_hardly_known_is_in_its_unit():
     assert one.sentence == "viscous friction of joint 1 rises by 1.3 N m s/rad a day since 2026-01-03"
 
 
-@pytest.mark.parametrize(("sigma", "words"), [(0.03, "1.4 kg"), (0.52, "1.4 ± 0.52 kg")])
-def test_a_mass_that_is_hardly_known_is_told_with_its_error(sigma, words):
-    one = WatchEntry("arm", "payload", "payload", "2026-01-03", size=1.4, size_sigma=sigma, unit="kg")
+@pytest.mark.parametrize(
+    ("size", "sigma", "words"), [(1.4, 0.03, "1.4 kg"), (1.4, 0.52, "1.4 ± 0.52 kg"), (123.0, 1.0, "120 kg")]
+)
+def test_a_mass_that_is_hardly_known_is_told_with_its_error(size, sigma, words):
+    one = WatchEntry("arm", "payload", "payload", "2026-01-03", size=size, size_sigma=sigma, unit="kg")
     assert one.sentence == f"carries about {words} of unreported payload since 2026-01-03"
 
 

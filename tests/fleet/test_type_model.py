@@ -11,6 +11,7 @@ import pytest
 import armid
 from armid.dynamics.base import random_motion
 from armid.dynamics.factor import triangle
+from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.fit import load_fit
 from armid.estimation.linear import residual_squares, residual_variance, solve
 from armid.estimation.problem import Problem
@@ -79,7 +80,7 @@ def test_prior_of_the_curve_counts_as_its_covariance_says(known):
 
 
 def test_arms_show_how_much_their_curves_differ(known):
-    """Curves that scatter eight times wider than assumed, or a fifth of that, are found to."""
+    """Curves that scatter eight times wider than assumed, or a fifth of that, are found to, one spoiled arm or not."""
     model, factor = known
     rng, weights = np.random.default_rng(2), np.full(4, 1.0 / NOISE**2)
     first = len(model.followed.names)
@@ -98,7 +99,15 @@ def test_arms_show_how_much_their_curves_differ(known):
                 for part, one, error in zip(factor.matrices, torque, noise, strict=True)
             ]
             arms.append((replace(factor, matrices=tuple(made)), weights))
-        np.testing.assert_allclose(model.widened(arms).widths, wider, rtol=0.35)
+        sound = model.widened(arms).widths
+        np.testing.assert_allclose(sound, wider, rtol=0.35)
+        spoiled = [replace(arms[0][0], matrices=tuple(_scaled(one, 30.0) for one in arms[0][0].matrices)), weights]
+        assert np.all(np.array(model.widened([spoiled, *arms[1:]]).widths) < 2.0 * np.array(sound))
+
+
+def _scaled(table, times):
+    """A factor's table with torques so many times larger."""
+    return table * np.append(np.ones(table.shape[1] - 1), times)
 
 
 def test_modes_of_a_curve_are_what_the_data_tell_of_it(known):
@@ -174,6 +183,66 @@ def test_torque_of_the_type_is_told_from_torque_that_is_wrong(known):
     assert replace(model, values=found).explains(factor)
     assert not replace(model, values=-found).explains(factor)
     assert not model.explains(factor)
+
+
+def test_friction_of_couplings_is_no_part_of_a_joints_line():
+    """Two joints feel it: it does not lie in the speed of one, and may not take over what its curve leaves."""
+    pa10 = armid.load_robot("pa10")
+    coupling = np.eye(7)
+    coupling[6, 5] = 1.0
+    robot = replace(
+        pa10, coupling=coupling, drives=tuple(replace(one, gear_ratio=one.gear_ratio) for one in pa10.drives)
+    )
+    model = TypeModel(robot, (FrictionTerm("smooth", 5, (0.1,)),), None, np.zeros(7), np.zeros(BELLS))
+    names = {one.name for one in model.torque.model.parameters if one.kind == "friction"}
+    assert {"fvc7", "fcc7"} <= names
+    assert names - model.linear_names == {"fvc7", "fcc7"}
+
+
+def falling(known, seed):
+    """A type with curves that fall with speed, and the sums of an arm whose line falls, too: still it brakes."""
+    model, factor = known
+    bells = np.tile(np.linspace(1.0, -1.0, BELLS), len(TERMS))
+    model = replace(model, curve=0.8 * bells)
+    model = replace(model, linear=model.linear_part(factor))
+    fleet = SimpleNamespace(robot=model.robot, slow_floor=0.03, pipeline=SimpleNamespace(to_data=list), model=model)
+    names = model.followed.names
+    own = np.concatenate([base_values(model.robot, model.robot.virtual), 1.2 * model.curve])
+    own[names.index("fv4")], own[names.index("fc4")] = -0.05, 3.0
+    rng, weights = np.random.default_rng(seed), np.full(4, 1.0 / NOISE**2)
+    tables = [
+        np.column_stack([part[:, :-1], part[:, :-1] @ own[columns] + NOISE * rng.normal(size=len(part))])
+        for part, columns in zip(factor.matrices, factor.columns, strict=True)
+    ]
+    total = replace(factor, matrices=tuple(triangle(one) for one in tables))
+    daily = np.zeros((len(own),) * 2)
+    return fleet, ArmSums("arm", ["2026-01-01"], [], total, weights, daily, ()), own
+
+
+def test_friction_that_falls_with_speed_and_brakes_is_consistent(known):
+    """What must not drive a joint is all of its friction: its line alone may fall."""
+    fleet, sums, own = falling(known, 0)
+    fit, reasons = arm_fit(fleet, sums)
+    assert not [one for one in reasons if "friction" in one or "fv" in one]
+    whole = np.eye(len(own)) - fleet.model.change(len(fleet.model.followed.names)) + np.eye(len(own))  # line of all
+    place = fit.columns.index("fv4")
+    error = np.sqrt(whole[place] @ fit.covariance @ whole[place])
+    assert (whole @ own)[place] < -10.0 * error
+    assert abs(whole[place] @ (fit.values - own)) < 3.0 * error
+
+
+def test_an_arm_that_cannot_be_made_consistent_has_a_fit_that_can_be_read(known, monkeypatch, tmp_path):
+    """Without a consistent fit there are no standard parameters; an audit that fails is a reason, and ends nothing."""
+
+    def fails(*_, **__):
+        raise NotConsistentError("known values contradict each other")
+
+    monkeypatch.setattr("armid.fleet.identify.consistent_fit", fails)
+    monkeypatch.setattr("armid.fleet.identify.audit", fails)
+    fit, reasons = arm_fit(*falling(known, 1)[:2])
+    fit.save(tmp_path / "fit.json")
+    assert load_fit(tmp_path / "fit.json").standard_parameters is None
+    assert reasons == ("the audit of these values fails: known values contradict each other",)
 
 
 @pytest.mark.prove

@@ -149,6 +149,17 @@ def test_links_in_the_file_and_as_an_option(load):
     assert load(fields, links=1).springs == load(fields, links=1).virtual.springs == ()
 
 
+def test_four_joints_may_be_coupled(load):
+    """A coupling of four joints is no frame."""
+    coupling = np.eye(4)
+    coupling[3, 2] = 1.0
+    rows = [[0.0, 0.1, 0.0, 0.0]] * 4
+    fields = simple(
+        kinematics={"convention": "modified-dh", "rows": rows}, drives={"coupling_matrix": coupling.tolist()}
+    )
+    np.testing.assert_array_equal(load(fields).coupling, coupling)
+
+
 def test_one_value_for_all_joints(load):
     """A field per joint takes a single value; numbers may be written as people write them."""
     robot = load(simple(limits={"velocity": "90 deg"}, drives={"gear_ratio": 50, "rotor_inertia": 1e-4}))

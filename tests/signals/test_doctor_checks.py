@@ -9,6 +9,7 @@ from armid.logs.log import Log, LogInfo
 from armid.signals.doctor import examine
 from armid.signals.doctor.channels import noise_level, quantum, spikes
 from armid.signals.doctor.mistakes import Mistake, mistaken
+from armid.signals.doctor.robot import _late
 
 RATE = 200.0
 
@@ -186,3 +187,11 @@ def test_standstill_is_told_with_its_limits():
     longer = Log(time, {"position": still, "velocity": speed, "effort": effort}, log.info)
     (finding,) = examine(longer).of("standstill")
     assert finding.values["before_s"] == pytest.approx(3.0, abs=0.3)
+
+
+def test_joints_that_show_nothing_of_a_delay_have_none():
+    """Effort that would be as large as the residual at no delay: nothing is said, by joint or by all together."""
+    fitted = SimpleNamespace(residual=np.full(2, 0.1), delay_s=np.array([0.02, 0.02]))
+    moving = np.ones(2, dtype=bool)
+    assert list(_late(("a", "b"), fitted, np.full(2, np.inf), moving, 0.01)) == []
+    assert [one.code for one in _late(("a", "b"), fitted, np.full(2, 1e-3), moving, 0.01)] == ["effort-delay"]
