@@ -100,5 +100,5 @@ def test_a_solver_that_gives_up_has_no_solution(monkeypatch):
     found = minimise(np.eye(2), np.ones(2), (), np.ones(2))
     assert not found.good
     assert "Eigval error" in found.status
-    with pytest.raises(EstimationError, match="not found .*Eigval error"):
+    with pytest.raises(EstimationError, match=r"not found .*Eigval error"):
         armid.audit(armid.load_robot("pa10"))
