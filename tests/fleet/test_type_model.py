@@ -1,5 +1,6 @@
 """The type's torque model: its curve is taken off exactly, its prior counts as rows, it is learnt from first days."""
 
+import re
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -14,7 +15,8 @@ from armid.dynamics.factor import triangle
 from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.fit import load_fit
 from armid.estimation.linear import residual_squares, residual_variance, solve
-from armid.estimation.problem import Problem
+from armid.estimation.problem import EstimationError, Problem
+from armid.fleet.changes import CarriedMass
 from armid.fleet.day import ArmDay
 from armid.fleet.description import load_fleet
 from armid.fleet.hierarchy import Information, history_of
@@ -199,7 +201,7 @@ def test_friction_of_couplings_is_no_part_of_a_joints_line():
     assert names - model.linear_names == {"fvc7", "fcc7"}
 
 
-def falling(known, seed):
+def falling(known, seed, coulomb=3.0):
     """A type with curves that fall with speed, and the sums of an arm whose line falls, too: still it brakes."""
     model, factor = known
     bells = np.tile(np.linspace(1.0, -1.0, BELLS), len(TERMS))
@@ -208,7 +210,7 @@ def falling(known, seed):
     fleet = SimpleNamespace(robot=model.robot, slow_floor=0.03, pipeline=SimpleNamespace(to_data=list), model=model)
     names = model.followed.names
     own = np.concatenate([base_values(model.robot, model.robot.virtual), 1.2 * model.curve])
-    own[names.index("fv4")], own[names.index("fc4")] = -0.05, 3.0
+    own[names.index("fv4")], own[names.index("fc4")] = -0.05, coulomb
     rng, weights = np.random.default_rng(seed), np.full(4, 1.0 / NOISE**2)
     tables = [
         np.column_stack([part[:, :-1], part[:, :-1] @ own[columns] + NOISE * rng.normal(size=len(part))])
@@ -231,18 +233,58 @@ def test_friction_that_falls_with_speed_and_brakes_is_consistent(known):
     assert abs(whole[place] @ (fit.values - own)) < 3.0 * error
 
 
+def test_friction_that_drives_a_joint_is_named_in_short(known):
+    """Nobody can check a sum of a curve's coefficients by hand: the worst torque is stated, once for each direction."""
+    _, reasons = arm_fit(*falling(known, 0, coulomb=0.3)[:2])
+    about = [one for one in reasons if "friction" in one]
+    assert 1 <= len(about) <= 2
+    for one in about:
+        assert re.fullmatch(r"friction of joint 4 (forwards|backwards) = -[0-9.]+, but must be ≥ 0 at every speed", one)
+
+
 def test_an_arm_that_cannot_be_made_consistent_has_a_fit_that_can_be_read(known, monkeypatch, tmp_path):
     """Without a consistent fit there are no standard parameters; an audit that fails is a reason, and ends nothing."""
 
-    def fails(*_, **__):
+    def contradicts(*_, **__):
         raise NotConsistentError("known values contradict each other")
 
-    monkeypatch.setattr("armid.fleet.identify.consistent_fit", fails)
+    def fails(*_, **__):
+        raise EstimationError("the solver gives up")
+
+    monkeypatch.setattr("armid.fleet.identify.consistent_fit", contradicts)
     monkeypatch.setattr("armid.fleet.identify.audit", fails)
     fit, reasons = arm_fit(*falling(known, 1)[:2])
     fit.save(tmp_path / "fit.json")
     assert load_fit(tmp_path / "fit.json").standard_parameters is None
-    assert reasons == ("the audit of these values fails: known values contradict each other",)
+    assert len(reasons) == 1
+    assert reasons[0].endswith("the audit fails: the solver gives up")
+
+
+def test_a_load_looks_heavier_by_what_drives_lose_of_the_weight(known):
+    """Each joint's gain counts as its torque tells the mass; one that is not known makes the mass so much less sure."""
+    robot, factor = known[0].robot, known[1]
+    terms, gains = tuple(FrictionTerm("gain", joint) for joint in range(4)), np.array([0.02, 0.08, 0.05, 0.04])
+    model = TypeModel(robot, terms, None, np.zeros(4), gains, factor=factor, weights=np.full(4, 1.0 / NOISE**2))
+    mass = payload_map(model.followed)[:, 0]
+    rng, found = np.random.default_rng(4), []
+    for _ in range(40):
+        own = gains + 0.1 * rng.normal(size=4)
+        top = bottom = 0.0
+        for joint, columns in enumerate(factor.columns):  # the mass alone, by least squares
+            names = [factor.names[k] for k in columns]
+            change = np.array([dict(zip(model.followed.names, mass, strict=True)).get(name, 0.0) for name in names])
+            seen = factor.matrices[joint][:, :-1] @ change
+            top, bottom = top + (1.0 + own[joint]) * seen @ seen, bottom + seen @ seen
+        found.append(top / bottom - 1.0)
+    gain, doubt = model.weight_gain(mass)
+    assert gain == pytest.approx(np.mean(found), abs=4.0 * doubt / np.sqrt(40))
+    assert doubt == pytest.approx(np.std(found), rel=0.3)
+    wider = replace(model, error=0.3 * np.eye(4)).weight_gain(mass)
+    assert wider[1] == pytest.approx(np.hypot(doubt, 3.0 * doubt))
+    assert replace(model, terms=(), curve=np.zeros(0)).weight_gain(mass) == (0.0, 0.0)
+    load = CarriedMass(1.05, 0.01, np.array([0.0, 0.0, 0.105])).weighed(0.05, 0.03)
+    assert (load.mass, load.sigma) == pytest.approx((1.0, np.hypot(0.01, 0.03) / 1.05), rel=0.03)
+    np.testing.assert_allclose(load.moment / load.mass, [0.0, 0.0, 0.1])
 
 
 @pytest.mark.prove

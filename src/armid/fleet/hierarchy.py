@@ -37,13 +37,13 @@ RELEARN, RELEARNT = 60, 1e-3  # rounds of that, and relative change at which it 
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x) / 2, as if friction curves were known.
+    """Quadratic log-likelihood of the parameters x: -(x' A x - 2 b' x) / 2.
 
     Attributes:
         matrix: A, (parameters, parameters).
         vector: b.
         own: change of b per error of the arm's own friction curve, (parameters, errors); of unit size, independent.
-        shared: the same for errors of the type's curve, which all arms share; None without.
+        shared: the same for errors of the type's curve, which all arms share; None without. Signs do not matter.
     """
 
     matrix: Array
@@ -378,7 +378,7 @@ def _doubts(A: Array, spread: Array, scale: Array, weight: Array, arms: Sequence
         spread: between arms.
         scale: of the parameters.
         weight: of each arm in the mean.
-        arms: the same information, not scaled, with the errors.
+        arms: the same information, not scaled, with the errors; all have those that they share, or none.
     """
     p = len(scale)
     none = np.zeros((p, 0))

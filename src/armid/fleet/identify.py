@@ -26,6 +26,7 @@ from armid.estimation.consistent.log_det import NotConsistentError
 from armid.estimation.fit import Fit
 from armid.estimation.identifiability import identifiability, judged_again
 from armid.estimation.linear import Solution, residual_squares, solve
+from armid.estimation.problem import EstimationError
 from armid.files import file_hash
 from armid.fleet.day import Days, Store
 from armid.fleet.description import Fleet
@@ -293,11 +294,11 @@ def _consistent(fit: Fit) -> tuple[Fit, tuple[str, ...]]:
 
 
 def _reasons(fit: Fit) -> tuple[str, ...]:
-    """Why an arm cannot have these values; none if it can."""
+    """Why an arm cannot have these values, to which no consistent ones are equal; none if it can all the same."""
     try:
         verdict = audit(fit)[0]
-    except ArmidError as error:
-        return (f"the audit of these values fails: {error}",)
+    except EstimationError as error:
+        return (f"no arm can have these values; why is not known, since the audit fails: {error}",)
     return () if verdict.possible else verdict.certificates or ("no arm can have these values",)
 
 

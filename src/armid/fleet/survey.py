@@ -377,7 +377,8 @@ class Surveyor:
         else:
             arm.excluded += found
         days, arm.scale, arm.curve = searcher.history.days, searcher.scale, searcher.curve
-        payloads = searcher.payloads()
+        gain = self.type.weight_gain(self._payload[:, 0])
+        payloads = {k: one.weighed(*gain) for k, one in searcher.payloads().items()}
         arm.changes = [
             replace(one, since=days[one.onset].date, carried=payloads.get(k)) for k, one in enumerate(searcher.changes)
         ]

@@ -57,6 +57,7 @@ class TypeModel:
         linear: linear friction that comes closest to each term of the curve, (columns before the curve, curve); None
             without a fit of the type.
         error: root of the covariance of the curve's coefficients, (curve, errors); None where they are exact.
+        factor, weights: of the recordings that the type was learnt from; None where there are none.
     """
 
     robot: Robot
@@ -68,6 +69,8 @@ class TypeModel:
     widths: tuple[float, ...] | None = None
     linear: Array | None = None
     error: Array | None = None
+    factor: CompactFactor | None = None
+    weights: Array | None = None
 
     @classmethod
     def of(cls, robot: Robot, fit: Fit | None) -> TypeModel:
@@ -82,6 +85,7 @@ class TypeModel:
         known = np.array([values[name] for name in made.torque.names])
         places = [fit.columns.index(name) for name in made.torque.names[len(made.torque.names) - len(curve) :]]
         error = root_of(fit.covariance[np.ix_(places, places)])
+        made = replace(made, factor=fit.factor, weights=fit.weights)
         return replace(made, values=known, linear=made.linear_part(fit.factor), error=error)
 
     @cached_property
@@ -97,8 +101,8 @@ class TypeModel:
 
     @cached_property
     def numbers_sha256(self) -> str:
-        """Hash of all arrays."""
-        arrays = (self.delay_s, self.curve, self.values, self.widths, self.linear, self.error)
+        """Hash of what the type's fit says; what is computed from it may differ in the last digits from run to run."""
+        arrays = (self.delay_s, self.curve, self.values, self.widths)
         known = [None if one is None else np.asarray(one).tobytes().hex() for one in arrays]
         return hashlib.sha256(repr(known).encode()).hexdigest()
 
@@ -135,6 +139,30 @@ class TypeModel:
             into = np.ix_([place[names[k]] for k in lines], [place[names[k]] - count for k in bells])
             linear[into] = inner @ (gram[np.ix_(lines, bells)] / size[:, None]) / size[:, None]
         return linear
+
+    def weight_gain(self, direction: Array) -> tuple[float, float]:
+        """Share by which a load looks heavier than it is, since drives lose of its weight, and its standard deviation.
+
+        The torque of each joint says so with its own gain, as much as it counts on the type's recordings.
+
+        Args:
+            direction: change of the parameters, (columns before the curve,), with the load.
+        """
+        gains = [(term.joint, places) for term, places in self._places if term.law == GAIN.name]
+        if not gains or self.factor is None or self.weights is None:
+            return 0.0, 0.0
+        change = dict(zip(self.torque.names, direction.tolist(), strict=False))
+        moved = np.array([change.get(name, 0.0) for name in self.factor.names])
+        parts = [
+            moved[columns] @ self.factor.gram(k)[:-1, :-1] @ moved[columns]
+            for k, columns in enumerate(self.factor.columns)
+        ]
+        counts = self.weights * parts
+        share = np.zeros(len(self.curve))
+        for joint, places in gains:
+            share[places] = counts[joint] / max(float(counts.sum()), 1e-300)
+        root = self._spread if self.error is None else np.column_stack([self._spread, self.error])
+        return float(share @ self.curve), float(np.linalg.norm(share @ root))
 
     def explains(self, factor: CompactFactor) -> bool:
         """Whether the type's torque is that of all joints that have rows, but for what arms differ by."""

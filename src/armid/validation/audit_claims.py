@@ -219,6 +219,7 @@ def typical_sizes(claim: Claim) -> Array:
 
 
 STATED = 1e-8  # relative residual below which a combination counts as stated
+LEGIBLE = 5  # coefficients of friction above which it is no sum that one could check by hand
 PRINTED = " (as printed; torque does not show it)"
 SLACK = 1e-6  # share of the largest value by which a limit must be passed
 
@@ -230,10 +231,12 @@ class Limit:
     Attributes:
         row: its coefficients over the unknowns.
         words: why it cannot be negative.
+        sum: what it is, where a sum of its coefficients could not be read.
     """
 
     row: Array
     words: str
+    sum: str = ""
 
 
 def simple_limits(unknowns: Unknowns) -> list[Limit]:
@@ -241,7 +244,9 @@ def simple_limits(unknowns: Unknowns) -> list[Limit]:
     result = []
     for condition in unknowns.conditions:
         if condition.constant.shape == (1, 1):
-            result.append(Limit(condition.slopes[:, 0, 0], f"{condition.name} cannot be negative"))
+            row = condition.slopes[:, 0, 0]
+            name = condition.name if np.count_nonzero(row) > LEGIBLE else ""
+            result.append(Limit(row, f"{condition.name} cannot be negative", name))
     for number in range(1, len(unknowns.model.robot.links) + 1):
         whole = unknowns.pseudo_inertia(number)
         if not whole.slopes.any() or whole.constant.any():
@@ -327,6 +332,8 @@ def _signs(claim: Claim, base: Array, size: float, known: Sequence[Array]) -> It
 
 def _sentence(claim: Claim, weights: Array, value: float, limit: Limit, base: Array) -> str:
     """Such as ``I4xxR - I4zzR = 0.2155 must be <= 0: Ixx4 cannot exceed Iyy4 + Izz4 (triangle inequality)``."""
+    if limit.sum:
+        return f"{limit.sum} = {value:.3g}, but must be ≥ 0 at every speed"
     lead = np.flatnonzero(weights)
     unit = float(np.abs(weights[lead]).min())
     # Written with a positive leading term where there are several.

@@ -259,8 +259,9 @@ def _inside(unknowns: Unknowns, start: Array) -> Array:
     found = minimise(np.diag(1.0 / scale), start / scale, unknowns.conditions, scale, margin=MARGIN)
     if not found.good:
         raise NotConsistentError(
-            "no physically consistent parameters were found: known values and bounds contradict each other; free some "
-            "of them, or use `armid audit` on the description"
+            f"no physically consistent parameters were found (solver: {found.status}): known values and bounds "
+            "contradict each other, or are out of proportion; free some of them, or use `armid audit` on the "
+            "description"
         )
     return found.x
 
