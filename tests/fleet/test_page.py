@@ -76,7 +76,7 @@ def test_verdict_names_the_arms(fleet):
     """As many arms as the watch list has, the first of them by name; a fleet without faults says so."""
     arms = list(dict.fromkeys(one["robot"] for one in fleet["watch"]))
     sentence = lead(fleet_page(as_result(fleet)), "verdict")
-    assert sentence.startswith(f"{len(arms)} of 50 arms want a look: {arms[0]} (")
+    assert sentence.startswith(f"{len(arms)} of 50 arms need attention: {arms[0]} (")
     assert sentence.endswith(f"and {len(arms) - 5} more.")
     sound = fleet_page(as_result(made_up(6, 4, faults=0, lost=0).to_data()))
     assert lead(sound, "verdict") == "None of 6 arms needs attention."
@@ -398,7 +398,7 @@ def test_sorting(home, fleet):
 
 
 def test_contents_beside_the_text_are_shown_whole(home, fleet):
-    """All sections and the arms that want a look fit on a desk: nothing is cut off, nothing scrolls."""
+    """All sections and the arms that need attention fit on a desk: nothing is cut off, nothing scrolls."""
     assert home.locator("nav .looks a").count() >= len({one["robot"] for one in fleet["watch"]})
     over = home.evaluate(
         "() => { const nav = document.querySelector('nav'); return nav.scrollHeight - nav.clientHeight; }"
@@ -414,13 +414,13 @@ def test_filtering(home, fleet):
     search = home.locator("#filter")
     search.fill("ARM02")
     assert sorted(shown_arms(home)) == [f"arm02{k}" for k in range(10)]
-    home.locator(".filter button", has_text="wants a look").click()
+    home.locator(".filter button", has_text="needs attention").click()
     expected = {one["robot"] for one in fleet["watch"] if one["robot"].startswith("arm02")}
     assert set(shown_arms(home)) == expected
     assert home.locator("#shown").inner_text() == f"{len(expected)} of 50"
     search.fill("")
     assert len(shown_arms(home)) == len({one["robot"] for one in fleet["watch"]})
-    home.locator(".filter button", has_text="wants a look").click()
+    home.locator(".filter button", has_text="needs attention").click()
     assert len(shown_arms(home)) == 50
 
 

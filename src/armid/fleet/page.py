@@ -81,7 +81,7 @@ def _looks(result: FleetResult) -> str:
     names = list(looked(result))
     items = "".join(f'<li><a href="{text(address(name))}">{text(name)}</a></li>' for name in names[:BESIDE])
     more = f'<li class="more">and {len(names) - BESIDE} more</li>' if len(names) > BESIDE else ""
-    return f'<div class="looks"><p>Want a look</p><ul>{items}{more}</ul></div>' if names else ""
+    return f'<div class="looks"><p>Need attention</p><ul>{items}{more}</ul></div>' if names else ""
 
 
 def table(name: str, rows: Sequence[Row], caption: str, fold: int = FOLD) -> str:
@@ -130,10 +130,10 @@ def reason(one: WatchEntry, result: FleetResult) -> str:
 
 
 def verdict(numbers: FleetNumbers) -> Section:
-    """How many arms want a look, and the few numbers that matter."""
+    """How many arms need attention, and the few numbers that matter."""
     result = numbers.result
     found, counts = looked(result), result.counts
-    words = f"{plural(len(found), 'arm')} {'wants' if len(found) == 1 else 'want'} a look"
+    words = f"{plural(len(found), 'arm')} {'needs' if len(found) == 1 else 'need'} attention"
     judged = result.promise.holds
     words = words if found else "no arm needs attention" if judged else "changes are not judged yet"
     stamp = f'<p class="stamp {"good" if judged and not found else "poor"}">{words}</p>'
@@ -141,7 +141,7 @@ def verdict(numbers: FleetNumbers) -> Section:
     rest = f"{plural(odd, 'day')} left out" if odd else "all could be read"
     tiles = [
         (str(len(result.arms)), "arms", f"{plural(len(result.dates), 'day')} with recordings"),
-        (str(len(found)), "want a look", plural(len(result.watch), "reason")),
+        (str(len(found)), "need attention", plural(len(result.watch), "reason")),
         (f"{counts.used}", "arm-days used", f"of {counts.arm_days}, {counts.kept} known from before"),
         (str(lost), "recordings not used", "see below" if lost else rest),
         (_duration(counts.seconds), "recorded", f"{short(float(counts.samples))} samples"),
@@ -162,7 +162,7 @@ def _verdict(result: FleetResult, found: Mapping[str, Sequence[WatchEntry]]) -> 
     if not found:
         return f"None of {arms} needs attention." if len(result.arms) != 1 else "The arm needs no attention."
     some = named([f"{arm} ({reason(reasons[0], result)})" for arm, reasons in found.items()])
-    return f"{len(found)} of {arms} {'wants' if len(found) == 1 else 'want'} a look: {some}."
+    return f"{len(found)} of {arms} {'needs' if len(found) == 1 else 'need'} attention: {some}."
 
 
 def watch(numbers: FleetNumbers) -> Section:

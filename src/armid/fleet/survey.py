@@ -46,16 +46,7 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
-from armid.fleet.wrong_days import (
-    LOUD,
-    ExcludedDay,
-    explained,
-    misfit,
-    odd_day,
-    suspect,
-    worst_days,
-    wrong_channels,
-)
+from armid.fleet.wrong_days import LOUD, ExcludedDay, explained, misfit, odd_day, suspect, worst_days, wrong_channels
 from armid.progress import report_progress
 
 LOUD_ARM = 10.0  # times the noise of the median arm, above which no model fits the arm, or its sensors are bad

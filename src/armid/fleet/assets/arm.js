@@ -4,7 +4,7 @@ const Arm = (() => {
   const { arms, watched, parameters, ordinals, data } = Fleet;
   const { element } = Draw;
   const place = document.getElementById("one");
-  const STATES = { look: ["wants a look", "poor"], good: ["good", "good"], "no data": ["no data", "open"] };
+  const STATES = { look: ["needs attention", "poor"], good: ["good", "good"], "no data": ["no data", "open"] };
   const HALF = 1.96;
 
   const link = (a, words) => element("a", { href: Fleet.address(a) }, words);
