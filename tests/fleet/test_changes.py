@@ -388,6 +388,21 @@ def test_a_mass_that_is_hardly_known_is_told_with_its_error(size, sigma, words):
     assert one.sentence == f"carries about {words} of unreported payload since 2026-01-03"
 
 
+@pytest.mark.parametrize(("quantity", "days", "brief"), [(1, 1, [8]), (1, 3, []), (2, 1, [])])
+def test_one_day_of_another_friction_is_an_odd_day(quantity, days, brief):
+    """What the next day takes back is no change of the arm; a load may be carried for a day."""
+
+    def once(arm, day, own):
+        step = (2.0 if quantity == 2 else 0.6 * own[1]) * WATCHED[quantity].direction
+        return step * (arm == 3 and 8 <= day < 8 + days)
+
+    _, searchers = learnt(histories(np.random.default_rng(11), 12, once))
+    one = searchers[3]
+    one.search(threshold_for(one, 1e-3), np.ones(3), np.zeros(3))
+    assert sorted((c.watched, c.onset) for c in one.changes) == [(quantity, 8), (quantity, 8 + days)]
+    assert one.brief == brief
+
+
 def test_play_shows_at_reversals():
     """A ratio that doubles from a day on is found on that joint and day; the others stay quiet."""
     rng = np.random.default_rng(3)

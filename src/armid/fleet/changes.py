@@ -25,6 +25,7 @@ RECENT = 14  # of those, the last days, each of which is tried
 NEARLY = 0.7  # share of the surest quantity's score from which on another of its joint may be what changed
 ALONE = 0.45  # share of a course's variation that one day may have before it alone decides
 VISIBLE = 0.02  # share of a change's information that is left when the arm's own parameters are unknown
+BACK = 0.5  # share of a step that may be left when the next day takes it back
 LEAST_DAYS = 4  # on which residuals at reversals are known
 
 
@@ -289,6 +290,18 @@ class ArmChanges:
         shape, onset, days = self.shapes.names[c], self.shapes.onsets[c], float(self.shapes.courses[c].max())
         score = float(abs(found.score[c, k]) / spread[c, k])
         return Change(k, shape, onset, float(found.size[c, k]), float(found.sigma[c, k] * spread[c, k]), score, days)
+
+    @property
+    def brief(self) -> list[int]:
+        """Days on which alone something other than a load was another one, indices."""
+        steps = [one for one in self.changes if one.shape == "step" and self.watched[one.watched].name != PAYLOAD]
+        return [
+            one.onset
+            for one in steps
+            for back in steps
+            if (back.watched, back.onset) == (one.watched, one.onset + 1)
+            and abs(one.size + back.size) < BACK * abs(one.size)
+        ]
 
     @property
     def _own(self) -> Indices:

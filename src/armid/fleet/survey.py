@@ -46,7 +46,7 @@ from armid.fleet.usual import (
     scatter_of,
     watched_of,
 )
-from armid.fleet.wrong_days import LOUD, ExcludedDay, explained, misfit, odd_day, suspect, worst_days, wrong_channels
+from armid.fleet.wrong_days import ExcludedDay, misfits, odd_day, odd_days, suspect, worst_days, wrong_channels
 from armid.progress import report_progress
 
 LOUD_ARM = 10.0  # times the noise of the median arm, above which no model fits the arm, or its sensors are bad
@@ -352,7 +352,7 @@ class Surveyor:
         arm.changes, arm.unfit, searcher = [], None, search()
         times, found = self._misfits(searcher), []
         unfit = self._fits_no_model(arm, search, times, limits)
-        while not unfit and (odd := self._odd(searcher, limits)).any():
+        while not unfit and (odd := odd_days(searcher, self.type, self._typical, limits)).any():
             bad, days = worst_days(odd), searcher.history.days
             found += [odd_day(days[k], odd[k] * limits, self._joints) for k in np.flatnonzero(bad)]
             unfit = 2 * len(found) >= used.sum()
@@ -384,16 +384,8 @@ class Surveyor:
         ]
         return np.array(least)
 
-    def _misfits(self, searcher: ArmChanges, *, changed: bool = True) -> Array:
-        """Rms of each day's residuals over the noise, (days, joints), with or without the changes found so far.
-
-        Days of an arm that is much louder than the others are judged by the noise of these, or of its quiet days: its
-        own may come from bad days.
-        """
-        values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
-        quiet = np.sort(told_noise(history.days, self.type), axis=0)[len(history.days) // 4]
-        whole, noise = history.with_curve(values), np.fmin(history.noise, np.fmax(LOUD * self._typical, quiet))
-        return np.array([misfit(day, one, noise) for day, one in zip(history.days, whole, strict=True)])
+    def _misfits(self, searcher: ArmChanges) -> Array:
+        return misfits(searcher, self.type, self._typical)
 
     def _fits_no_model(self, arm: ArmSurvey, search: Callable[[], ArmChanges], times: Array, limits: Array) -> bool:
         """Whether half of the days would have to go before the others fit.
@@ -423,15 +415,6 @@ class Surveyor:
         used = arm.used.copy()
         used[np.flatnonzero(used)[bad]] = False
         self._use(arm, used)
-
-    def _odd(self, searcher: ArmChanges, limits: Array) -> Array:
-        """Misfits that nothing explains, over what a day may have; 0 for all others, (days, joints)."""
-        times = self._misfits(searcher)
-        odd = times > limits
-        if odd.any() and searcher.changes:
-            before, onsets = self._misfits(searcher, changed=False), {one.onset for one in searcher.changes}
-            odd &= ~explained(odd, times, before, sorted(onsets))
-        return np.where(odd, times / limits, 0.0)
 
     def _series(self, name: str, estimate: FleetEstimate, usual: Usual) -> None:
         arm = self.arms[name]

@@ -236,14 +236,15 @@ class TypeModel:
     def widened(self, arms: Sequence[tuple[CompactFactor, Array]]) -> TypeModel:
         """The type with the widths that arms show, by expectation and maximisation.
 
-        An arm that is far out, as one with a wrong day is, counts as one at the edge of what is likely.
+        An arm that is far out, as one with a wrong day is, counts as one at the edge of what is likely; two or three
+        arms cannot say which of them that is.
 
         Args:
             arms: factor of all days of each, and weights of each joint's rows.
         """
         if not len(self.curve):
             return self
-        told = [self._told(*one) for one in arms]
+        data = [self._told(*one) for one in arms]
         counts = np.array([len(places) for _, places in self._places])
         width = np.ones(len(counts))
         for _ in range(WIDENINGS):
@@ -251,12 +252,13 @@ class TypeModel:
             for w, (_, places) in zip(width, self._places, strict=True):
                 prior[places] = 1.0 / w**2
             square = np.zeros(len(width))
-            for matrix, vector in told:
+            for matrix, vector in data:
                 covariance = np.linalg.inv(matrix + np.diag(prior))
-                own = (covariance @ vector) ** 2 + np.diag(covariance)
-                sums = np.array([own[places].sum() for _, places in self._places])
-                square += np.minimum(sums, width**2 * (counts + FAR * np.sqrt(2.0 * counts)))
-            last, width = width, np.sqrt(square / (counts * len(told)))
+                found, left = (covariance @ vector) ** 2, np.diag(covariance)
+                sums, rest = (np.array([one[places].sum() for _, places in self._places]) for one in (found, left))
+                told = np.maximum(counts - rest / width**2, 0.0)  # coefficients that the arm's data determine
+                square += rest + np.minimum(sums, width**2 * (told + FAR * np.sqrt(2.0 * told)))
+            last, width = width, np.sqrt(square / (counts * len(data)))
             width = np.maximum(width, NARROWEST)
             if np.abs(width / last - 1.0).max() < WIDENED:
                 break

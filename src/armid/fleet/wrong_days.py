@@ -10,8 +10,11 @@ import numpy as np
 from armid.arrays import Array, Mask
 from armid.dynamics.factor import CompactFactor
 from armid.estimation.linear import residual_squares
+from armid.fleet.changes import ArmChanges
 from armid.fleet.day import ArmDay
+from armid.fleet.hierarchy import told_noise
 from armid.fleet.reduce import SUSPECT
+from armid.fleet.type_model import TypeModel
 from armid.fleet.usual import CENTRE
 
 REVERSED = 0.25, 0.05  # squared residual with the torque's sign changed over that without: below, the sign is wrong
@@ -165,6 +168,46 @@ def misfit(day: ArmDay, values: Array, noise: Array) -> Array:
     counts = np.array(day.factor.counts)
     rms = np.sqrt(residual_squares(day.factor, values) / np.maximum(counts, 1))
     return np.where(counts >= ENOUGH_ROWS, rms / noise, 0.0)
+
+
+def misfits(
+    searcher: ArmChanges, model: TypeModel, typical: Array, *, changed: bool = True, brief: Sequence[int] = ()
+) -> Array:
+    """Rms of each day's residuals over the noise, (days, joints).
+
+    Days of an arm that is much louder than the others are judged by the noise of these, or of its own quietest quarter:
+    its usual noise may come from bad days.
+
+    Args:
+        searcher: of the arm, with its changes.
+        model: of the type.
+        typical: usual noise of the fleet's arms per joint [N m].
+        changed: with the changes found so far, or without.
+        brief: days that are judged as if they were like the day before.
+    """
+    values, history = searcher.fitted(changed=changed) + searcher.shift, searcher.history
+    for day in brief:
+        values[day] = values[day - 1]
+    told = np.sort(told_noise(history.days, model), axis=0)  # NaN last
+    quiet = np.take_along_axis(told, np.isfinite(told).sum(axis=0, keepdims=True) // 4, axis=0)[0]
+    whole, noise = history.with_curve(values), np.fmin(history.noise, np.fmax(LOUD * typical, quiet))
+    return np.array([misfit(day, one, noise) for day, one in zip(history.days, whole, strict=True)])
+
+
+def odd_days(searcher: ArmChanges, model: TypeModel, typical: Array, limits: Array) -> Array:
+    """Misfits that nothing explains, over what a day may have; 0 for all others, (days, joints).
+
+    A change of something other than a load that the next day takes back explains nothing: the day is odd.
+    """
+    times, brief = misfits(searcher, model, typical), searcher.brief
+    odd = times > limits
+    if odd.any() and searcher.changes:
+        before, onsets = misfits(searcher, model, typical, changed=False), {one.onset for one in searcher.changes}
+        odd &= ~explained(odd, times, before, sorted(onsets))
+    if brief:
+        times[brief] = misfits(searcher, model, typical, brief=brief)[brief]
+        odd[brief] = times[brief] > limits
+    return np.where(odd, times / limits, 0.0)
 
 
 def odd_day(day: ArmDay, times: Array, joints: Sequence[str]) -> ExcludedDay:
