@@ -19,7 +19,7 @@ from tests.fleet.arms import arm_file, log_of, true_parameters, write_fleet
 
 @pytest.fixture
 def fleet(tmp_path):
-    return load_fleet(write_fleet(tmp_path, 1, 1, seconds=25.0))
+    return load_fleet(write_fleet(tmp_path, 1, 1, seconds=30.0))
 
 
 def reduced(fleet):
@@ -57,7 +57,10 @@ def test_files_that_go_on_in_one_another_are_one_log(fleet, tmp_path):
     broken = reduced(fleet)
     assert [problem.file for problem in broken.problems] == ["part1.parquet"]
     assert broken.samples == whole.samples - 1200
-    assert 0.15 * whole.factor.counts[1] < broken.factor.counts[1] < 0.6 * whole.factor.counts[1]
+    assert 0.2 * whole.factor.counts[1] < broken.factor.counts[1] < 0.6 * whole.factor.counts[1]
+    path.with_name("part1.parquet").unlink()
+    rest = reduced(fleet)
+    assert (rest.factor.counts, rest.samples, rest.problems) == (broken.factor.counts, broken.samples, ())
 
 
 def test_time_that_jumps_is_no_motion(fleet, tmp_path):

@@ -192,10 +192,9 @@ def test_friction_of_couplings_is_no_part_of_a_joints_line():
     pa10 = armid.load_robot("pa10")
     coupling = np.eye(7)
     coupling[6, 5] = 1.0
-    robot = replace(
-        pa10, coupling=coupling, drives=tuple(replace(one, gear_ratio=one.gear_ratio) for one in pa10.drives)
+    model = TypeModel(
+        replace(pa10, coupling=coupling), (FrictionTerm("smooth", 5, (0.1,)),), None, np.zeros(7), np.zeros(BELLS)
     )
-    model = TypeModel(robot, (FrictionTerm("smooth", 5, (0.1,)),), None, np.zeros(7), np.zeros(BELLS))
     names = {one.name for one in model.torque.model.parameters if one.kind == "friction"}
     assert {"fvc7", "fcc7"} <= names
     assert names - model.linear_names == {"fvc7", "fcc7"}

@@ -319,14 +319,14 @@ class ArmChanges:
         """What the history says about the arm before its changes, whatever those are, and errors of its curve."""
         J, right, _ = self._normal()
         own, every = self._own, len(self._D)
-        covariance = _inverse(J)[np.ix_(own, own)]
+        curve, covariance = np.linalg.solve(J, right)[own], _inverse(J)[np.ix_(own, own)]
         of_type = covariance @ self.history.prior_error
         J[:every, :every] -= self._prior.matrix
         right[:every] -= self._prior.vector
         rest = np.delete(np.arange(len(J)), own)
         between, p = J[np.ix_(rest, own)], every - len(own)
         errors = between @ root_of(covariance), between @ of_type
-        columns = np.column_stack([right[rest] - between @ self.curve, *errors])
+        columns = np.column_stack([right[rest] - between @ curve, *errors])
         J = J[np.ix_(rest, rest)]
         size = np.sqrt(np.diag(J)[p:])
         H, G = J[p:, p:] / np.outer(size, size) + 1e-9 * np.eye(len(size)), J[:p, p:] / size

@@ -294,11 +294,11 @@ def _consistent(fit: Fit) -> tuple[Fit, tuple[str, ...]]:
 
 
 def _reasons(fit: Fit) -> tuple[str, ...]:
-    """Why an arm cannot have these values, to which no consistent ones are equal; none if it can all the same."""
+    """Why an arm cannot have these values, to which no consistent ones were found equal; none if it can after all."""
     try:
         verdict = audit(fit)[0]
     except EstimationError as error:
-        return (f"no arm can have these values; why is not known, since the audit fails: {error}",)
+        return (f"no consistent values equal to these were found; the audit fails: {error}",)
     return () if verdict.possible else verdict.certificates or ("no arm can have these values",)
 
 
